@@ -1,0 +1,100 @@
+//! Memory shared with a file.
+
+use std::fmt;
+
+/// A mapping of the start of a file. Writes through it reach the page cache at once and survive
+/// the end of the process; only a sync makes them survive a power cut.
+///
+/// The bytes are shared: nothing here stops two writers, so the type hands out raw pointers and
+/// each user states why its accesses do not race.
+pub(crate) struct Map {
+    ptr: *mut u8,
+    len: usize,
+    /// Keeps the memory alive.
+    _owner: Owner,
+}
+
+enum Owner {
+    Read(#[expect(dead_code, reason = "held for its drop")] memmap2::Mmap),
+    Write(#[expect(dead_code, reason = "held for its drop")] memmap2::MmapRaw),
+}
+
+// SAFETY: the pointer is to memory owned by `_owner`, which may be used from any thread; all
+// access is through unsafe code that states its own exclusion.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    pub(super) fn read_only(map: memmap2::Mmap) -> Map {
+        Map { ptr: map.as_ptr().cast_mut(), len: map.len(), _owner: Owner::Read(map) }
+    }
+
+    pub(super) fn writable(map: memmap2::MmapRaw) -> Map {
+        Map { ptr: map.as_mut_ptr(), len: map.len(), _owner: Owner::Write(map) }
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The first byte. Writing through it is allowed for writable maps only.
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+
+    /// All bytes.
+    ///
+    /// # Safety
+    /// Nobody writes to the file or through another mapping of it while the slice lives. True of
+    /// tables, which are complete before they are mapped and never written again.
+    #[inline]
+    pub(crate) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the memory is mapped for `len` bytes as long as `self` lives; the caller
+        // excludes writers.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+
+    /// A part of the bytes, `None` when it is not wholly inside.
+    ///
+    /// # Safety
+    /// Nobody writes to this part while the slice lives. True of a log record once its frame is
+    /// published: bytes before the end of the log are never written again while anyone can name
+    /// them.
+    #[inline]
+    pub(crate) unsafe fn slice(&self, offset: usize, len: usize) -> Option<&[u8]> {
+        if offset.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: in bounds as just checked; the caller excludes writers.
+        Some(unsafe { std::slice::from_raw_parts(self.ptr.add(offset), len) })
+    }
+
+    /// Tells the kernel that accesses will be random, so that a fault reads one page and not
+    /// megabytes. A hint: errors are of no consequence.
+    pub(crate) fn advise_random(&self) {
+        self.advise(rustix::mm::Advice::Random);
+    }
+
+    /// Takes [`advise_random`](Map::advise_random) back.
+    pub(crate) fn advise_normal(&self) {
+        self.advise(rustix::mm::Advice::Normal);
+    }
+
+    fn advise(&self, advice: rustix::mm::Advice) {
+        if self.len > 0 {
+            // SAFETY: the range is mapped and owned by `self`; this advice does not change what
+            // the memory holds.
+            let _ = unsafe { rustix::mm::madvise(self.ptr.cast(), self.len, advice) };
+        }
+    }
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Map({} bytes)", self.len)
+    }
+}

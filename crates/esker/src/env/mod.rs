@@ -1,0 +1,77 @@
+//! Files, mappings and clocks: the only module that asks the operating system for anything.
+//!
+//! Everything above works through [`Env`] and [`File`], so that a fault test or a simulated file
+//! system is one more implementation. Calls return plain `io::Error`; the callers add path and verb.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+mod map;
+mod os;
+
+pub(crate) use map::Map;
+pub(crate) use os::OsEnv;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMode {
+    /// Existing, for reading only.
+    Read,
+    /// Existing, for reading and writing.
+    ReadWrite,
+    /// New, for reading and writing; an error when it exists.
+    CreateNew,
+}
+
+/// A directory tree and a clock.
+pub(crate) trait Env: Send + Sync + Debug {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// Names of the entries, in no order, without `.` and `..`.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Opens a regular file. Symbolic links, directories and devices are refused.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Whether something is there under this name (links are not followed).
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes renames, creations and removals in `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock of the file (created when missing) until the guard is dropped or
+    /// the process ends, however it ends. `WouldBlock` when it is taken, here or elsewhere.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+    /// Time since some fixed moment; never runs backwards.
+    fn now(&self) -> Duration;
+    /// Lets the calling thread rest.
+    fn sleep(&self, how_long: Duration);
+}
+
+/// An open file. Shared by threads; every call names its offset.
+pub(crate) trait File: Send + Sync + Debug {
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Bytes that the file system has set aside for it (less than the length where there are holes).
+    fn allocated(&self) -> io::Result<u64>;
+    /// Number of names the file has (hard links).
+    fn links(&self) -> io::Result<u64>;
+    /// Fills `buf` from `offset`; `UnexpectedEof` when the file is shorter.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `buf` at `offset`.
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+    /// Sets space aside so that writing (also through a mapping) cannot fail for want of it, and
+    /// makes the file at least `len` bytes long.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// Sets the length.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Gives the space of a range back; it then reads as zeros. `Ok(false)` where the file system
+    /// cannot.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<bool>;
+    /// Makes data and length durable (`fdatasync`), mapped writes included.
+    fn sync(&self) -> io::Result<()>;
+    /// Maps the first `len` bytes, shared with the file. The file must be that long.
+    fn map(&self, len: u64, writable: bool) -> io::Result<Map>;
+}

@@ -1,0 +1,192 @@
+//! Keys and their order, sequence numbers, and what a stored entry looks like.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest key, in bytes (64 KiB).
+pub const MAX_KEY_LEN: usize = 64 << 10;
+/// Longest value, in bytes (1 GiB).
+pub const MAX_VALUE_LEN: usize = 1 << 30;
+
+/// The position of a commit in the store's history. All entries of one batch share one sequence.
+pub(crate) type Seq = u64;
+
+/// What an entry does to its key. The numbers are stored (log and table); 3 to 7 are kept free for
+/// range deletes, merges and transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// The key has this value.
+    Put = 1,
+    /// The key has no value.
+    Delete = 2,
+}
+
+impl Kind {
+    pub(crate) fn from_u8(b: u8) -> Option<Kind> {
+        match b {
+            1 => Some(Kind::Put),
+            2 => Some(Kind::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// A user's own total order over keys.
+///
+/// Keys that differ in bytes may compare equal; the store then treats them as one key. The order
+/// must never change for a given [`name`](Comparator::name): it is stored and checked at open.
+pub trait Comparator: Send + Sync {
+    /// The name that is stored with the keyspace.
+    fn name(&self) -> &str;
+    /// Compares two user keys.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+}
+
+/// The order of a keyspace's keys.
+#[derive(Clone, Default)]
+pub enum KeyOrder {
+    /// Unsigned bytes, shorter first among equal prefixes (the default).
+    #[default]
+    Bytewise,
+    /// The reverse of [`KeyOrder::Bytewise`].
+    Reverse,
+    /// The user's own.
+    Custom(Arc<dyn Comparator>),
+}
+
+impl KeyOrder {
+    /// Compares two user keys.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            KeyOrder::Bytewise => a.cmp(b),
+            KeyOrder::Reverse => b.cmp(a),
+            KeyOrder::Custom(c) => c.compare(a, b),
+        }
+    }
+
+    /// The name that is stored with the keyspace.
+    pub fn name(&self) -> &str {
+        match self {
+            KeyOrder::Bytewise => "esker.bytewise",
+            KeyOrder::Reverse => "esker.reverse",
+            KeyOrder::Custom(c) => c.name(),
+        }
+    }
+
+    /// Whether keys that compare equal have equal bytes, so that a hash of the bytes finds a key.
+    pub(crate) fn equal_means_same_bytes(&self) -> bool {
+        !matches!(self, KeyOrder::Custom(_))
+    }
+}
+
+impl fmt::Debug for KeyOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyOrder({})", self.name())
+    }
+}
+
+/// The hash that memtable filters and point indexes share. Computed once per read.
+#[inline]
+pub(crate) fn key_hash(key: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(key)
+}
+
+/// Where a large value lies: in the log segment it was written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ValuePointer {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset of the value's first byte in it.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u32,
+    /// Low 32 bits of XXH3 of the value.
+    pub checksum: u32,
+}
+
+impl ValuePointer {
+    /// Encoded size in bytes: little-endian segment u64, offset u64, len u32, checksum u32.
+    pub(crate) const ENCODED_LEN: usize = 24;
+
+    pub(crate) fn encode(&self) -> [u8; Self::ENCODED_LEN] {
+        let mut b = [0; Self::ENCODED_LEN];
+        b[0..8].copy_from_slice(&self.segment.to_le_bytes());
+        b[8..16].copy_from_slice(&self.offset.to_le_bytes());
+        b[16..20].copy_from_slice(&self.len.to_le_bytes());
+        b[20..24].copy_from_slice(&self.checksum.to_le_bytes());
+        b
+    }
+
+    pub(crate) fn decode(b: &[u8]) -> Option<ValuePointer> {
+        let b: &[u8; Self::ENCODED_LEN] = b.try_into().ok()?;
+        Some(ValuePointer {
+            segment: u64::from_le_bytes(b[0..8].try_into().ok()?),
+            offset: u64::from_le_bytes(b[8..16].try_into().ok()?),
+            len: u32::from_le_bytes(b[16..20].try_into().ok()?),
+            checksum: u32::from_le_bytes(b[20..24].try_into().ok()?),
+        })
+    }
+}
+
+/// How a packed value is compressed. The numbers are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Codec {
+    /// LZ4 block format.
+    Lz4 = 1,
+    /// Zstandard frame without its magic number or checksum where the library allows.
+    Zstd = 2,
+}
+
+/// A value as it lies in a memtable or a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored<'a> {
+    /// The bytes themselves.
+    Inline(&'a [u8]),
+    /// Compressed bytes; `dict` is the identity of the table's dictionary, 0 for none.
+    Packed {
+        /// The codec.
+        codec: Codec,
+        /// XXH3 of the dictionary, 0 for none.
+        dict: u64,
+        /// Length after decompression, in bytes.
+        raw_len: u32,
+        /// The compressed bytes.
+        bytes: &'a [u8],
+    },
+    /// The value stayed in a log segment.
+    Pointer(ValuePointer),
+}
+
+/// A walk over internal entries, ordered by user key ascending, then sequence descending (the
+/// newest version of a key first). Implemented by memtables, tables, runs and merges of them; one
+/// conformance suite tests them all.
+///
+/// After an error the cursor is not valid until it is positioned again.
+pub(crate) trait Cursor {
+    /// Whether the cursor is on an entry.
+    fn valid(&self) -> bool;
+    /// To the first entry.
+    fn first(&mut self) -> crate::Result<()>;
+    /// To the last entry.
+    fn last(&mut self) -> crate::Result<()>;
+    /// To the first entry whose user key is at or after `key`.
+    fn seek(&mut self, key: &[u8]) -> crate::Result<()>;
+    /// To the last entry whose user key is at or before `key` (the oldest version of that key).
+    fn seek_for_prev(&mut self, key: &[u8]) -> crate::Result<()>;
+    /// One entry on. Only when valid.
+    fn next(&mut self) -> crate::Result<()>;
+    /// One entry back. Only when valid.
+    fn prev(&mut self) -> crate::Result<()>;
+    /// The user key. Only when valid.
+    fn key(&self) -> &[u8];
+    /// The sequence. Only when valid.
+    fn seq(&self) -> Seq;
+    /// Put or delete. Only when valid.
+    fn kind(&self) -> Kind;
+    /// The value as stored; empty `Inline` for a delete. Only when valid.
+    fn stored(&self) -> Stored<'_>;
+}

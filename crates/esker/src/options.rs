@@ -1,0 +1,226 @@
+//! Settings. Two matter to most users: how much memory, and how durable a write is by default.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::key::KeyOrder;
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Durability {
+    /// When it is in the page cache: survives a killed process, not a power cut. About 0.2 µs.
+    #[default]
+    Buffered,
+    /// When it is on the device (`fdatasync`): survives a power cut. Threads that wait share one
+    /// sync.
+    Synced,
+}
+
+/// How values are compressed in tables. The log is never compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// LZ4, value by value, with a dictionary per table: a read never inflates its neighbours.
+    #[default]
+    Lz4,
+    /// Zstandard, value by value, with a dictionary: half the speed of LZ4 or less, smaller.
+    Zstd,
+}
+
+/// Settings of one keyspace, stored with it when it is created.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct KeyspaceOptions {
+    /// The order of keys. Fixed at creation.
+    pub order: KeyOrder,
+    /// Compression of values; `None` takes the store's.
+    pub compression: Option<Compression>,
+    /// From how many bytes on a value stays in the log segment it was written to, written once;
+    /// `None` takes the store's.
+    pub separate_values_from: Option<usize>,
+}
+
+impl KeyspaceOptions {
+    /// The defaults: bytewise order, the store's compression and threshold.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Sets the order of keys.
+    pub fn order(mut self, order: KeyOrder) -> Self {
+        self.order = order;
+        self
+    }
+    /// Sets the compression of values.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = Some(compression);
+        self
+    }
+    /// Sets the value-separation threshold, in bytes.
+    pub fn separate_values_from(mut self, bytes: usize) -> Self {
+        self.separate_values_from = Some(bytes);
+        self
+    }
+}
+
+/// How to open a store. Made with [`Options::new`], changed by its methods, used by
+/// [`Options::open`].
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("db");
+/// let db = esker::Options::new()
+///     .memory(64 << 20)
+///     .durability(esker::Durability::Synced)
+///     .open(&path)?;
+/// db.put(b"key", b"value")?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Options {
+    pub(crate) memory: u64,
+    pub(crate) durability: Durability,
+    pub(crate) create_if_missing: bool,
+    pub(crate) error_if_exists: bool,
+    pub(crate) paranoid: bool,
+    pub(crate) read_only: bool,
+    pub(crate) compression: Compression,
+    pub(crate) block_size: usize,
+    pub(crate) segment_size: Option<u64>,
+    pub(crate) separate_values_from: usize,
+    pub(crate) max_open_files: usize,
+    pub(crate) default_order: KeyOrder,
+    pub(crate) orders: Vec<(String, KeyOrder)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: 128 << 20,
+            durability: Durability::Buffered,
+            create_if_missing: true,
+            error_if_exists: false,
+            paranoid: false,
+            read_only: false,
+            compression: Compression::Lz4,
+            block_size: 4096,
+            segment_size: None,
+            separate_values_from: 4096,
+            max_open_files: 1000,
+            default_order: KeyOrder::Bytewise,
+            orders: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// The defaults: 128 MiB, buffered writes, created when missing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Memory the store may use for itself, in bytes (default 128 MiB, at least 1 MiB): write
+    /// buffers, indexes, merge work. Mapped files are the page cache's and not counted.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+    /// Durability of writes that do not name their own (default [`Durability::Buffered`]).
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+    /// Makes the store when the directory holds none (default true).
+    pub fn create_if_missing(mut self, yes: bool) -> Self {
+        self.create_if_missing = yes;
+        self
+    }
+    /// Refuses to open a store that exists (default false).
+    pub fn error_if_exists(mut self, yes: bool) -> Self {
+        self.error_if_exists = yes;
+        self
+    }
+    /// Verifies every table's checksums and order at open, and takes any doubt for damage (default
+    /// false). Opening then reads the whole store.
+    pub fn paranoid_checks(mut self, yes: bool) -> Self {
+        self.paranoid = yes;
+        self
+    }
+    /// Opens without writing anything; writes fail with [`Error::ReadOnly`] (default false).
+    pub fn read_only(mut self, yes: bool) -> Self {
+        self.read_only = yes;
+        self
+    }
+    /// Compression of keyspaces that do not name their own (default [`Compression::Lz4`]).
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+    /// Smallest block of a table, in bytes (default 4096; 4096 to 65536, a multiple of 4096).
+    /// Larger entries get larger blocks by themselves.
+    pub fn block_size(mut self, bytes: usize) -> Self {
+        self.block_size = bytes;
+        self
+    }
+    /// Size of a log segment, in bytes (default: an eighth of the memory, 1 to 64 MiB). It bounds
+    /// nothing: a larger batch gets a larger segment.
+    pub fn segment_size(mut self, bytes: u64) -> Self {
+        self.segment_size = Some(bytes);
+        self
+    }
+    /// From how many bytes on a value is written once and stays in the log (default 4096).
+    pub fn separate_values_from(mut self, bytes: usize) -> Self {
+        self.separate_values_from = bytes;
+        self
+    }
+    /// Most files kept open (default 1000, at least 16).
+    pub fn max_open_files(mut self, files: usize) -> Self {
+        self.max_open_files = files;
+        self
+    }
+    /// Order of the default keyspace, fixed when the store is made (default bytewise).
+    pub fn order(mut self, order: KeyOrder) -> Self {
+        self.default_order = order;
+        self
+    }
+    /// Gives the comparator of an existing keyspace, which is needed at open when it is
+    /// [`KeyOrder::Custom`].
+    pub fn keyspace_order(mut self, keyspace: impl Into<String>, order: KeyOrder) -> Self {
+        self.orders.push((keyspace.into(), order));
+        self
+    }
+    /// Opens the store in `path`.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<crate::Db> {
+        crate::Db::open_with(path.as_ref(), self)
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        let bad = |option, why: &str| Err(Error::InvalidOption { option, why: why.to_string() });
+        if self.memory < 1 << 20 {
+            return bad("memory", "must be at least 1 MiB");
+        }
+        if !(4096..=65536).contains(&self.block_size) || !self.block_size.is_multiple_of(4096) {
+            return bad("block_size", "must be a multiple of 4096 from 4096 to 65536");
+        }
+        if self.segment_size.is_some_and(|s| !(65536..=1 << 32).contains(&s)) {
+            return bad("segment_size", "must be from 64 KiB to 4 GiB");
+        }
+        if self.separate_values_from < 64 {
+            return bad("separate_values_from", "must be at least 64 bytes");
+        }
+        if self.max_open_files < 16 {
+            return bad("max_open_files", "must be at least 16");
+        }
+        Ok(())
+    }
+
+    /// Size of a log segment in bytes.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        self.segment_size
+            .unwrap_or((self.memory / 8).clamp(1 << 20, 64 << 20))
+            .next_multiple_of(4096)
+    }
+}
