@@ -1,334 +1,252 @@
-//! Skeleton of the public interface; replaced by the engine.
-#![allow(unused_variables, missing_docs, clippy::should_implement_trait)]
-use crate::*;
-use std::ops::{Deref, RangeBounds};
-use std::path::Path;
+//! The handle on an open store.
 
-#[derive(Clone, Debug)]
-pub struct Db(Keyspace);
-#[derive(Clone, Debug)]
-pub struct Keyspace(());
-#[derive(Clone, Debug)]
-pub struct View(());
-#[derive(Clone, Debug)]
-pub struct Snapshot(());
-#[derive(Debug)]
-pub struct Iter(());
-#[derive(Debug)]
-pub struct Cursor(());
-#[derive(Debug, Clone, Default)]
-pub struct WriteBatch(());
-#[derive(Clone, Debug)]
-pub struct Slice(Vec<u8>);
-/// What a verification found.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct VerifyReport {
-    pub files: u64,
-    pub bytes: u64,
-    pub entries: u64,
-    /// Everything found wrong, in words that name file and offset. Empty: the store is sound.
-    pub problems: Vec<String>,
-}
-/// What a repair did.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RepairReport {
-    pub tables: u64,
-    pub entries: u64,
-    pub lost: Vec<String>,
-}
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RunStats {
-    pub tables: usize,
-    pub bytes: u64,
-    pub entries: u64,
-    pub tombstones: u64,
-}
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct KeyspaceStats {
-    pub name: String,
-    pub id: u32,
-    pub order: String,
-    pub compression: String,
-    /// Newest first; what reads probe one after the other.
-    pub runs: Vec<RunStats>,
-    pub memtable_entries: u64,
-    pub memtable_bytes: u64,
-}
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    pub keyspaces: Vec<KeyspaceStats>,
-    pub sequence: u64,
-    pub log_segments: usize,
-    pub log_bytes: u64,
-    /// Bytes of values that live in log segments; and of those, dead ones not collected yet.
-    pub separated_bytes: u64,
-    pub garbage_bytes: u64,
-    pub table_bytes: u64,
-    pub disk_bytes: u64,
-    pub memory_budget: u64,
-    pub memory_used: u64,
-    /// Since open: bytes given by the user, bytes written to the log, bytes written by merges.
-    pub user_bytes: u64,
-    pub log_written: u64,
-    pub merge_read: u64,
-    pub merge_written: u64,
-    pub merges: u64,
-    pub syncs: u64,
-    /// Nanoseconds that writers were made to wait.
-    pub slowdown_ns: u64,
-    pub snapshots: usize,
-    pub open_files: usize,
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::batch::WriteBatch;
+use crate::check::VerifyReport;
+use crate::env::{Env, OsEnv};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::keyspace::Keyspace;
+use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::recovery::{self, DEFAULT_KEYSPACE, new_keyspace};
+use crate::repair::RepairReport;
+use crate::snapshot::Snapshot;
+use crate::stats::Stats;
+use crate::version::{Change, Edit};
+
+/// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
+/// last clone, and the last [`Keyspace`], is dropped.
+///
+/// Derefs to its default [`Keyspace`]: `get`, `put`, `range` and so on work on it directly.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Db, WriteBatch};
+/// let db = Db::open(dir.path().join("db"))?;
+/// db.put("ash", "Fraxinus excelsior")?;
+///
+/// let mut batch = WriteBatch::new();
+/// batch.put("beech", "Fagus sylvatica");
+/// batch.delete("ash");
+/// db.write(batch)?;
+///
+/// assert_eq!(db.get("beech")?.unwrap(), b"Fagus sylvatica");
+/// assert!(db.get("ash")?.is_none());
+/// db.close()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Db {
+    default: Keyspace,
 }
 
 impl Deref for Db {
     type Target = Keyspace;
     fn deref(&self) -> &Keyspace {
-        &self.0
+        &self.default
     }
 }
-impl Deref for Slice {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-impl AsRef<[u8]> for Slice {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
+
 impl Db {
+    /// Opens the store in `path` with default options, and makes it when it is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
-        todo!()
+        Options::new().open(path)
     }
+
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Db> {
-        todo!()
+        Db::open_in(Arc::new(OsEnv::new()), path, options)
     }
+
+    pub(crate) fn open_in(env: Arc<dyn Env>, path: &Path, options: Options) -> Result<Db> {
+        let store = recovery::open(env, path, options)?;
+        let default = store.keyspaces.read().by_name.get(DEFAULT_KEYSPACE).cloned();
+        let default = default
+            .ok_or_else(|| Error::corrupt(path, 0, "the manifest names no default keyspace"))?;
+        let handle = Arc::new(Handle::start(store)?);
+        Ok(Db { default: Keyspace { handle, state: default } })
+    }
+
+    fn handle(&self) -> &Arc<Handle> {
+        &self.default.handle
+    }
+
+    /// Writes a batch, with the store's default durability: all of it or none, across keyspaces.
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
-        todo!()
+        self.write_with(batch, self.handle().store.options.durability)
     }
+
+    /// Writes a batch with a durability of its own.
     pub fn write_with(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
-        todo!()
+        self.handle().store.write_batch(&batch, durability)
     }
+
+    /// The whole store as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        todo!()
+        let store = &self.handle().store;
+        Snapshot::new(&store.snapshots, || store.visible_seq())
     }
+
+    /// The keyspace of that name.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        todo!()
+        let state = self.handle().store.keyspaces.read().by_name.get(name).cloned();
+        match state {
+            Some(state) => Ok(Keyspace { handle: Arc::clone(self.handle()), state }),
+            None => Err(Error::UnknownKeyspace { name: name.to_string() }),
+        }
     }
+
+    /// Makes a keyspace. Durable on return.
     pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        todo!()
+        if name.is_empty() || name.len() > 255 {
+            let why = format!("a name of {} bytes; 1 to 255 are allowed", name.len());
+            return Err(Error::InvalidOption { option: "keyspace name", why });
+        }
+        if options.separate_values_from.is_some_and(|n| n < 64) {
+            let why = "must be at least 64 bytes".to_string();
+            return Err(Error::InvalidOption { option: "separate_values_from", why });
+        }
+        let store = &self.handle().store;
+        store.check_writable()?;
+        let mut control = store.control.lock();
+        if control.state().keyspace(name).is_some() {
+            return Err(Error::KeyspaceExists { name: name.to_string() });
+        }
+        let id = control.state().next_keyspace;
+        let compression = options.compression.map(|c| c.to_u8());
+        let separate = options.separate_values_from.map(|n| n as u64);
+        let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+        manifest.learn(options.order.clone());
+        let add = Change::AddKeyspace {
+            id,
+            name: name.to_string(),
+            order_name: options.order.name().to_string(),
+            compression,
+            separate_values_from: separate,
+        };
+        store.commit(&mut control, Edit::from(vec![add]))?;
+        let state = Arc::new(new_keyspace(store, id, name, options.order, compression, separate));
+        store.keyspaces.write().insert(Arc::clone(&state));
+        Ok(Keyspace { handle: Arc::clone(self.handle()), state })
     }
+
+    /// Drops a keyspace and all its data. Durable on return. Handles on it give
+    /// [`Error::UnknownKeyspace`] from then on. The default keyspace stays.
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
-        todo!()
+        if name == DEFAULT_KEYSPACE {
+            let why = "the default keyspace cannot be dropped".to_string();
+            return Err(Error::InvalidOption { option: "keyspace name", why });
+        }
+        let keyspace = self.keyspace(name)?;
+        let store = &self.handle().store;
+        // Its records' sequences must stay used after they are gone; so the log is durable first.
+        store.sync_all()?;
+        let ks = &keyspace.state;
+        let _w = store.writer.lock();
+        let mut control = store.control.lock();
+        ks.check_alive()?;
+        let seq = store.visible_seq();
+        let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
+        store.commit(&mut control, Edit::from(changes))?;
+        ks.dropped.store(true, std::sync::atomic::Ordering::Release);
+        {
+            let mut names = store.keyspaces.write();
+            names.by_name.remove(name);
+            names.by_id.remove(&ks.id);
+        }
+        let view = ks.view.load_full();
+        for table in view.version.tables() {
+            table.retire(None);
+        }
+        store.segments.account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
+        store.segments.forget_keyspace(ks.id);
+        let empty = new_keyspace(store, ks.id, name, ks.order.clone(), None, None);
+        ks.view.store(empty.view.load_full());
+        store.signal.wake();
+        Ok(())
     }
+
+    /// Names of all keyspaces, `default` first, then in order of creation.
     pub fn keyspaces(&self) -> Vec<String> {
-        todo!()
+        self.handle().store.keyspaces.read().all().iter().map(|k| k.name.clone()).collect()
     }
+
+    /// Writes everything into tables. Returns when that is done, and durable.
     pub fn flush(&self) -> Result<()> {
-        todo!()
+        self.handle().store.flush_all()
     }
-    /// Waits until background merging has nothing left to do.
+
+    /// Flushes, and waits until background merging has nothing left to do. Afterwards reads are as
+    /// fast, and the store as small, as they will be.
     pub fn settle(&self) -> Result<()> {
-        todo!()
+        self.handle().store.settle()
     }
+
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<()> {
-        todo!()
+        self.handle().store.sync_all()
     }
+
+    /// Makes a second store in `dir`, which must not exist, that holds what this one holds now.
+    /// Files that never change are shared (hard links) where the file system can.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
-        todo!()
+        self.handle().store.checkpoint(dir.as_ref())
     }
+
+    /// Goes on after an error that stopped writes ([`Error::Halted`]), once its cause is removed:
+    /// what is in memory is written to tables first. No reopen is needed, and reads went on all the
+    /// while.
     pub fn resume(&self) -> Result<()> {
-        todo!()
+        self.handle().store.resume()
     }
+
+    /// Reads and checks everything: checksums, order, counts, references. Calls `progress` with
+    /// bytes done and in all.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        todo!()
+        self.handle().store.verify(progress)
     }
+
     /// Verifies a store that is not open, writing nothing, even when it is too damaged to open.
-    pub fn verify_path(
-        path: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<VerifyReport> {
-        todo!()
+    pub fn verify_path(path: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+        crate::check::verify_path(Arc::new(OsEnv::new()), path.as_ref(), progress)
     }
+
+    /// The shape of the store, and what it has done.
     pub fn stats(&self) -> Stats {
-        todo!()
+        self.handle().store.stats()
     }
+
+    /// A property as text: `esker.stats`, `esker.levels`, `esker.sequence`, `esker.disk-bytes`,
+    /// `esker.memory-used`, `esker.write-amplification`, `esker.halted`.
     pub fn property(&self, name: &str) -> Option<String> {
-        todo!()
+        self.handle().store.property(name)
     }
+
+    /// Flushes and closes the store for all clones; the next open has nothing to recover. Dropping
+    /// the last handle does the same but cannot report errors.
+    ///
+    /// The directory stays locked while a [`Slice`](crate::Slice), cursor or iterator is held.
     pub fn close(self) -> Result<()> {
-        todo!()
+        self.handle().close()
     }
+
+    /// Removes the store in `path`: all its files, and the directory if nothing else is in it.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
-        todo!()
+        crate::repair::destroy(&OsEnv::new(), path.as_ref())
     }
+
+    /// Saves what is intact of a damaged store that is not open, and makes it open again.
     pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
-        todo!()
+        crate::repair::repair(Arc::new(OsEnv::new()), path.as_ref())
     }
 }
-impl Keyspace {
-    pub fn name(&self) -> &str {
-        todo!()
-    }
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        todo!()
-    }
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        todo!()
-    }
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
-    }
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    pub fn put_with(
-        &self,
-        key: impl AsRef<[u8]>,
-        value: impl AsRef<[u8]>,
-        d: Durability,
-    ) -> Result<()> {
-        todo!()
-    }
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    pub fn delete_with(&self, key: impl AsRef<[u8]>, d: Durability) -> Result<()> {
-        todo!()
-    }
-    pub fn iter(&self) -> Iter {
-        todo!()
-    }
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        todo!()
-    }
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        todo!()
-    }
-    pub fn cursor(&self) -> Cursor {
-        todo!()
-    }
-    /// A cursor that does not resolve values; `value()` is empty.
-    pub fn cursor_keys_only(&self) -> Cursor {
-        todo!()
-    }
-    pub fn at(&self, snapshot: &Snapshot) -> View {
-        todo!()
-    }
-    pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64> {
-        todo!()
-    }
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        todo!()
-    }
-    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        todo!()
-    }
-}
-impl View {
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        todo!()
-    }
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        todo!()
-    }
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
-    }
-    pub fn iter(&self) -> Iter {
-        todo!()
-    }
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        todo!()
-    }
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        todo!()
-    }
-    pub fn cursor(&self) -> Cursor {
-        todo!()
-    }
-    /// A cursor that does not resolve values; `value()` is empty.
-    pub fn cursor_keys_only(&self) -> Cursor {
-        todo!()
-    }
-}
-impl Iterator for Iter {
-    type Item = Result<(Vec<u8>, Vec<u8>)>;
-    fn next(&mut self) -> Option<Self::Item> {
-        todo!()
-    }
-}
-impl DoubleEndedIterator for Iter {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        todo!()
-    }
-}
-impl Cursor {
-    pub fn first(&mut self) -> Result<bool> {
-        todo!()
-    }
-    pub fn last(&mut self) -> Result<bool> {
-        todo!()
-    }
-    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
-    }
-    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
-    }
-    pub fn next(&mut self) -> Result<bool> {
-        todo!()
-    }
-    pub fn prev(&mut self) -> Result<bool> {
-        todo!()
-    }
-    pub fn valid(&self) -> bool {
-        todo!()
-    }
-    pub fn key(&self) -> &[u8] {
-        todo!()
-    }
-    pub fn value(&self) -> &[u8] {
-        todo!()
-    }
-}
-impl WriteBatch {
-    pub fn new() -> Self {
-        todo!()
-    }
-    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        todo!()
-    }
-    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        todo!()
-    }
-    pub fn put_in(&mut self, ks: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        todo!()
-    }
-    pub fn delete_in(&mut self, ks: &Keyspace, key: impl AsRef<[u8]>) {
-        todo!()
-    }
-    pub fn clear(&mut self) {
-        todo!()
-    }
-    pub fn len(&self) -> usize {
-        todo!()
-    }
-    pub fn is_empty(&self) -> bool {
-        todo!()
-    }
-    /// Size in bytes once written to the log.
-    pub fn byte_len(&self) -> usize {
-        todo!()
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Db({})", self.handle().store.dir.display())
     }
 }

@@ -43,6 +43,26 @@ pub struct KeyspaceOptions {
     pub separate_values_from: Option<usize>,
 }
 
+impl Compression {
+    /// The number that is stored with a keyspace.
+    pub(crate) fn to_u8(self) -> u8 {
+        match self {
+            Compression::None => 0,
+            Compression::Lz4 => 1,
+            Compression::Zstd => 2,
+        }
+    }
+
+    pub(crate) fn from_u8(n: u8) -> Option<Compression> {
+        match n {
+            0 => Some(Compression::None),
+            1 => Some(Compression::Lz4),
+            2 => Some(Compression::Zstd),
+            _ => None,
+        }
+    }
+}
+
 impl KeyspaceOptions {
     /// The defaults: bytewise order, the store's compression and threshold.
     pub fn new() -> Self {
@@ -93,7 +113,7 @@ pub struct Options {
     pub(crate) segment_size: Option<u64>,
     pub(crate) separate_values_from: usize,
     pub(crate) max_open_files: usize,
-    pub(crate) default_order: KeyOrder,
+    pub(crate) default_order: Option<KeyOrder>,
     pub(crate) orders: Vec<(String, KeyOrder)>,
 }
 
@@ -111,7 +131,7 @@ impl Default for Options {
             segment_size: None,
             separate_values_from: 4096,
             max_open_files: 1000,
-            default_order: KeyOrder::Bytewise,
+            default_order: None,
             orders: Vec::new(),
         }
     }
@@ -181,9 +201,10 @@ impl Options {
         self.max_open_files = files;
         self
     }
-    /// Order of the default keyspace, fixed when the store is made (default bytewise).
+    /// Order of the default keyspace, fixed when the store is made (default bytewise). Given for an
+    /// existing store, it must be the one the store was made with.
     pub fn order(mut self, order: KeyOrder) -> Self {
-        self.default_order = order;
+        self.default_order = Some(order);
         self
     }
     /// Gives the comparator of an existing keyspace, which is needed at open when it is
@@ -215,6 +236,17 @@ impl Options {
             return bad("max_open_files", "must be at least 16");
         }
         Ok(())
+    }
+
+    /// Sealed log that may wait for a flush, in bytes. The log is mapped, so it is the page cache's
+    /// and not the budget's; the indexes over it take about a fifth of it.
+    pub(crate) fn pending_cap(&self) -> u64 {
+        self.memory.max(4 * self.segment_bytes())
+    }
+
+    /// Size from which a merge begins another table, in bytes.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        (self.memory / 4).clamp(4 << 20, 32 << 20)
     }
 
     /// Size of a log segment in bytes.

@@ -1,0 +1,82 @@
+//! What keeps a store open: shared by every `Db` and `Keyspace`; the last one to go closes it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::version::{Change, Edit};
+use crate::worker;
+
+/// An open store with its background thread.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub store: Arc<Store>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Handle {
+    pub(crate) fn start(store: Store) -> Result<Handle> {
+        let store = Arc::new(store);
+        let worker = if store.options.read_only {
+            None
+        } else {
+            let started = worker::start(Arc::clone(&store));
+            Some(started.map_err(|e| Error::io("start a thread for", &store.dir, e))?)
+        };
+        Ok(Handle { store, worker: Mutex::new(worker) })
+    }
+
+    /// Flushes, stops the background thread and marks the store as closed in order. Later calls on
+    /// other handles fail with [`Error::Closed`]. On an error the store is closed all the same; what
+    /// was written is in the log and is found at the next open.
+    pub(crate) fn close(&self) -> Result<()> {
+        let mut worker = self.worker.lock();
+        let Some(thread) = worker.take() else {
+            self.store.closed.store(true, Ordering::Release);
+            return Ok(());
+        };
+        let store = &self.store;
+        let flushed = store.flush_all();
+        store.closed.store(true, Ordering::Release);
+        store.signal.stop();
+        // A panic of the worker was printed by its thread; the log holds everything.
+        drop(thread.join());
+        flushed?;
+        // Writers that were past the check when `closed` was set are through once we had the lock.
+        let mut w = store.writer.lock();
+        if w.active_bytes > 0 {
+            // Someone wrote between the flush and the close: it stays in the log.
+            return store.sync.sync_all();
+        }
+        let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
+        w.segment = None;
+        if let Some((segment, end)) = end {
+            let number = store.next_file.load(Ordering::Relaxed);
+            let changes = vec![
+                Change::LogStart { segment: segment + 1 },
+                Change::LastSeq { seq: w.last_seq },
+                Change::NextFile { number },
+                Change::CleanClose { segment, end, last_seq: w.last_seq },
+            ];
+            store.commit(&mut store.control.lock(), Edit::from(changes))?;
+            store.segments.advance(segment + 1);
+        }
+        drop(w);
+        store.sync.forget();
+        store.give_back(true);
+        // Once more: segments that the first round set free.
+        store.give_back(true);
+        Ok(())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the log holds everything that was written.
+        drop(self.close());
+    }
+}

@@ -1,0 +1,270 @@
+//! A handle on one keyspace, and a view of it at a snapshot.
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::key::{Kind, Seq};
+use crate::options::Durability;
+use crate::read::cursor::Cursor;
+use crate::read::get;
+use crate::read::iter::Iter;
+use crate::read::slice::Slice;
+use crate::snapshot::Snapshot;
+use crate::store::KeyspaceState;
+
+/// A named, ordered map within a store. Cheap to clone, and used from any number of threads.
+///
+/// Every store has one called `default`, which [`Db`](crate::Db) derefs to.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// use esker::{Db, KeyOrder, KeyspaceOptions};
+/// let db = Db::open(dir.path().join("db"))?;
+/// let newest_first = KeyspaceOptions::new().order(KeyOrder::Reverse);
+/// let events = db.create_keyspace("events", newest_first)?;
+/// events.put(1u64.to_be_bytes(), "first")?;
+/// events.put(2u64.to_be_bytes(), "second")?;
+/// let (_, newest) = events.iter().next().unwrap()?;
+/// assert_eq!(newest, b"second");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Keyspace {
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) state: Arc<KeyspaceState>,
+}
+
+impl Keyspace {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.state.id
+    }
+
+    /// Reads and writes end once the store is closed: another process may then reuse its files.
+    #[inline]
+    fn check_open(&self) -> Result<()> {
+        if self.handle.store.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        self.state.check_alive()
+    }
+
+    /// The value of `key`, `None` when it has none. Not copied; see [`Slice`].
+    ///
+    /// # Errors
+    /// Damage in the files that hold it, and [`Error::Closed`].
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.check_open()?;
+        // The view first: it then misses nothing that was published before this call.
+        let view = self.state.view.load();
+        let seq = self.handle.store.visible_seq();
+        get::get(view, &self.state.order, key.as_ref(), seq)
+    }
+
+    /// The values of several keys as of one moment, in the order asked for. Faster than one
+    /// [`get`](Keyspace::get) after the other: the memory accesses overlap.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        self.check_open()?;
+        let (view, seq) = self.handle.store.consistent_view(&self.state);
+        get::multi_get(&view, &self.state.order, keys, seq)
+    }
+
+    /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.check_open()?;
+        let view = self.state.view.load();
+        let seq = self.handle.store.visible_seq();
+        get::contains(&view, &self.state.order, key.as_ref(), seq)
+    }
+
+    /// Gives `key` this value, with the store's default durability.
+    ///
+    /// # Errors
+    /// A key over 64 KiB, a value over 1 GiB, no space for the log, and what stopped writes earlier
+    /// ([`Error::Halted`]). After an error of a synced write it is not known whether the write
+    /// survives.
+    #[inline]
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, self.handle.store.options.durability)
+    }
+
+    /// Gives `key` this value, with a durability of its own.
+    #[inline]
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        durability: Durability,
+    ) -> Result<()> {
+        self.handle.store.write_one(&self.state, Kind::Put, key.as_ref(), value.as_ref(), durability)
+    }
+
+    /// Takes the value of `key` away, if it has one, with the store's default durability.
+    #[inline]
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.delete_with(key, self.handle.store.options.durability)
+    }
+
+    /// Takes the value of `key` away, with a durability of its own.
+    #[inline]
+    pub fn delete_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
+        self.handle.store.write_one(&self.state, Kind::Delete, key.as_ref(), &[], durability)
+    }
+
+    /// All keys and values, in order, from both ends. Unaffected by later writes.
+    pub fn iter(&self) -> Iter {
+        self.range::<&[u8]>(..)
+    }
+
+    /// Keys and values of a range, in order, from both ends.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// for key in ["a", "b", "c", "d"] {
+    ///     db.put(key, "x")?;
+    /// }
+    /// let keys: Vec<_> = db.range("b".."d").rev().map(|e| e.map(|(k, _)| k)).collect::<Result<_, _>>()?;
+    /// assert_eq!(keys, [b"c", b"b"]);
+    /// # Ok(()) }
+    /// ```
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
+        let (view, seq) = self.handle.store.consistent_view(&self.state);
+        Iter::new(view, &self.state.order, seq, &range)
+    }
+
+    /// Keys that start with `prefix`, and their values. Under a comparator of the user's own this
+    /// looks at all keys.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        let (view, seq) = self.handle.store.consistent_view(&self.state);
+        Iter::with_prefix(view, &self.state.order, seq, prefix.as_ref())
+    }
+
+    /// A cursor over the present state.
+    pub fn cursor(&self) -> Cursor {
+        let (view, seq) = self.handle.store.consistent_view(&self.state);
+        Cursor::new(view, &self.state.order, seq, false)
+    }
+
+    /// A cursor that does not fetch values; [`Cursor::value`] is empty.
+    pub fn cursor_keys_only(&self) -> Cursor {
+        let (view, seq) = self.handle.store.consistent_view(&self.state);
+        Cursor::new(view, &self.state.order, seq, true)
+    }
+
+    /// This keyspace as `snapshot` sees it.
+    ///
+    /// # Panics
+    /// When the snapshot is of another store.
+    pub fn at(&self, snapshot: &Snapshot) -> View {
+        assert!(snapshot.is_of(&self.handle.store.snapshots), "the snapshot is of another store");
+        View { keyspace: self.clone(), snapshot: snapshot.clone() }
+    }
+
+    /// Loads entries in ascending order straight into tables, past the log. All of them appear at
+    /// once, and durably, when the call returns; on an error, none. Replaces values of keys that
+    /// are there already. Returns how many were loaded.
+    ///
+    /// # Errors
+    /// [`Error::NotSorted`] names the first entry that is not above the one before it.
+    pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        self.check_open()?;
+        self.handle.store.bulk_load(&self.state, entries)
+    }
+
+    /// Rewrites the tables in a range into one run: drops what is deleted or overwritten there and
+    /// applies the present compression. Returns when done.
+    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.check_open()?;
+        self.handle.store.compact(&self.state, &range)
+    }
+
+    /// About how many bytes of files a range takes, values that stayed in the log included.
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.check_open()?;
+        Ok(self.handle.store.approximate_size(&self.state, &range))
+    }
+}
+
+impl fmt::Debug for Keyspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyspace({:?})", self.name())
+    }
+}
+
+/// A keyspace as a snapshot sees it: the reading half of [`Keyspace`].
+#[derive(Clone, Debug)]
+pub struct View {
+    keyspace: Keyspace,
+    snapshot: Snapshot,
+}
+
+impl View {
+    fn seq(&self) -> Seq {
+        self.snapshot.sequence()
+    }
+
+    /// As [`Keyspace::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.keyspace.check_open()?;
+        let ks = &self.keyspace.state;
+        get::get(ks.view.load(), &ks.order, key.as_ref(), self.seq())
+    }
+
+    /// As [`Keyspace::multi_get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        self.keyspace.check_open()?;
+        let ks = &self.keyspace.state;
+        get::multi_get(&ks.view.load_full(), &ks.order, keys, self.seq())
+    }
+
+    /// As [`Keyspace::contains_key`].
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.keyspace.check_open()?;
+        let ks = &self.keyspace.state;
+        get::contains(&ks.view.load(), &ks.order, key.as_ref(), self.seq())
+    }
+
+    /// As [`Keyspace::iter`].
+    pub fn iter(&self) -> Iter {
+        self.range::<&[u8]>(..)
+    }
+
+    /// As [`Keyspace::range`].
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
+        let ks = &self.keyspace.state;
+        Iter::new(ks.view.load_full(), &ks.order, self.seq(), &range)
+    }
+
+    /// As [`Keyspace::prefix`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        let ks = &self.keyspace.state;
+        Iter::with_prefix(ks.view.load_full(), &ks.order, self.seq(), prefix.as_ref())
+    }
+
+    /// As [`Keyspace::cursor`].
+    pub fn cursor(&self) -> Cursor {
+        let ks = &self.keyspace.state;
+        Cursor::new(ks.view.load_full(), &ks.order, self.seq(), false)
+    }
+
+    /// As [`Keyspace::cursor_keys_only`].
+    pub fn cursor_keys_only(&self) -> Cursor {
+        let ks = &self.keyspace.state;
+        Cursor::new(ks.view.load_full(), &ks.order, self.seq(), true)
+    }
+}

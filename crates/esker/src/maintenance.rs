@@ -1,0 +1,308 @@
+//! What the user asks for by name: bulk loads, compaction, sizes, checkpoints, resuming.
+
+use std::ops::{Bound, RangeBounds};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::env::OpenMode;
+use crate::error::{Error, Result};
+use crate::key::{Kind, Stored};
+use crate::merge::clusters;
+use crate::read::LoadedTable;
+use crate::store::install::Outcome;
+use crate::store::{KeyspaceState, Store};
+use crate::table::{self, TableBuilder, TableOptions, TableSummary};
+use crate::version::{Manifest, State, TableMeta};
+use crate::worker::describe;
+use crate::write::{check_key, check_value};
+
+impl Store {
+    /// See [`Keyspace::bulk_load`](crate::Keyspace::bulk_load).
+    pub(crate) fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        self.check_writable()?;
+        let mut load = Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
+        let result = load.read_all(entries).and_then(|n| {
+            load.install()?;
+            Ok(n)
+        });
+        if result.is_err() {
+            drop(load.builder.take());
+            self.remove_tables(&load.numbers);
+        }
+        result
+    }
+
+    /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
+    pub(crate) fn compact<K: AsRef<[u8]>>(&self, ks: &KeyspaceState, range: &impl RangeBounds<K>) -> Result<()> {
+        self.seal_active()?;
+        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
+        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        let _job = self.jobs.lock();
+        let view = ks.view.load_full();
+        let memtables = self.sealed(&view);
+        let inputs = describe(&memtables);
+        let runs = view.version.runs();
+        if memtables.is_empty() && runs.is_empty() {
+            return Ok(());
+        }
+        let chosen: std::collections::HashSet<u64> = runs
+            .iter()
+            .flat_map(|r| &r.tables()[r.overlapping(&ks.order, low, high)])
+            .map(|t| t.meta.number)
+            .collect();
+        let all = 0..runs.len();
+        let rewrite = |t: &TableMeta| chosen.contains(&t.number);
+        let parts =
+            clusters::clusters(&ks.order, &inputs, runs, all.clone(), self.options.table_bytes(), rewrite);
+        self.merge(ks, &view, memtables, all, parts, Vec::new())
+    }
+
+    /// See [`Keyspace::approximate_size`](crate::Keyspace::approximate_size).
+    pub(crate) fn approximate_size<K: AsRef<[u8]>>(&self, ks: &KeyspaceState, range: &impl RangeBounds<K>) -> u64 {
+        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
+        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        let view = ks.view.load();
+        let mut bytes = 0;
+        for run in view.version.runs() {
+            for t in &run.tables()[run.overlapping(&ks.order, low, high)] {
+                let offset = |bound: Bound<&[u8]>, open: u64| match bound {
+                    Bound::Unbounded => open,
+                    Bound::Included(k) | Bound::Excluded(k) => t.table.approximate_offset(k),
+                };
+                let part = offset(high, t.meta.size).saturating_sub(offset(low, 0));
+                // Separated values in proportion.
+                let separated = u128::from(t.meta.separated_bytes()) * u128::from(part);
+                bytes += part + (separated / u128::from(t.meta.size.max(1))) as u64;
+            }
+        }
+        bytes
+    }
+
+    /// See [`Db::resume`](crate::Db::resume).
+    pub(crate) fn resume(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        let _job = self.jobs.lock();
+        let mut w = self.writer.lock();
+        if self.halt_cause().is_none() {
+            return Ok(());
+        }
+        // What the failed manifest holds is unknown; a new one holds everything.
+        {
+            let mut control = self.control.lock();
+            let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+            manifest.replace()?;
+        }
+        // A new segment; the old ones may never be synced again, so their entries go to tables.
+        let sync_failed = self.sync.failed().is_some();
+        self.clear_halt();
+        let resumed = (|| {
+            let segment_bytes = 0;
+            if sync_failed {
+                self.rotate_after_failure(&mut w)?;
+                let upto = w.active_number();
+                for ks in self.keyspaces.read().all() {
+                    self.flush_upto(&ks, upto)?;
+                }
+            } else {
+                self.rotate(&mut w, segment_bytes)?;
+            }
+            Ok(())
+        })();
+        if let Err(e) = &resumed {
+            let cause: &Error = e;
+            self.halt(cause.clone());
+        }
+        drop(w);
+        self.signal.wake();
+        resumed
+    }
+
+    /// Writes all memtables below segment `upto` into tables, on this thread.
+    fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
+        let view = ks.view.load_full();
+        let memtables: Vec<_> =
+            view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
+        if memtables.is_empty() {
+            return Ok(());
+        }
+        let inputs = describe(&memtables);
+        let runs = view.version.runs();
+        let parts =
+            clusters::clusters(&ks.order, &inputs, runs, 0..0, self.options.table_bytes(), |_| false);
+        self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
+    }
+
+    /// See [`Db::checkpoint`](crate::Db::checkpoint).
+    pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+        if self.env.exists(dir).map_err(|e| Error::io("create", dir, e))? {
+            let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(Error::io("create", dir, e));
+        }
+        self.env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+        let result = self.copy_to(dir);
+        if result.is_err() {
+            if let Ok(names) = self.env.list(dir) {
+                crate::purge::remove_files(&*self.env, dir, &names);
+            }
+            drop(self.env.remove_dir(dir));
+        }
+        result
+    }
+
+    /// Everything up to now is in tables of one consistent version, whose files are linked.
+    fn copy_to(&self, dir: &Path) -> Result<()> {
+        let (state, _views) = self.flushed_version()?;
+        for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
+            self.share(dir, &table::file_name(table.number))?;
+        }
+        for number in state.segment_references().into_keys() {
+            self.share(dir, &crate::log::file_name(number))?;
+        }
+        self.env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+        let mut copy = state;
+        // Segments below are kept for their values only.
+        copy.log_start = self.next_file.load(Ordering::Relaxed);
+        copy.next_file = copy.log_start + 1;
+        drop(Manifest::create(Arc::clone(&self.env), dir, copy)?);
+        Ok(())
+    }
+
+    /// A version with everything that was written before the call in tables, in all keyspaces up
+    /// to the same moment, and views that keep its files. No merge can run meanwhile, as the jobs
+    /// lock is held while it is taken.
+    fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
+        if self.options.read_only {
+            let views = self.keyspaces.read().all().iter().map(|k| k.view.load_full()).collect();
+            return Ok((self.control.lock().state().clone(), views));
+        }
+        let _job = self.jobs.lock();
+        let upto = {
+            let mut w = self.writer.lock();
+            self.check_writable()?;
+            if w.active_bytes > 0 {
+                self.rotate(&mut w, 0)?;
+            }
+            w.active_number()
+        };
+        for ks in self.keyspaces.read().all() {
+            self.flush_upto(&ks, upto)?;
+        }
+        let views = self.keyspaces.read().all().iter().map(|k| k.view.load_full()).collect();
+        Ok((self.control.lock().state().clone(), views))
+    }
+
+    /// Links a file into `dir`, or copies it where the file system cannot.
+    fn share(&self, dir: &Path, name: &str) -> Result<()> {
+        let (from, to) = (self.dir.join(name), dir.join(name));
+        if self.env.hard_link(&from, &to).is_ok() {
+            return Ok(());
+        }
+        let source = self.env.open(&from, OpenMode::Read).map_err(|e| Error::io("open", &from, e))?;
+        let target = self.env.open(&to, OpenMode::CreateNew).map_err(|e| Error::io("create", &to, e))?;
+        let len = source.len().map_err(|e| Error::io("read", &from, e))?;
+        let mut buf = vec![0; 1 << 20];
+        let mut at = 0;
+        while at < len {
+            let n = (len - at).min(buf.len() as u64) as usize;
+            source.read_exact_at(&mut buf[..n], at).map_err(|e| Error::io("read", &from, e))?;
+            target.write_all_at(&buf[..n], at).map_err(|e| Error::io("write", &to, e))?;
+            at += n as u64;
+        }
+        target.sync().map_err(|e| Error::io("sync", &to, e))
+    }
+}
+
+/// A bulk load under way.
+struct Load<'a> {
+    store: &'a Store,
+    ks: &'a KeyspaceState,
+    builder: Option<TableBuilder>,
+    numbers: Vec<u64>,
+    done: Vec<TableSummary>,
+}
+
+impl Load<'_> {
+    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(&mut self, entries: impl IntoIterator<Item = (K, V)>) -> Result<u64> {
+        let mut last: Option<Vec<u8>> = None;
+        let mut position = 0;
+        for (key, value) in entries {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            check_key(key)?;
+            check_value(value)?;
+            if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
+                return Err(Error::NotSorted { position });
+            }
+            self.roll(self.store.options.table_bytes())?;
+            // Values stay in the tables whatever their size: there is no log segment for them.
+            self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))?;
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(key);
+            position += 1;
+        }
+        self.roll(0)?;
+        Ok(position)
+    }
+
+    fn builder(&mut self) -> Result<&mut TableBuilder> {
+        if self.builder.is_none() {
+            let number = self.store.new_file_number();
+            let path = self.store.dir.join(table::file_name(number));
+            let options = TableOptions {
+                order: self.ks.order.clone(),
+                keyspace: self.ks.id,
+                block_size: self.store.options.block_size,
+                compression: self.ks.compression,
+                dictionary: None,
+            };
+            self.numbers.push(number);
+            self.builder = Some(TableBuilder::new(&self.store.env, &path, number, options)?);
+        }
+        Ok(self.builder.as_mut().expect("just made"))
+    }
+
+    fn roll(&mut self, target: u64) -> Result<()> {
+        if self.builder.as_ref().is_some_and(|b| b.size_estimate() >= target)
+            && let Some(builder) = self.builder.take()
+        {
+            self.done.push(builder.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Puts the tables above everything there is, under one new sequence.
+    fn install(&mut self) -> Result<()> {
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        let store = self.store;
+        let _job = store.jobs.lock();
+        let mut w = store.writer.lock();
+        store.check_writable()?;
+        // What is in memtables is older than the load and must not lie above it.
+        if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
+            store.rotate(&mut w, 0)?;
+            store.flush_upto(self.ks, w.active_number())?;
+        }
+        let seq = w.last_seq + 1;
+        let run = store.next_run(self.ks);
+        let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
+        for summary in self.done.drain(..) {
+            added.push((run, store.load_table(self.ks, summary, seq)?));
+        }
+        // Its sequence lies between two frames of the log: both sides are told.
+        store.rotate_if_used(&mut w)?;
+        store.sync_all_held(&w)?;
+        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
+        w.last_seq = seq;
+        store.visible.0.store(seq, Ordering::Release);
+        Ok(())
+    }
+}

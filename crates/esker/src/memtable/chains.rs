@@ -1,0 +1,82 @@
+//! Older versions of overwritten keys.
+//!
+//! The index has one reference a key. While a key has one version, that is the record itself; an
+//! overwrite makes a node here of the new record and the reference that was there before, and the
+//! index refers to the node. So readers at an older sequence walk back from newest to oldest.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Marks a reference to a node rather than to a record.
+pub(super) const NODE: u32 = 1 << 31;
+/// Nodes in the first chunk; every further chunk is twice as long.
+const FIRST: u32 = 256;
+/// Enough chunks for 2^31 nodes.
+const CHUNKS: usize = 24;
+
+/// An arena of nodes: one writer, any number of readers.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
+    len: AtomicU32,
+}
+
+impl Chains {
+    /// Adds a node of a record and what was there before it; returns the reference to it. The
+    /// reference must reach readers through a release store.
+    pub(super) fn push(&self, newest: u32, before: u32) -> u32 {
+        let at = self.len.load(Ordering::Relaxed);
+        assert!(at < NODE, "more versions than a segment can hold");
+        let (chunk, offset) = place(at);
+        let slots = self.chunks[chunk]
+            .get_or_init(|| (0..(FIRST as usize) << chunk).map(|_| AtomicU64::new(0)).collect());
+        slots[offset].store(u64::from(newest) | u64::from(before) << 32, Ordering::Relaxed);
+        self.len.store(at + 1, Ordering::Relaxed);
+        at | NODE
+    }
+
+    /// The newest record that `r` stands for, and the reference to what was before it.
+    #[inline]
+    pub(super) fn resolve(&self, r: u32) -> (u32, Option<u32>) {
+        if r & NODE == 0 {
+            return (r, None);
+        }
+        let (chunk, offset) = place(r & !NODE);
+        let slots = self.chunks[chunk].get().expect("a published reference leads to a node");
+        let node = slots[offset].load(Ordering::Relaxed);
+        (node as u32, Some((node >> 32) as u32))
+    }
+
+    /// Bytes in use.
+    pub(super) fn memory(&self) -> usize {
+        self.chunks.iter().filter_map(|c| c.get()).map(|c| c.len() * 8).sum()
+    }
+}
+
+/// Chunk and offset of node `at`.
+#[inline]
+fn place(at: u32) -> (usize, usize) {
+    let chunk = (at / FIRST + 1).ilog2();
+    let before = FIRST * ((1 << chunk) - 1);
+    (chunk as usize, (at - before) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_lead_back_through_all_versions() {
+        let chains = Chains::default();
+        let mut r = 0;
+        for n in 1..10_000u32 {
+            r = chains.push(n, r);
+        }
+        for n in (1..10_000).rev() {
+            let (newest, before) = chains.resolve(r);
+            assert_eq!(newest, n);
+            r = before.expect("there is an older one");
+        }
+        assert_eq!(chains.resolve(r), (0, None));
+    }
+}

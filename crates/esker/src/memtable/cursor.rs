@@ -1,0 +1,129 @@
+//! A walk over a memtable: keys ascending, versions of a key newest first.
+
+use std::sync::Arc;
+
+use super::Memtable;
+use super::index::IndexCursor;
+use crate::Result;
+use crate::key::{Cursor, Kind, Seq, Stored, ValuePointer};
+use crate::log::Record;
+
+/// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
+/// leave them out by their sequence.
+pub(crate) struct MemtableCursor {
+    memtable: Arc<Memtable>,
+    index: IndexCursor,
+    /// Records of the current key, newest first.
+    versions: Vec<u32>,
+    /// Which of them the cursor is on.
+    at: usize,
+}
+
+impl MemtableCursor {
+    pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
+        MemtableCursor { memtable, index: IndexCursor::default(), versions: Vec::new(), at: 0 }
+    }
+
+    #[inline]
+    fn record(&self) -> Record<'_> {
+        self.memtable.segment.record(self.versions[self.at])
+    }
+
+    /// Where the current value lies, for a merge that leaves it there. Only when valid.
+    pub(crate) fn value_pointer(&self) -> ValuePointer {
+        self.memtable.segment.pointer_to(self.versions[self.at])
+    }
+
+    /// Takes up the versions of the key that the index cursor is on.
+    #[inline]
+    fn load(&mut self, last: bool) {
+        self.versions.clear();
+        self.at = 0;
+        let mut next = self.index.current();
+        while let Some(r) = next {
+            let (newest, before) = self.memtable.chains.resolve(r);
+            self.versions.push(newest);
+            next = before;
+        }
+        if last {
+            self.at = self.versions.len().saturating_sub(1);
+        }
+    }
+}
+
+impl Cursor for MemtableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.at < self.versions.len()
+    }
+
+    fn first(&mut self) -> Result<()> {
+        let m = &self.memtable;
+        self.index.first(&m.index, &m.keys());
+        self.load(false);
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<()> {
+        let m = &self.memtable;
+        self.index.last(&m.index, &m.keys());
+        self.load(true);
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        let m = &self.memtable;
+        self.index.seek(&m.index, &m.keys(), key);
+        self.load(false);
+        Ok(())
+    }
+
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        let m = &self.memtable;
+        self.index.seek_for_prev(&m.index, &m.keys(), key);
+        self.load(true);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        if self.at + 1 < self.versions.len() {
+            self.at += 1;
+        } else {
+            let m = &self.memtable;
+            self.index.next(&m.index, &m.keys());
+            self.load(false);
+        }
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        if self.at > 0 {
+            self.at -= 1;
+        } else {
+            let m = &self.memtable;
+            self.index.prev(&m.index, &m.keys());
+            self.load(true);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.memtable.segment.key(self.versions[self.at])
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.record().seq
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.record().kind
+    }
+
+    #[inline]
+    fn stored(&self) -> Stored<'_> {
+        Stored::Inline(self.record().value)
+    }
+}

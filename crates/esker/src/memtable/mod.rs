@@ -1,0 +1,177 @@
+//! The in-memory side of a log segment: where each key's records are, in order.
+//!
+//! A memtable holds no keys and no values; they are in the segment, mapped. It is an ordered
+//! [`index`] from key to record, [`chains`] of older versions, and a [`filter`] in front.
+
+mod chains;
+mod cursor;
+mod filter;
+pub(crate) mod index;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use chains::Chains;
+pub(crate) use cursor::MemtableCursor;
+use filter::Filter;
+use index::{Index, KeySource};
+
+use crate::key::{Cursor, Kind, KeyOrder, Seq};
+use crate::log::{Record, Segment};
+
+/// The entries of one keyspace in one segment. One writer at a time; readers never wait.
+#[derive(Debug)]
+pub(crate) struct Memtable {
+    segment: Arc<Segment>,
+    index: Index,
+    chains: Chains,
+    filter: Filter,
+    entries: AtomicUsize,
+    tombstones: AtomicUsize,
+    /// Bytes of keys and values.
+    bytes: AtomicU64,
+    min_seq: AtomicU64,
+    max_seq: AtomicU64,
+}
+
+/// Resolves what the index refers to.
+struct Keys<'a> {
+    segment: &'a Segment,
+    chains: &'a Chains,
+}
+
+impl KeySource for Keys<'_> {
+    #[inline]
+    fn key(&self, r: u32) -> &[u8] {
+        self.segment.key(self.chains.resolve(r).0)
+    }
+}
+
+impl Memtable {
+    /// An empty one over `segment`.
+    pub(crate) fn new(segment: Arc<Segment>, order: KeyOrder) -> Memtable {
+        Memtable {
+            index: Index::new(order),
+            chains: Chains::default(),
+            filter: Filter::new(segment.capacity()),
+            segment,
+            entries: AtomicUsize::new(0),
+            tombstones: AtomicUsize::new(0),
+            bytes: AtomicU64::new(0),
+            min_seq: AtomicU64::new(u64::MAX),
+            max_seq: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
+    fn keys(&self) -> Keys<'_> {
+        Keys { segment: &self.segment, chains: &self.chains }
+    }
+
+    /// The segment that its records are in.
+    #[inline]
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// Adds record `r`. One caller at a time. Readers at `seq` or later see it once the caller has
+    /// published the sequence.
+    #[inline]
+    pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, len: usize) {
+        self.filter.insert(hash);
+        self.index.upsert(&self.keys(), key, |present| match present {
+            None => r,
+            Some(present) => {
+                let (newest, before) = self.chains.resolve(present);
+                if self.segment.record(newest).seq != seq {
+                    return self.chains.push(r, present);
+                }
+                // The same batch wrote the key before: nobody has seen that and nobody will.
+                match before {
+                    Some(before) => self.chains.push(r, before),
+                    None => r,
+                }
+            }
+        });
+        // One writer: plain stores.
+        let add = |n: &AtomicUsize| n.store(n.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if kind == Kind::Delete {
+            add(&self.tombstones);
+        }
+        self.bytes.store(self.bytes.load(Ordering::Relaxed) + len as u64, Ordering::Relaxed);
+        if self.min_seq.load(Ordering::Relaxed) == u64::MAX {
+            self.min_seq.store(seq, Ordering::Relaxed);
+        }
+        self.max_seq.store(seq, Ordering::Relaxed);
+        // Last, and with release: a reader that finds the memtable not empty sees what is in it.
+        self.entries.store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// The newest version of `key` that is visible at `seq`.
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8], hash: u64, seq: Seq) -> Option<Record<'_>> {
+        if !self.filter.may_contain(hash) {
+            return None;
+        }
+        let mut next = self.index.get(&self.keys(), key);
+        while let Some(r) = next {
+            let (newest, before) = self.chains.resolve(r);
+            let record = self.segment.record(newest);
+            if record.seq <= seq {
+                return Some(record);
+            }
+            next = before;
+        }
+        None
+    }
+
+    /// A walk over all versions. Not positioned.
+    pub(crate) fn cursor(self: &Arc<Self>) -> MemtableCursor {
+        MemtableCursor::new(Arc::clone(self))
+    }
+
+    /// First and last key; `None` when it is empty.
+    pub(crate) fn key_range(self: &Arc<Self>) -> Option<(Vec<u8>, Vec<u8>)> {
+        let mut cursor = self.cursor();
+        cursor.first().ok().filter(|()| cursor.valid())?;
+        let low = cursor.key().to_vec();
+        cursor.last().ok().filter(|()| cursor.valid())?;
+        Some((low, cursor.key().to_vec()))
+    }
+
+    /// Entries, all versions.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Deletes among the entries.
+    pub(crate) fn tombstones(&self) -> usize {
+        self.tombstones.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of keys and values.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The sequence of the first entry; `u64::MAX` when there is none.
+    #[inline]
+    pub(crate) fn min_seq(&self) -> Seq {
+        self.min_seq.load(Ordering::Relaxed)
+    }
+
+    /// The sequence of the last entry.
+    pub(crate) fn max_seq(&self) -> Seq {
+        self.max_seq.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory it uses, the segment aside.
+    pub(crate) fn memory(&self) -> usize {
+        self.index.memory() + self.chains.memory() + self.filter.memory()
+    }
+}

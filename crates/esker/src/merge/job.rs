@@ -1,0 +1,295 @@
+//! Carrying a merge out: read the inputs in order, keep what somebody can see, write tables.
+//!
+//! The job changes nothing by itself: it hands an [`Outcome`] to the one place that installs
+//! versions. If it fails, the files it wrote are removed and the store is as it was.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::clusters::Cluster;
+use super::versions::{Fate, VersionFilter};
+use crate::error::{Error, Result};
+use crate::key::{Cursor, Stored};
+use crate::memtable::Memtable;
+use crate::options::Compression;
+use crate::read::merge_cursor::MergeCursor;
+use crate::read::run_cursor::RunCursor;
+use crate::read::source::Source;
+use crate::read::{LoadedRun, LoadedTable};
+use crate::store::install::Outcome;
+use crate::store::{Counters, KeyspaceState, Store};
+use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
+use crate::version::{HasMeta, KeyspaceVersion};
+
+/// Entries between two looks at the clock and at what else has to be done.
+const ENTRIES_PER_SLICE: u32 = 512;
+/// Values that a dictionary is trained on.
+const SAMPLES: usize = 1024;
+
+/// What is merged into one run.
+pub(crate) struct Merge<'a> {
+    pub store: &'a Store,
+    pub ks: &'a KeyspaceState,
+    /// Sealed memtables, oldest first.
+    pub memtables: Vec<Arc<Memtable>>,
+    /// All runs of the view that the merge was planned on, newest first.
+    pub runs: &'a [Arc<LoadedRun>],
+    /// Which of them are merged; those right below the memtables when there are any.
+    pub range: Range<usize>,
+    /// The inputs in parts that share no key. Indexes are into `memtables` and `runs`.
+    pub clusters: Vec<Cluster>,
+    /// Number of the run that comes out.
+    pub run: u64,
+    /// Segments whose values are to be moved elsewhere: into the tables.
+    pub relocate: Vec<u64>,
+}
+
+/// The inputs of one cluster.
+struct Piece {
+    memtables: Vec<Arc<Memtable>>,
+    /// By input run, newest first.
+    tables: Vec<Vec<Arc<LoadedTable>>>,
+}
+
+impl Merge<'_> {
+    /// Writes the output tables.
+    pub(crate) fn run(&self) -> Result<Outcome> {
+        let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
+        let bottom = self.range.end == self.runs.len();
+        let inputs = &self.runs[self.range.clone()];
+        let mut outcome = Outcome {
+            removed: inputs.iter().flat_map(|r| r.tables().iter().cloned()).collect(),
+            flushed: self.memtables.iter().map(|m| m.segment().number()).max(),
+            ..Outcome::default()
+        };
+        let mut written = Written::default();
+        let result = self.clusters.iter().try_for_each(|cluster| {
+            let piece = self.piece(cluster);
+            match piece.tables.iter().flatten().next() {
+                Some(table) if cluster.moves => outcome.added.push((self.run, Arc::clone(table))),
+                _ => {
+                    let filter = VersionFilter::new(boundaries.clone(), bottom);
+                    self.merge_piece(&piece, filter, Outputs::new(self, &piece), &mut written)?;
+                }
+            }
+            Ok(())
+        });
+        let result = result.and_then(|()| {
+            for summary in std::mem::take(&mut written.tables) {
+                outcome.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));
+            }
+            Ok(())
+        });
+        if let Err(e) = result {
+            self.discard(&written);
+            return Err(e);
+        }
+        outcome.live_values = written.live.into_iter().collect();
+        outcome.dead_values = written.dead;
+        Ok(outcome)
+    }
+
+    fn piece(&self, cluster: &Cluster) -> Piece {
+        let mut tables = vec![Vec::new(); self.range.len()];
+        for &(run, table) in &cluster.tables {
+            tables[run - self.range.start].push(Arc::clone(&self.runs[run].tables()[table]));
+        }
+        let memtables = cluster.memtables.iter().map(|m| Arc::clone(&self.memtables[*m])).collect();
+        Piece { memtables, tables }
+    }
+
+    fn cursor(&self, piece: &Piece) -> Result<MergeCursor> {
+        let order = &self.ks.order;
+        let mut sources: Vec<Source> =
+            piece.memtables.iter().map(|m| Source::Memtable(m.cursor())).collect();
+        for tables in piece.tables.iter().filter(|t| !t.is_empty()) {
+            let tables = tables.iter().map(|t| (1, Arc::clone(t))).collect();
+            let part = KeyspaceVersion::default()
+                .edit(Some(order), &[], tables)
+                .map_err(|e| Error::corrupt(&self.store.dir, 0, e.to_string()))?;
+            for run in part.runs() {
+                let run = Arc::new(LoadedRun::new(Arc::clone(run)));
+                sources.push(Source::Run(RunCursor::new(run, order.clone())));
+            }
+        }
+        Ok(MergeCursor::new(order.clone(), sources))
+    }
+
+    fn merge_piece(
+        &self,
+        piece: &Piece,
+        mut filter: VersionFilter,
+        mut outputs: Outputs<'_>,
+        written: &mut Written,
+    ) -> Result<()> {
+        let order = &self.ks.order;
+        let mut cursor = self.cursor(piece)?;
+        let mut last_key: Vec<u8> = Vec::new();
+        let mut fresh = true;
+        let mut unpacked = Vec::new();
+        let mut slice = 0;
+        cursor.first()?;
+        while cursor.valid() {
+            let key = cursor.key();
+            if fresh || order.compare(key, &last_key).is_ne() {
+                fresh = false;
+                last_key.clear();
+                last_key.extend_from_slice(key);
+                filter.next_key();
+                // Versions of one key never straddle two tables.
+                outputs.roll(written)?;
+            }
+            let (seq, kind) = (cursor.seq(), cursor.kind());
+            let value = self.value_for_table(&cursor);
+            match filter.decide(seq, kind) {
+                Fate::Drop => {
+                    if let (Stored::Pointer(p), Source::Run(_)) = (value, cursor.current()) {
+                        written.dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                    }
+                }
+                fate => {
+                    let seq = (fate == Fate::Keep).then_some(seq);
+                    if let (Stored::Pointer(p), Source::Memtable(_)) = (value, cursor.current()) {
+                        written.live.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                    }
+                    let builder = outputs.builder(written)?;
+                    match (value, cursor.current()) {
+                        (Stored::Packed { .. }, Source::Run(run)) if !builder.accepts(&value) => {
+                            run.table().table.unpack(value, &mut unpacked)?;
+                            builder.add(key, seq, kind, Stored::Inline(&unpacked))?;
+                        }
+                        (Stored::Pointer(p), Source::Run(run)) if self.relocate.contains(&p.segment) => {
+                            let bytes = run.table().segment(&p)?.value(&p)?;
+                            builder.add(key, seq, kind, Stored::Inline(bytes))?;
+                            written.dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                        }
+                        _ => builder.add(key, seq, kind, value)?,
+                    }
+                }
+            }
+            cursor.next()?;
+            slice += 1;
+            if slice == ENTRIES_PER_SLICE {
+                slice = 0;
+                self.store.between_slices()?;
+            }
+        }
+        outputs.finish(written)
+    }
+
+    /// The value as the table will hold it: a large one stays where it was written.
+    fn value_for_table<'c>(&self, cursor: &'c MergeCursor) -> Stored<'c> {
+        match (cursor.stored(), cursor.current()) {
+            (Stored::Inline(bytes), Source::Memtable(m)) if bytes.len() >= self.ks.separate_values_from => {
+                Stored::Pointer(m.value_pointer())
+            }
+            (stored, _) => stored,
+        }
+    }
+
+    fn discard(&self, written: &Written) {
+        for number in &written.numbers {
+            let path = self.store.dir.join(crate::table::file_name(*number));
+            drop(self.store.env.remove(&path));
+        }
+    }
+}
+
+/// What has been written so far.
+#[derive(Default)]
+struct Written {
+    /// Numbers of all files begun.
+    numbers: Vec<u64>,
+    tables: Vec<TableSummary>,
+    live: HashMap<u64, Vec<(u64, u64)>>,
+    dead: HashMap<u64, Vec<(u64, u64)>>,
+}
+
+/// The tables of one piece, one after the other.
+struct Outputs<'a> {
+    store: &'a Store,
+    options: TableOptions,
+    target: u64,
+    builder: Option<TableBuilder>,
+}
+
+impl<'a> Outputs<'a> {
+    fn new(merge: &Merge<'a>, piece: &Piece) -> Outputs<'a> {
+        let options = TableOptions {
+            order: merge.ks.order.clone(),
+            keyspace: merge.ks.id,
+            block_size: merge.store.options.block_size,
+            compression: merge.ks.compression,
+            dictionary: dictionary_for(merge.ks.compression, piece),
+        };
+        Outputs { store: merge.store, options, target: merge.store.options.table_bytes(), builder: None }
+    }
+
+    fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {
+        if self.builder.is_none() {
+            let number = self.store.new_file_number();
+            let path = self.store.dir.join(crate::table::file_name(number));
+            written.numbers.push(number);
+            self.builder = Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
+        }
+        Ok(self.builder.as_mut().expect("just made"))
+    }
+
+    /// Ends the present table when it is large enough.
+    fn roll(&mut self, written: &mut Written) -> Result<()> {
+        if self.builder.as_ref().is_some_and(|b| b.size_estimate() >= self.target) {
+            self.finish(written)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, written: &mut Written) -> Result<()> {
+        if let Some(builder) = self.builder.take() {
+            let summary = builder.finish()?;
+            Counters::add(&self.store.counters.merge_written, summary.size);
+            written.tables.push(summary);
+        }
+        Ok(())
+    }
+}
+
+/// The dictionary of the largest input, so that its values pass as they are; a new one where there
+/// is none.
+fn dictionary_for(compression: Compression, piece: &Piece) -> Option<Arc<Dictionary>> {
+    if compression == Compression::None {
+        return None;
+    }
+    let tables = piece.tables.iter().flatten();
+    let largest = tables.max_by_key(|t| t.meta().size);
+    let fits = |d: &&Arc<Dictionary>| d.is_for(compression);
+    if let Some(dictionary) = largest.and_then(|t| t.table.dictionary()).filter(fits) {
+        return Some(Arc::clone(dictionary));
+    }
+    let mut samples: Vec<Vec<u8>> = Vec::new();
+    for m in &piece.memtables {
+        // Evenly over the memtable, not its first keys only.
+        let step = (m.len() / (SAMPLES / piece.memtables.len().max(1)).max(1)).max(1);
+        let mut cursor = m.cursor();
+        if cursor.first().is_err() {
+            continue;
+        }
+        let mut at = 0;
+        while cursor.valid() && samples.len() < SAMPLES {
+            if at % step == 0
+                && let Stored::Inline(value) = cursor.stored()
+                && !value.is_empty()
+                && value.len() < 4096
+            {
+                samples.push(value.to_vec());
+            }
+            at += 1;
+            if cursor.next().is_err() {
+                break;
+            }
+        }
+    }
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    Dictionary::train(compression, &samples)
+}
+

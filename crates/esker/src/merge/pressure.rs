@@ -1,0 +1,112 @@
+//! The debt of the background work, and what writers and the merge thread make of it.
+//!
+//! [`pacing`](super::pacing) decides; this keeps its inputs and is cheap to ask: without pressure a
+//! writer pays one load.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, merge_rest};
+use crate::options::Options;
+
+/// Sealed log that waits to be flushed, its caps, and how fast flushing goes.
+#[derive(Debug)]
+pub(crate) struct Pressure {
+    pending: AtomicU64,
+    soft: u64,
+    hard: u64,
+    start: Instant,
+    inner: Mutex<Inner>,
+    /// Nanoseconds since `start` at which the present merge slice began.
+    slice_began: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    rate: FlushRate,
+    throttle: Throttle,
+}
+
+impl Pressure {
+    pub(crate) fn new(options: &Options) -> Pressure {
+        let hard = options.pending_cap();
+        Pressure {
+            pending: AtomicU64::new(0),
+            soft: hard / 4,
+            hard,
+            start: Instant::now(),
+            inner: Mutex::default(),
+            slice_began: AtomicU64::new(0),
+        }
+    }
+
+    /// Sealed bytes that wait.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_pending(&self, bytes: u64) {
+        self.pending.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Most sealed bytes that may wait.
+    pub(crate) fn cap(&self) -> u64 {
+        self.hard
+    }
+
+    /// Waiting bytes as a share of the cap, 0 to 1.
+    pub(crate) fn debt(&self) -> f64 {
+        (self.pending() as f64 / self.hard as f64).min(1.0)
+    }
+
+    /// Whether writers may go on without asking.
+    #[inline]
+    pub(crate) fn is_low(&self) -> bool {
+        self.pending.load(Ordering::Relaxed) <= self.soft
+    }
+
+    /// Whether a write of so many bytes may go on, or how long it waits first.
+    pub(crate) fn admit(&self, bytes: u64) -> Admission {
+        let mut inner = self.inner.lock();
+        let forces =
+            Forces { held: self.pending(), progress: 0, soft: self.soft, hard: self.hard, rate: inner.rate };
+        // What waits is counted when a segment is sealed, not write by write; so a write passes as
+        // long as the cap is not reached.
+        if self.pending() >= self.hard {
+            return Admission::Full;
+        }
+        inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(self.hard - self.pending()))
+    }
+
+    /// Whether another slice is due after one was waited.
+    pub(crate) fn more(&self) -> Admission {
+        self.inner.lock().throttle.more(self.start.elapsed())
+    }
+
+    /// Whether a merge should stop for a flush.
+    pub(crate) fn flush_is_urgent(&self) -> bool {
+        self.pending() > self.soft / 2
+    }
+
+    /// A flush of so many log bytes took so long.
+    pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
+        self.inner.lock().rate.measured(bytes, took);
+    }
+
+    /// How long the merge thread rests now, after the slice that began at the last call.
+    pub(crate) fn rest(&self, foreground_busy: bool) -> Option<Duration> {
+        const SLICE: Duration = Duration::from_millis(2);
+        let now = self.start.elapsed();
+        let began = Duration::from_nanos(self.slice_began.load(Ordering::Relaxed));
+        let slice = now.saturating_sub(began);
+        if slice < SLICE {
+            return None;
+        }
+        // A pause between two merges is no slice.
+        let rest = merge_rest(slice.min(2 * SLICE), self.debt(), foreground_busy);
+        self.slice_began.store((now + rest).as_nanos() as u64, Ordering::Relaxed);
+        (!rest.is_zero()).then_some(rest)
+    }
+}

@@ -1,0 +1,133 @@
+//! What is to be given back to the file system once the last reader has let go of it.
+//!
+//! Readers drop their views at any time and on any thread, and must not pay for unlinking a table.
+//! So a drop only notes here what can go, and the background worker does it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::env::Env;
+use crate::log::Segment;
+
+/// One thing to give back.
+#[derive(Debug)]
+pub(crate) enum Purge {
+    /// A file that no version names.
+    Remove(PathBuf),
+    /// Ranges (offset, length in bytes) of a segment that no version points into.
+    Punch(Arc<Segment>, Vec<(u64, u64)>),
+}
+
+/// The list of things to give back.
+#[derive(Debug, Default)]
+pub(crate) struct PurgeQueue {
+    tasks: Mutex<Vec<Purge>>,
+}
+
+impl PurgeQueue {
+    pub(crate) fn push(&self, task: Purge) {
+        self.tasks.lock().push(task);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.lock().is_empty()
+    }
+
+    /// Does all that is noted. What fails is left as it is: an orphan is removed at the next open,
+    /// a hole not punched only costs space.
+    pub(crate) fn run(&self, env: &dyn Env) {
+        loop {
+            let tasks = std::mem::take(&mut *self.tasks.lock());
+            if tasks.is_empty() {
+                return;
+            }
+            for task in tasks {
+                match task {
+                    Purge::Remove(path) => drop(env.remove(&path)),
+                    Purge::Punch(segment, ranges) => {
+                        for (offset, len) in ranges {
+                            let (start, end) = whole_pages(offset, len);
+                            if start < end && segment.punch(start, end - start).is_err() {
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The whole pages inside a range: the edges may hold a neighbour's bytes.
+fn whole_pages(offset: u64, len: u64) -> (u64, u64) {
+    (offset.next_multiple_of(4096), (offset + len) & !4095)
+}
+
+/// Separated values that a merge dropped. They may still be read through the merge's inputs, so
+/// the inputs hold this, and the last of them to go gives the space back.
+#[derive(Debug)]
+pub(crate) struct DeadValues {
+    queue: Arc<PurgeQueue>,
+    ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
+}
+
+impl DeadValues {
+    pub(crate) fn new(queue: Arc<PurgeQueue>, ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>) -> DeadValues {
+        DeadValues { queue, ranges }
+    }
+}
+
+impl Drop for DeadValues {
+    fn drop(&mut self) {
+        for (segment, ranges) in self.ranges.drain(..) {
+            self.queue.push(Purge::Punch(segment, ranges));
+        }
+    }
+}
+
+/// The parts of `0..end` from `start` on that none of `live` (offset, length) covers.
+pub(crate) fn complement(start: u64, end: u64, live: &mut [(u64, u64)]) -> Vec<(u64, u64)> {
+    live.sort_unstable();
+    let mut gaps = Vec::new();
+    let mut at = start;
+    for &(offset, len) in live.iter() {
+        if offset > at {
+            gaps.push((at, offset - at));
+        }
+        at = at.max(offset + len);
+    }
+    if at < end {
+        gaps.push((at, end - at));
+    }
+    gaps
+}
+
+/// Removes files by name; used where nobody can hold them.
+pub(crate) fn remove_files(env: &dyn Env, dir: &Path, names: &[String]) {
+    for name in names {
+        drop(env.remove(&dir.join(name)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_complement_is_what_no_live_range_covers() {
+        let mut live = [(8000, 1000), (4096, 100), (8500, 2000)];
+        assert_eq!(complement(4096, 16384, &mut live), [(4196, 3804), (10500, 5884)]);
+        assert_eq!(complement(0, 10, &mut []), [(0, 10)]);
+        assert_eq!(complement(0, 10, &mut [(0, 10)]), []);
+    }
+
+    #[test]
+    fn only_whole_pages_are_given_back() {
+        assert_eq!(whole_pages(4096, 4096), (4096, 8192));
+        assert_eq!(whole_pages(4097, 8191), (8192, 12288));
+        let (start, end) = whole_pages(4097, 100);
+        assert!(start >= end);
+    }
+}

@@ -1,0 +1,223 @@
+//! The public cursor.
+
+use std::sync::Arc;
+
+use super::merge_cursor::MergeCursor;
+use super::run_cursor::RunCursor;
+use super::source::Source;
+use super::super_version::SuperVersion;
+use super::visible::VisibleCursor;
+use crate::Result;
+use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
+
+/// A walk over the keys and values of one keyspace, as they were at one moment.
+///
+/// A new cursor is on no entry: position it first. Every move returns whether it is on an entry
+/// now. After an error the cursor is on no entry and can be positioned again.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(dir.path().join("db"))?;
+/// for n in 0..10u32 {
+///     db.put(n.to_be_bytes(), format!("value {n}"))?;
+/// }
+/// let mut cursor = db.cursor();
+/// let mut on_entry = cursor.seek(7u32.to_be_bytes())?;
+/// while on_entry {
+///     println!("{:?} = {:?}", cursor.key(), cursor.value());
+///     on_entry = cursor.next()?;
+/// }
+/// assert!(cursor.seek_for_prev(100u32.to_be_bytes())?);
+/// assert_eq!(cursor.value(), b"value 9");
+/// # Ok(()) }
+/// ```
+pub struct Cursor {
+    walk: Walk,
+    keys_only: bool,
+    /// Holds an unpacked value; `unpacked` says whether the current one is here.
+    buf: Vec<u8>,
+    place: Place,
+    /// Keeps every file of the view.
+    _view: Arc<SuperVersion>,
+}
+
+enum Walk {
+    /// One run in which every entry is visible: nothing to merge, nothing to check.
+    Clean(RunCursor),
+    Merged(VisibleCursor),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Entry,
+    Buffer,
+    Separated,
+}
+
+impl Cursor {
+    pub(crate) fn new(view: Arc<SuperVersion>, order: &KeyOrder, seq: Seq, keys_only: bool) -> Cursor {
+        let walk = if let Some(run) = view.single_clean_run(seq) {
+            Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
+        } else {
+            let mut sources = Vec::with_capacity(view.memtables.len() + view.runs.len());
+            for m in &view.memtables {
+                // An empty or too new memtable holds nothing that this reader may see.
+                if !m.is_empty() && m.min_seq() <= seq {
+                    sources.push(Source::Memtable(m.cursor()));
+                }
+            }
+            for run in &view.runs {
+                sources.push(Source::Run(RunCursor::new(Arc::clone(run), order.clone())));
+            }
+            let merged = MergeCursor::new(order.clone(), sources);
+            Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
+        };
+        Cursor { walk, keys_only, buf: Vec::new(), place: Place::Entry, _view: view }
+    }
+
+    /// To the first key.
+    pub fn first(&mut self) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) => c.first()?,
+            Walk::Merged(c) => c.first()?,
+        }
+        self.arrive()
+    }
+
+    /// To the last key.
+    pub fn last(&mut self) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) => c.last()?,
+            Walk::Merged(c) => c.last()?,
+        }
+        self.arrive()
+    }
+
+    /// To the first key at or after `key`.
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) => c.seek(key.as_ref())?,
+            Walk::Merged(c) => c.seek(key.as_ref())?,
+        }
+        self.arrive()
+    }
+
+    /// To the last key at or before `key`.
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) => c.seek_for_prev(key.as_ref())?,
+            Walk::Merged(c) => c.seek_for_prev(key.as_ref())?,
+        }
+        self.arrive()
+    }
+
+    /// One key on. `false` at the end, and when the cursor was on no entry.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "the field's name for it; not an Iterator")]
+    pub fn next(&mut self) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) if c.valid() => c.next()?,
+            Walk::Merged(c) => c.next()?,
+            Walk::Clean(_) => {}
+        }
+        self.arrive()
+    }
+
+    /// One key back. `false` before the first, and when the cursor was on no entry.
+    #[inline]
+    pub fn prev(&mut self) -> Result<bool> {
+        match &mut self.walk {
+            Walk::Clean(c) if c.valid() => c.prev()?,
+            Walk::Merged(c) => c.prev()?,
+            Walk::Clean(_) => {}
+        }
+        self.arrive()
+    }
+
+    /// Whether the cursor is on an entry.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        match &self.walk {
+            Walk::Clean(c) => c.valid(),
+            Walk::Merged(c) => c.valid(),
+        }
+    }
+
+    /// The current key; empty when the cursor is on no entry.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match &self.walk {
+            Walk::Clean(c) if c.valid() => c.key(),
+            Walk::Merged(c) if c.valid() => c.key(),
+            _ => &[],
+        }
+    }
+
+    /// The current value; empty when the cursor is on no entry or walks keys only.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match &self.walk {
+            Walk::Merged(c) if c.valid() => c.value(),
+            Walk::Clean(c) if c.valid() => match self.place {
+                Place::Buffer => &self.buf,
+                Place::Entry => match c.stored() {
+                    Stored::Inline(bytes) => bytes,
+                    _ => &[],
+                },
+                Place::Separated => match c.stored() {
+                    // Verified on arrival.
+                    Stored::Pointer(p) => {
+                        c.table().segment(&p).and_then(|s| s.value(&p)).unwrap_or(&[])
+                    }
+                    _ => &[],
+                },
+            },
+            _ => &[],
+        }
+    }
+
+    /// Readies the value of the entry the cursor came to, so that `value` cannot fail.
+    #[inline]
+    fn arrive(&mut self) -> Result<bool> {
+        match &self.walk {
+            Walk::Merged(c) => Ok(c.valid()),
+            Walk::Clean(c) => {
+                if !c.valid() {
+                    return Ok(false);
+                }
+                self.place = Place::Entry;
+                if !self.keys_only {
+                    let stored = c.stored();
+                    if !matches!(stored, Stored::Inline(_)) {
+                        self.place = Self::fetch(c, stored, &mut self.buf)?;
+                    }
+                } else {
+                    self.buf.clear();
+                    self.place = Place::Buffer;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    fn fetch(c: &RunCursor, stored: Stored<'_>, buf: &mut Vec<u8>) -> Result<Place> {
+        match stored {
+            Stored::Inline(_) => Ok(Place::Entry),
+            Stored::Packed { .. } => {
+                c.table().table.unpack(stored, buf)?;
+                Ok(Place::Buffer)
+            }
+            Stored::Pointer(p) => {
+                c.table().segment(&p)?.value(&p)?;
+                Ok(Place::Separated)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cursor").field("valid", &self.valid()).finish_non_exhaustive()
+    }
+}

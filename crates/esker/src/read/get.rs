@@ -1,0 +1,125 @@
+//! Point reads.
+//!
+//! A read is counted in cache misses: the key is hashed once; memtables are skipped by their
+//! filters; each run has one table that can hold the key, and its point index says "not here" in
+//! one line. With several runs their index lines are fetched side by side.
+
+use std::sync::Arc;
+
+use arc_swap::Guard;
+
+use super::loaded::LoadedTable;
+use super::slice::Slice;
+use super::super_version::SuperVersion;
+use crate::Result;
+use crate::key::{Kind, KeyOrder, Seq, Stored, key_hash};
+
+/// Most runs whose index lines are asked for ahead; more than a settled store ever has.
+const MAX_AHEAD: usize = 16;
+
+/// Where the newest visible version of a key was found.
+enum Place<'a> {
+    Memory(&'a [u8]),
+    Table(&'a LoadedTable, Stored<'a>),
+}
+
+#[inline]
+fn find<'a>(view: &'a SuperVersion, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<Option<Place<'a>>> {
+    let hash = key_hash(key);
+    // The usual settled store: one run and empty memtables.
+    if let ([run], true) = (view.runs.as_slice(), view.memtables.iter().all(|m| m.is_empty())) {
+        let Some(table) = run.find(order, key) else { return Ok(None) };
+        return find_in_table(table, hash, key, seq);
+    }
+    let mut candidates: [Option<&Arc<LoadedTable>>; MAX_AHEAD] = [None; MAX_AHEAD];
+    for (slot, run) in candidates.iter_mut().zip(&view.runs) {
+        *slot = run.find(order, key);
+        if let Some(table) = slot {
+            table.table.prefetch(hash);
+        }
+    }
+    for m in &view.memtables {
+        if let Some(record) = m.get(key, hash, seq) {
+            return Ok(match record.kind {
+                Kind::Put => Some(Place::Memory(record.value)),
+                Kind::Delete => None,
+            });
+        }
+    }
+    for (at, run) in view.runs.iter().enumerate() {
+        let table = if at < MAX_AHEAD { candidates[at] } else { run.find(order, key) };
+        if let Some(table) = table
+            && let Some(found) = table.table.get(hash, key, seq)?
+        {
+            return Ok(match found.kind {
+                Kind::Put => Some(Place::Table(table, found.stored)),
+                Kind::Delete => None,
+            });
+        }
+    }
+    Ok(None)
+}
+
+#[inline]
+fn find_in_table<'a>(table: &'a LoadedTable, hash: u64, key: &[u8], seq: Seq) -> Result<Option<Place<'a>>> {
+    Ok(match table.table.get(hash, key, seq)? {
+        Some(found) if found.kind == Kind::Put => Some(Place::Table(table, found.stored)),
+        _ => None,
+    })
+}
+
+/// The value of `key` as of `seq`.
+#[inline]
+pub(crate) fn get(view: Guard<Arc<SuperVersion>>, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<Option<Slice>> {
+    let bytes = match find(&view, order, key, seq)? {
+        None => return Ok(None),
+        Some(Place::Memory(bytes)) => bytes,
+        Some(Place::Table(_, Stored::Inline(bytes))) => bytes,
+        Some(Place::Table(table, Stored::Pointer(p))) => table.segment(&p)?.value(&p)?,
+        Some(Place::Table(table, stored)) => {
+            let mut out = Vec::new();
+            table.table.unpack(stored, &mut out)?;
+            return Ok(Some(Slice::owned(out)));
+        }
+    };
+    let bytes: *const [u8] = bytes;
+    // SAFETY: the bytes lie in a segment or table that the view owns, so they outlive it; records
+    // and tables are never written again while a view names them.
+    Ok(Some(unsafe { Slice::pinned(&*bytes, view) }))
+}
+
+/// Whether `key` has a value as of `seq`.
+pub(crate) fn contains(view: &SuperVersion, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<bool> {
+    Ok(find(view, order, key, seq)?.is_some())
+}
+
+/// The values of `keys` as of `seq`. Index lines of the next keys are fetched while one is read.
+pub(crate) fn multi_get<K: AsRef<[u8]>>(
+    view: &Arc<SuperVersion>,
+    order: &KeyOrder,
+    keys: &[K],
+    seq: Seq,
+) -> Result<Vec<Option<Slice>>> {
+    /// How many keys ahead: enough to cover one memory access with the work of the others.
+    const AHEAD: usize = 8;
+    let ask = |key: &K| {
+        let hash = key_hash(key.as_ref());
+        for m in &view.memtables {
+            m.prefetch(hash);
+        }
+        for run in &view.runs {
+            if let Some(table) = run.find(order, key.as_ref()) {
+                table.table.prefetch(hash);
+            }
+        }
+    };
+    let mut values = Vec::with_capacity(keys.len());
+    keys.iter().take(AHEAD).for_each(ask);
+    for (at, key) in keys.iter().enumerate() {
+        if let Some(next) = keys.get(at + AHEAD) {
+            ask(next);
+        }
+        values.push(get(Guard::from_inner(Arc::clone(view)), order, key.as_ref(), seq)?);
+    }
+    Ok(values)
+}

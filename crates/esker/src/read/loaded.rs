@@ -1,0 +1,146 @@
+//! Tables and runs as readers hold them: open, mapped, and with the log segments that their
+//! separated values lie in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Seq, Stored, ValuePointer};
+use crate::log::Segment;
+use crate::purge::{DeadValues, Purge, PurgeQueue};
+use crate::table::Table;
+use crate::version::{HasMeta, Run, TableMeta};
+
+/// An open table. The file goes away with the last reader once it is marked obsolete.
+pub(crate) struct LoadedTable {
+    /// The mapped file.
+    pub table: Arc<Table>,
+    /// What the manifest says of it.
+    pub meta: TableMeta,
+    /// Segments that hold separated values of this table, by ascending number.
+    segments: Vec<Arc<Segment>>,
+    path: PathBuf,
+    obsolete: AtomicBool,
+    purge: Arc<PurgeQueue>,
+    /// Values that die with the tables that this one was merged away with.
+    dead: Mutex<Vec<Arc<DeadValues>>>,
+}
+
+impl LoadedTable {
+    pub(crate) fn new(
+        table: Arc<Table>,
+        meta: TableMeta,
+        mut segments: Vec<Arc<Segment>>,
+        path: PathBuf,
+        purge: Arc<PurgeQueue>,
+    ) -> LoadedTable {
+        segments.sort_by_key(|s| s.number());
+        LoadedTable {
+            table,
+            meta,
+            segments,
+            path,
+            obsolete: AtomicBool::new(false),
+            purge,
+            dead: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// No version names this table any more: its file is removed when the last reader lets go.
+    pub(crate) fn retire(&self, dead: Option<&Arc<DeadValues>>) {
+        if let Some(dead) = dead {
+            self.dead.lock().push(Arc::clone(dead));
+        }
+        self.obsolete.store(true, Ordering::Release);
+    }
+
+    /// The segment that a pointer of this table leads to.
+    pub(crate) fn segment(&self, pointer: &ValuePointer) -> Result<&Arc<Segment>> {
+        match self.segments.binary_search_by_key(&pointer.segment, |s| s.number()) {
+            Ok(i) => Ok(&self.segments[i]),
+            Err(_) => Err(Error::corrupt(
+                &self.path,
+                0,
+                format!("a value points to log segment {}, which the table does not list", pointer.segment),
+            )),
+        }
+    }
+
+    /// The segments that hold values of this table.
+    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// The raw bytes of a value: as they lie, where they are stored raw, else unpacked into `out`.
+    pub(crate) fn resolve<'a>(&'a self, stored: Stored<'a>, out: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        match stored {
+            Stored::Inline(bytes) => Ok(bytes),
+            Stored::Packed { .. } => {
+                self.table.unpack(stored, out)?;
+                Ok(out)
+            }
+            Stored::Pointer(p) => self.segment(&p)?.value(&p),
+        }
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &PathBuf {
+        &self.path
+    }
+}
+
+impl Drop for LoadedTable {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            self.purge.push(Purge::Remove(std::mem::take(&mut self.path)));
+        }
+    }
+}
+
+impl std::fmt::Debug for LoadedTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoadedTable({})", self.meta.number)
+    }
+}
+
+impl HasMeta for LoadedTable {
+    #[inline]
+    fn meta(&self) -> &TableMeta {
+        &self.meta
+    }
+}
+
+/// A run of open tables, with what a reader asks of it again and again.
+#[derive(Debug)]
+pub(crate) struct LoadedRun {
+    /// The tables and the search among them.
+    pub run: Arc<Run<Arc<LoadedTable>>>,
+    /// Whether every key has one version and none is a tombstone.
+    pub clean: bool,
+    /// The largest sequence in it.
+    pub max_seq: Seq,
+}
+
+impl LoadedRun {
+    pub(crate) fn new(run: Arc<Run<Arc<LoadedTable>>>) -> LoadedRun {
+        let tables = run.tables();
+        let clean = tables.iter().all(|t| t.meta.unique_keys && t.meta.tombstones == 0);
+        let max_seq = tables.iter().map(|t| t.meta.max_seq).max().unwrap_or(0);
+        LoadedRun { run, clean, max_seq }
+    }
+
+    /// Its tables, by ascending key.
+    #[inline]
+    pub(crate) fn tables(&self) -> &[Arc<LoadedTable>] {
+        self.run.tables()
+    }
+
+    /// The one table that can hold `key`.
+    #[inline]
+    pub(crate) fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<&Arc<LoadedTable>> {
+        self.run.find(order, key)
+    }
+}

@@ -1,0 +1,217 @@
+//! Many sorted sources as one.
+//!
+//! The sources stand in a small array ordered by their current entry, the next one first. Moving on
+//! advances the first and sifts it to its place: one comparison when the same source stays in
+//! front, which is what runs of neighbouring keys do. There are few sources (memtables plus runs),
+//! so an array beats a heap.
+
+use std::cmp::Ordering;
+
+use super::source::Source;
+use crate::Result;
+use crate::key::{Cursor, Kind, KeyOrder, Seq, Stored};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// A merge of sources that never hold the same (key, sequence) twice.
+pub(crate) struct MergeCursor {
+    order: KeyOrder,
+    sources: Vec<Source>,
+    /// Indexes of the valid sources; the current entry is that of the first.
+    queue: Vec<u8>,
+    direction: Direction,
+}
+
+impl MergeCursor {
+    /// Merges `sources` (at most 255). Not positioned.
+    pub(crate) fn new(order: KeyOrder, sources: Vec<Source>) -> MergeCursor {
+        debug_assert!(sources.len() <= 255);
+        let queue = Vec::with_capacity(sources.len());
+        MergeCursor { order, sources, queue, direction: Direction::Forward }
+    }
+
+    /// The source of the current entry. Only when valid.
+    #[inline]
+    pub(crate) fn current(&self) -> &Source {
+        &self.sources[self.queue[0] as usize]
+    }
+
+    /// Which of the sources passed to [`new`](MergeCursor::new) the current entry is from.
+    #[inline]
+    pub(crate) fn current_index(&self) -> usize {
+        self.queue[0] as usize
+    }
+
+    /// Internal order: key ascending, then sequence descending.
+    #[inline]
+    fn compare(&self, a: u8, b: u8) -> Ordering {
+        let (a, b) = (&self.sources[a as usize], &self.sources[b as usize]);
+        self.order.compare(a.key(), b.key()).then_with(|| b.seq().cmp(&a.seq()))
+    }
+
+    #[inline]
+    fn in_order(&self, a: u8, b: u8) -> bool {
+        match self.direction {
+            Direction::Forward => self.compare(a, b) == Ordering::Less,
+            Direction::Reverse => self.compare(a, b) == Ordering::Greater,
+        }
+    }
+
+    fn rebuild(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.queue.clear();
+        for i in 0..self.sources.len() {
+            if self.sources[i].valid() {
+                self.queue.push(i as u8);
+                self.sift_up(self.queue.len() - 1);
+            }
+        }
+    }
+
+    /// Moves the element at `at` forward to its place among those before it.
+    fn sift_up(&mut self, mut at: usize) {
+        while at > 0 && self.in_order(self.queue[at], self.queue[at - 1]) {
+            self.queue.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+
+    /// The first source has moved: puts it where it belongs now.
+    #[inline]
+    fn sift_first(&mut self) {
+        if !self.sources[self.queue[0] as usize].valid() {
+            self.queue.remove(0);
+            return;
+        }
+        let mut at = 0;
+        while at + 1 < self.queue.len() && self.in_order(self.queue[at + 1], self.queue[at]) {
+            self.queue.swap(at, at + 1);
+            at += 1;
+        }
+    }
+
+    /// Puts every source but the current one just past the current entry in the new direction.
+    fn turn(&mut self, direction: Direction) -> Result<()> {
+        let current = self.queue[0] as usize;
+        let key = self.sources[current].key().to_vec();
+        let seq = self.sources[current].seq();
+        for i in 0..self.sources.len() {
+            if i == current {
+                continue;
+            }
+            let source = &mut self.sources[i];
+            // Versions of one key may lie in several sources, so the sequence decides among them.
+            match direction {
+                Direction::Forward => {
+                    source.seek(&key)?;
+                    while source.valid() && source.seq() >= seq && self.order.compare(source.key(), &key).is_eq() {
+                        source.next()?;
+                    }
+                }
+                Direction::Reverse => {
+                    source.seek_for_prev(&key)?;
+                    while source.valid() && source.seq() <= seq && self.order.compare(source.key(), &key).is_eq() {
+                        source.prev()?;
+                    }
+                }
+            }
+        }
+        self.rebuild(direction);
+        Ok(())
+    }
+}
+
+impl Cursor for MergeCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn first(&mut self) -> Result<()> {
+        self.queue.clear();
+        for s in &mut self.sources {
+            s.first()?;
+        }
+        self.rebuild(Direction::Forward);
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.queue.clear();
+        for s in &mut self.sources {
+            s.last()?;
+        }
+        self.rebuild(Direction::Reverse);
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.queue.clear();
+        for s in &mut self.sources {
+            s.seek(key)?;
+        }
+        self.rebuild(Direction::Forward);
+        Ok(())
+    }
+
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.queue.clear();
+        for s in &mut self.sources {
+            s.seek_for_prev(key)?;
+        }
+        self.rebuild(Direction::Reverse);
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        if self.direction == Direction::Reverse {
+            self.turn(Direction::Forward)?;
+        }
+        let first = self.queue[0] as usize;
+        if let Err(e) = self.sources[first].next() {
+            self.queue.clear();
+            return Err(e);
+        }
+        self.sift_first();
+        Ok(())
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        if self.direction == Direction::Forward {
+            self.turn(Direction::Reverse)?;
+        }
+        let first = self.queue[0] as usize;
+        if let Err(e) = self.sources[first].prev() {
+            self.queue.clear();
+            return Err(e);
+        }
+        self.sift_first();
+        Ok(())
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.current().key()
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.current().seq()
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.current().kind()
+    }
+
+    #[inline]
+    fn stored(&self) -> Stored<'_> {
+        self.current().stored()
+    }
+}

@@ -1,0 +1,18 @@
+//! Reading: from the sources of a keyspace (memtables, runs of tables) to the values a reader sees.
+//!
+//! [`super_version`] holds the sources, [`get`] looks one key up in them; [`run_cursor`],
+//! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`].
+
+pub(crate) mod cursor;
+pub(crate) mod get;
+pub(crate) mod iter;
+pub(crate) mod loaded;
+pub(crate) mod merge_cursor;
+pub(crate) mod run_cursor;
+pub(crate) mod slice;
+pub(crate) mod source;
+pub(crate) mod super_version;
+pub(crate) mod visible;
+
+pub(crate) use loaded::{LoadedRun, LoadedTable};
+pub(crate) use super_version::SuperVersion;

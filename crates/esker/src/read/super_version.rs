@@ -1,0 +1,57 @@
+//! Everything a reader of one keyspace needs, behind one pointer.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::loaded::{LoadedRun, LoadedTable};
+use crate::memtable::Memtable;
+use crate::version::KeyspaceVersion;
+
+/// The sources of one keyspace, newest first. Immutable; writers and merges publish a new one.
+/// While a reader holds it, no file it names is removed, recycled or punched.
+#[derive(Clone)]
+pub(crate) struct SuperVersion {
+    /// Newest first; the first may be the one being written.
+    pub memtables: Vec<Arc<Memtable>>,
+    /// The tables, by age and key.
+    pub version: KeyspaceVersion<Arc<LoadedTable>>,
+    /// The runs of `version`, newest first.
+    pub runs: Vec<Arc<LoadedRun>>,
+    /// The directory lock: a slice or cursor that outlives its handle must keep another process
+    /// from recycling the files under it.
+    pub lock: Arc<dyn Any + Send + Sync>,
+}
+
+impl SuperVersion {
+    pub(crate) fn new(lock: Arc<dyn Any + Send + Sync>, version: KeyspaceVersion<Arc<LoadedTable>>) -> SuperVersion {
+        SuperVersion { memtables: Vec::new(), version: KeyspaceVersion::default(), runs: Vec::new(), lock }
+            .with_version(version)
+    }
+
+    /// The same with other tables.
+    pub(crate) fn with_version(&self, version: KeyspaceVersion<Arc<LoadedTable>>) -> SuperVersion {
+        let runs = version
+            .runs()
+            .iter()
+            .map(|run| match self.runs.iter().find(|r| Arc::ptr_eq(&r.run, run)) {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(LoadedRun::new(Arc::clone(run))),
+            })
+            .collect();
+        SuperVersion { memtables: self.memtables.clone(), version, runs, lock: Arc::clone(&self.lock) }
+    }
+
+    /// The only run, when nothing else holds entries and every entry of it is visible at `seq`.
+    /// Then a scan needs neither merging nor visibility checks.
+    pub(crate) fn single_clean_run(&self, seq: u64) -> Option<&Arc<LoadedRun>> {
+        let [run] = self.runs.as_slice() else { return None };
+        let quiet = self.memtables.iter().all(|m| m.is_empty() || m.min_seq() > seq);
+        (quiet && run.clean && run.max_seq <= seq).then_some(run)
+    }
+}
+
+impl std::fmt::Debug for SuperVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SuperVersion({} memtables, {} runs)", self.memtables.len(), self.runs.len())
+    }
+}

@@ -1,0 +1,244 @@
+//! From internal entries (versions, tombstones) to what a reader at one sequence sees.
+
+use std::sync::Arc;
+
+use super::merge_cursor::MergeCursor;
+use super::source::Source;
+use crate::Result;
+use crate::key::{Cursor, Kind, KeyOrder, Seq, Stored, ValuePointer};
+use crate::log::Segment;
+
+/// Where the value of the current entry is.
+enum Value {
+    /// In the inner cursor's entry, raw.
+    Inner,
+    /// In `value_buf`.
+    Buffer,
+    /// In a log segment.
+    Separated(Arc<Segment>, ValuePointer),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Invalid,
+    /// The inner cursor is on the current entry.
+    Forward,
+    /// The inner cursor is before all versions of the current key; key and value are held here.
+    Reverse,
+}
+
+/// The newest visible version of each key, tombstones left out.
+pub(crate) struct VisibleCursor {
+    order: KeyOrder,
+    inner: MergeCursor,
+    seq: Seq,
+    keys_only: bool,
+    state: State,
+    /// Forward: the key whose older versions are skipped. Reverse: the current key.
+    key_buf: Vec<u8>,
+    value_buf: Vec<u8>,
+    value: Value,
+}
+
+impl VisibleCursor {
+    pub(crate) fn new(order: KeyOrder, inner: MergeCursor, seq: Seq, keys_only: bool) -> VisibleCursor {
+        VisibleCursor {
+            order,
+            inner,
+            seq,
+            keys_only,
+            state: State::Invalid,
+            key_buf: Vec::new(),
+            value_buf: Vec::new(),
+            value: Value::Inner,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn valid(&self) -> bool {
+        self.state != State::Invalid
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match self.state {
+            State::Forward => self.inner.key(),
+            _ => &self.key_buf,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match &self.value {
+            Value::Inner => match self.inner.stored() {
+                Stored::Inline(bytes) => bytes,
+                _ => &[],
+            },
+            Value::Buffer => &self.value_buf,
+            // Verified when the cursor came here.
+            Value::Separated(segment, p) => segment.value(p).unwrap_or(&[]),
+        }
+    }
+
+    pub(crate) fn first(&mut self) -> Result<()> {
+        self.state = State::Invalid;
+        self.inner.first()?;
+        self.settle_forward(false)
+    }
+
+    pub(crate) fn last(&mut self) -> Result<()> {
+        self.state = State::Invalid;
+        self.inner.last()?;
+        self.settle_reverse()
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.state = State::Invalid;
+        self.inner.seek(key)?;
+        self.settle_forward(false)
+    }
+
+    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.state = State::Invalid;
+        self.inner.seek_for_prev(key)?;
+        self.settle_reverse()
+    }
+
+    /// One key on. Only when valid.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.state, State::Invalid) {
+            State::Invalid => Ok(()),
+            State::Forward => {
+                self.key_buf.clear();
+                self.key_buf.extend_from_slice(self.inner.key());
+                self.inner.next()?;
+                self.settle_forward(true)
+            }
+            State::Reverse => {
+                self.inner.seek(&self.key_buf)?;
+                self.settle_forward(true)
+            }
+        }
+    }
+
+    /// One key back. Only when valid.
+    #[inline]
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.state, State::Invalid) {
+            State::Invalid => Ok(()),
+            State::Forward => {
+                self.key_buf.clear();
+                self.key_buf.extend_from_slice(self.inner.key());
+                while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
+                    self.inner.prev()?;
+                }
+                self.settle_reverse()
+            }
+            State::Reverse => self.settle_reverse(),
+        }
+    }
+
+    #[inline]
+    fn same(&self, a: &[u8], b: &[u8]) -> bool {
+        match &self.order {
+            KeyOrder::Custom(c) => c.compare(a, b).is_eq(),
+            _ => a == b,
+        }
+    }
+
+    /// From the inner entry on to the first one that the reader sees; with `skip`, past all
+    /// versions of `key_buf`.
+    #[inline]
+    fn settle_forward(&mut self, mut skip: bool) -> Result<()> {
+        while self.inner.valid() {
+            if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
+                self.inner.next()?;
+                continue;
+            }
+            match self.inner.kind() {
+                Kind::Put => {
+                    self.hold_inner_value()?;
+                    self.state = State::Forward;
+                    return Ok(());
+                }
+                Kind::Delete => {
+                    self.key_buf.clear();
+                    self.key_buf.extend_from_slice(self.inner.key());
+                    skip = true;
+                    self.inner.next()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the inner entry's value ready, where it lies when it is raw.
+    #[inline]
+    fn hold_inner_value(&mut self) -> Result<()> {
+        if self.keys_only {
+            self.value_buf.clear();
+            self.value = Value::Buffer;
+            return Ok(());
+        }
+        self.value = Value::Inner;
+        match self.inner.stored() {
+            Stored::Inline(_) => Ok(()),
+            stored => Self::fetch(&self.inner, stored, &mut self.value_buf, &mut self.value),
+        }
+    }
+
+    fn fetch(inner: &MergeCursor, stored: Stored<'_>, buf: &mut Vec<u8>, value: &mut Value) -> Result<()> {
+        match (stored, inner.current()) {
+            (Stored::Packed { .. }, Source::Run(run)) => {
+                run.table().table.unpack(stored, buf)?;
+                *value = Value::Buffer;
+            }
+            (Stored::Pointer(p), Source::Run(run)) => {
+                let segment = Arc::clone(run.table().segment(&p)?);
+                segment.value(&p)?;
+                *value = Value::Separated(segment, p);
+            }
+            (Stored::Inline(bytes), _) => {
+                buf.clear();
+                buf.extend_from_slice(bytes);
+                *value = Value::Buffer;
+            }
+            (_, Source::Memtable(_)) => unreachable!("memtables store values raw"),
+        }
+        Ok(())
+    }
+
+    /// From the inner entry (the oldest version of some key) back to the first key with a visible
+    /// version; holds that version and leaves the inner cursor before the key.
+    fn settle_reverse(&mut self) -> Result<()> {
+        while self.inner.valid() {
+            self.key_buf.clear();
+            self.key_buf.extend_from_slice(self.inner.key());
+            let mut found = None;
+            while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
+                if self.inner.seq() <= self.seq {
+                    let kind = self.inner.kind();
+                    found = Some(kind);
+                    if kind == Kind::Put {
+                        // Keys that differ in bytes may be one key: report the newest spelling.
+                        self.key_buf.clear();
+                        self.key_buf.extend_from_slice(self.inner.key());
+                        if self.keys_only {
+                            self.value_buf.clear();
+                            self.value = Value::Buffer;
+                        } else {
+                            Self::fetch(&self.inner, self.inner.stored(), &mut self.value_buf, &mut self.value)?;
+                        }
+                    }
+                }
+                self.inner.prev()?;
+            }
+            if found == Some(Kind::Put) {
+                self.state = State::Reverse;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

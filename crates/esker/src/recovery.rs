@@ -1,0 +1,403 @@
+//! Opening: from the files of a directory to a running store.
+//!
+//! The manifest says which tables there are and where the log starts; the log is read from there on
+//! and its records are indexed where they lie, without rewriting any. What no manifest names is
+//! left over from a crash and removed.
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Seq, key_hash};
+use crate::log::{self, End, Segment, SyncGroup};
+use crate::memtable::Memtable;
+use crate::options::{Compression, Options};
+use crate::purge::PurgeQueue;
+use crate::read::SuperVersion;
+use crate::segments::Segments;
+use crate::store::{Control, KeyspaceState, Store};
+use crate::table;
+use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
+use crate::write::Writer;
+
+/// The file whose lock makes a store one process's.
+pub(crate) const LOCK: &str = "LOCK";
+/// The name of the keyspace that every store has.
+pub(crate) const DEFAULT_KEYSPACE: &str = "default";
+
+/// Opens the store in `dir`, or makes one.
+pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
+    options.validate()?;
+    let lock = take_lock(&env, dir, &options)?;
+    let orders = orders_of(&options);
+    let manifest = match version::load(&*env, dir, &orders) {
+        Ok(_) if options.error_if_exists => {
+            return Err(Error::StoreExists { path: dir.to_path_buf() });
+        }
+        Ok(loaded) => Found::Store(Box::new(loaded)),
+        Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => Found::Nothing,
+        Err(e) => return Err(e),
+    };
+    let (control, fresh) = match manifest {
+        Found::Nothing => (create(&env, dir, &options, orders)?, true),
+        Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
+        Found::Store(loaded) => (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false),
+    };
+    check_orders(control.state(), &options)?;
+    let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
+    recovery.finish(fresh)
+}
+
+enum Found {
+    Nothing,
+    Store(Box<Loaded>),
+}
+
+fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<Arc<dyn Any + Send + Sync>> {
+    let there = env.exists(dir).map_err(|e| Error::io("open", dir, e))?;
+    if !there {
+        if options.read_only || !options.create_if_missing {
+            return Err(Error::NotAStore { path: dir.to_path_buf() });
+        }
+        env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+    }
+    if !options.create_if_missing || options.read_only {
+        // Do not leave a lock file in a directory that is none of ours.
+        let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+        let ours = |n: &String| n == version::CURRENT || version::parse_manifest_name(n).is_some();
+        if !names.iter().any(ours) {
+            return Err(Error::NotAStore { path: dir.to_path_buf() });
+        }
+    }
+    let path = dir.join(LOCK);
+    match env.lock(&path) {
+        Ok(guard) => Ok(Arc::new(Mutex::new(guard))),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(Error::Locked { path }),
+        // A medium that cannot be written has no writers to fear.
+        Err(e)
+            if options.read_only
+                && matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied) =>
+        {
+            Ok(Arc::new(()))
+        }
+        Err(e) => Err(Error::io("lock", &path, e)),
+    }
+}
+
+fn orders_of(options: &Options) -> Orders {
+    let given = options.default_order.iter().chain(options.orders.iter().map(|(_, o)| o));
+    given.fold(Orders::default(), |orders, o| orders.with(o.clone()))
+}
+
+fn create(env: &Arc<dyn Env>, dir: &Path, options: &Options, orders: Orders) -> Result<Control> {
+    let order = options.default_order.clone().unwrap_or_default();
+    let state = State::new(orders).apply(&Edit::from(vec![Change::AddKeyspace {
+        id: 0,
+        name: DEFAULT_KEYSPACE.to_string(),
+        order_name: order.name().to_string(),
+        compression: None,
+        separate_values_from: None,
+    }]));
+    let state = state.map_err(|e| Error::corrupt(dir, 0, e.to_string()))?;
+    Ok(Control::Writable(Manifest::create(Arc::clone(env), dir, state)?))
+}
+
+/// Every keyspace's comparator is known, and is the one that was given.
+fn check_orders(state: &State, options: &Options) -> Result<()> {
+    for ks in state.keyspaces.values() {
+        let named = options.orders.iter().rev().find(|(name, _)| *name == ks.name).map(|(_, o)| o);
+        let given = named.or(match ks.id {
+            0 => options.default_order.as_ref(),
+            _ => None,
+        });
+        let fits = given.is_none_or(|o| o.name() == ks.order_name);
+        if ks.order.is_none() || !fits {
+            return Err(Error::ComparatorMismatch {
+                keyspace: ks.name.clone(),
+                stored: ks.order_name.clone(),
+                given: given.map_or("none", KeyOrder::name).to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What opening has found so far.
+struct Recovery {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    options: Options,
+    lock: Arc<dyn Any + Send + Sync>,
+    control: Control,
+    segments: Segments,
+    purge: Arc<PurgeQueue>,
+    sync: SyncGroup,
+    /// Names in the directory.
+    names: Vec<String>,
+    last_seq: Seq,
+    next_file: u64,
+    /// Sealed memtables by keyspace, newest first.
+    memtables: HashMap<u32, Vec<Arc<Memtable>>>,
+}
+
+impl Recovery {
+    fn new(
+        env: Arc<dyn Env>,
+        dir: PathBuf,
+        options: Options,
+        lock: Arc<dyn Any + Send + Sync>,
+        control: Control,
+    ) -> Result<Recovery> {
+        let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
+        let numbers = names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
+        let state = control.state();
+        let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(state.next_file);
+        let purge = Arc::new(PurgeQueue::default());
+        Ok(Recovery {
+            segments: Segments::new(Arc::clone(&env), dir.clone(), Arc::clone(&purge)),
+            sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
+            last_seq: state.last_seq,
+            memtables: HashMap::new(),
+            env,
+            dir,
+            options,
+            lock,
+            control,
+            purge,
+            names,
+            next_file,
+        })
+    }
+
+    fn finish(mut self, fresh: bool) -> Result<Store> {
+        if !fresh {
+            self.open_value_segments()?;
+            self.replay()?;
+        }
+        if !self.options.read_only {
+            self.remove_leftovers();
+        }
+        let Recovery { env, dir, options, lock, control, segments, purge, sync, last_seq, next_file, .. } = self;
+        let writer = Writer { appender: None, segment: None, last_seq, active_bytes: 0 };
+        let read_only = options.read_only;
+        let store =
+            Store::new(env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file);
+        add_keyspaces(&store, self.memtables)?;
+        if store.options.paranoid {
+            crate::check::check_open(&store)?;
+        }
+        if !read_only {
+            start_log(&store)?;
+        }
+        Ok(store)
+    }
+
+    /// Segments below the log's start that tables still point into.
+    fn open_value_segments(&mut self) -> Result<()> {
+        let state = self.control.state();
+        for number in state.segment_references().into_keys() {
+            if number < state.log_start {
+                let segment = Segment::open(&self.env, &self.dir, number, !self.options.read_only)?;
+                self.segments.add_values(Arc::new(segment));
+            }
+        }
+        Ok(())
+    }
+
+    /// Indexes what the log holds.
+    fn replay(&mut self) -> Result<()> {
+        let log_start = self.control.state().log_start;
+        let mut numbers: Vec<u64> =
+            self.names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= log_start).collect();
+        numbers.sort_unstable();
+        // The sequence that the next segment begins with; known once one was complete.
+        let mut expected = None;
+        let mut torn: Option<(PathBuf, u64, String)> = None;
+        for (at, &number) in numbers.iter().enumerate() {
+            let last = at + 1 == numbers.len();
+            let segment = match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
+                Ok(segment) => Arc::new(segment),
+                Err(e) => {
+                    let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
+                    if last && unused {
+                        self.retire_file(number);
+                        continue;
+                    }
+                    return Err(e);
+                }
+            };
+            let first = segment.frames().next().map(|f| f.seq);
+            if let Some((path, offset, why)) = &torn {
+                // What follows a gap was never promised to survive a power cut: had any of it been
+                // synced, so had been all before it.
+                if first.is_some() && self.options.paranoid {
+                    return Err(Error::corrupt(path, *offset, format!("{why}, and the log goes on after it")));
+                }
+                self.retire_file(number);
+                continue;
+            }
+            if let (Some(expected), Some(first)) = (expected, first)
+                && first != expected
+            {
+                return Err(Error::corrupt(
+                    segment.path(),
+                    0,
+                    format!("the log goes on at sequence {first} where {expected} should follow; a segment is missing"),
+                ));
+            }
+            let end = self.replay_segment(&segment)?;
+            self.segments_add(&segment);
+            match end {
+                End::Clean { last_seq, .. } => {
+                    self.last_seq = self.last_seq.max(last_seq);
+                    expected = Some(last_seq + 1);
+                }
+                End::Torn { offset, why } => {
+                    torn = Some((segment.path().to_path_buf(), offset, why.to_string()));
+                    if !self.options.read_only {
+                        segment.seal_recovered(offset, self.last_seq)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn segments_add(&mut self, segment: &Arc<Segment>) {
+        self.segments.add(Arc::clone(segment), true);
+        for (ks, list) in &self.memtables {
+            if let Some(m) = list.first().filter(|m| m.segment().number() == segment.number()) {
+                self.segments.note_memtable(segment.number(), *ks, m);
+            }
+        }
+        if !self.options.read_only {
+            self.sync.rotate(Arc::clone(segment), false);
+        }
+    }
+
+    fn replay_segment(&mut self, segment: &Arc<Segment>) -> Result<End> {
+        let number = segment.number();
+        let state = self.control.state();
+        // Keyspaces that still miss this segment's entries; records of others were flushed, or the
+        // keyspace was dropped.
+        let wanted: BTreeMap<u32, KeyOrder> = state
+            .keyspaces
+            .values()
+            .filter(|ks| ks.flushed < number)
+            .filter_map(|ks| Some((ks.id, ks.order.clone()?)))
+            .collect();
+        let mut found: HashMap<u32, Arc<Memtable>> = HashMap::new();
+        let mut frames = segment.frames();
+        for frame in frames.by_ref() {
+            for (r, record) in frame.records() {
+                let Some(order) = wanted.get(&record.keyspace) else { continue };
+                let memtable = found
+                    .entry(record.keyspace)
+                    .or_insert_with(|| Arc::new(Memtable::new(Arc::clone(segment), order.clone())));
+                let len = record.key.len() + record.value.len();
+                memtable.insert(r, record.key, key_hash(record.key), frame.seq, record.kind, len);
+            }
+            self.last_seq = self.last_seq.max(frame.seq);
+        }
+        for (ks, memtable) in found {
+            self.memtables.entry(ks).or_default().insert(0, memtable);
+        }
+        Ok(frames.end())
+    }
+
+    /// A log file of no use: kept for making the next segment of.
+    fn retire_file(&mut self, number: u64) {
+        if !self.options.read_only {
+            let path = self.dir.join(log::file_name(number));
+            drop(self.env.remove(&path));
+            self.names.retain(|n| log::parse_file_name(n) != Some(number));
+        }
+    }
+
+    /// Removes what a crash left: tables and segments that nothing names.
+    fn remove_leftovers(&self) {
+        let state = self.control.state();
+        let references = state.segment_references();
+        let stale = |name: &String| {
+            if let Some(n) = table::parse_file_name(name) {
+                return !state.has_table(n);
+            }
+            if let Some(n) = log::parse_file_name(name) {
+                return n < state.log_start && !references.contains_key(&n);
+            }
+            name == version::CURRENT_TEMP
+        };
+        let stale: Vec<String> = self.names.iter().filter(|n| stale(n)).cloned().collect();
+        crate::purge::remove_files(&*self.env, &self.dir, &stale);
+    }
+}
+
+/// Opens all tables and publishes the first views.
+fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>) -> Result<()> {
+    let described: Vec<_> = store.control.lock().state().keyspaces.values().cloned().collect();
+    for ks in described {
+        let Some(order) = ks.order.clone() else { continue };
+        let state = new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from);
+        let mut tables = Vec::new();
+        for run in ks.version.runs() {
+            for meta in run.tables() {
+                tables.push((run.id(), store.open_table(&state, (**meta).clone())?));
+            }
+        }
+        store.segments.account(tables.iter().flat_map(|(_, t)| &t.meta.references), std::iter::empty());
+        let version = KeyspaceVersion::default()
+            .edit(Some(&state.order), &[], tables)
+            .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
+        let mut view = SuperVersion::new(Arc::clone(&store.lock), version);
+        view.memtables = memtables.remove(&ks.id).unwrap_or_default();
+        state.view.store(Arc::new(view));
+        store.keyspaces.write().insert(Arc::new(state));
+    }
+    Ok(())
+}
+
+/// A keyspace without tables or memtables.
+pub(crate) fn new_keyspace(
+    store: &Store,
+    id: u32,
+    name: &str,
+    order: KeyOrder,
+    compression: Option<u8>,
+    separate_values_from: Option<u64>,
+) -> KeyspaceState {
+    let compression = compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
+    let view = SuperVersion::new(Arc::clone(&store.lock), KeyspaceVersion::default());
+    KeyspaceState {
+        id,
+        name: name.to_string(),
+        order,
+        compression,
+        separate_values_from: separate_values_from
+            .map_or(store.options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+        view: ArcSwap::from_pointee(view),
+        dropped: AtomicBool::new(false),
+        busy_runs: Mutex::default(),
+    }
+}
+
+/// Makes the first active segment. The end of a clean close is durable before it.
+fn start_log(store: &Store) -> Result<()> {
+    {
+        let mut control = store.control.lock();
+        if control.state().clean_close.is_some() {
+            let number = store.next_file.load(std::sync::atomic::Ordering::Relaxed);
+            let changes = vec![Change::Reopened, Change::NextFile { number }];
+            store.commit(&mut control, Edit::from(changes))?;
+        }
+    }
+    let mut w = store.writer.lock();
+    store.rotate(&mut w, 0)
+}

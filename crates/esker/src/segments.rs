@@ -1,0 +1,372 @@
+//! The life of log segments: active, sealed, kept for their separated values, retired, reused.
+//!
+//! ```text
+//!  create ──► log (active, then sealed) ──► all keyspaces flushed ─┬─► values: tables point into it ─┐
+//!     ▲                                                            └─► retired ◄── no pointers left ──┘
+//!     └────────────── pool ◄── no reader holds it ────────────────────────┘
+//! ```
+//!
+//! This module keeps the books; who may read what is decided by who holds the `Arc`s.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::env::Env;
+use crate::error::Result;
+use crate::log::{self, Position, Segment};
+use crate::memtable::Memtable;
+use crate::merge::picker::SegmentUse;
+use crate::purge::{Purge, PurgeQueue, complement};
+use crate::version::SegmentRef;
+
+/// Most files kept for reuse.
+const POOL_FILES: usize = 4;
+
+/// The segments of a store.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    purge: Arc<PurgeQueue>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Segments that recovery would replay, oldest first; the last may be active.
+    log: VecDeque<LogSegment>,
+    /// Segments that only hold separated values.
+    values: BTreeMap<u64, Arc<Segment>>,
+    /// How many tables of the present versions point into a segment, and to how many bytes.
+    references: HashMap<u64, Reference>,
+    /// Segments with ranges that nothing points to, until no reader holds a memtable over them.
+    quieting: Vec<Quieting>,
+    /// Segments that nothing refers to; reused when the last reader lets go.
+    retired: Vec<Arc<Segment>>,
+    /// Files to make new segments from, with their size.
+    pool: Vec<(PathBuf, u64)>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Reference {
+    tables: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct LogSegment {
+    segment: Arc<Segment>,
+    /// Keyspaces with a memtable in it that is not in tables yet.
+    unflushed: HashSet<u32>,
+    /// The memtables over it, flushed ones too.
+    memtables: Vec<Weak<Memtable>>,
+    /// Values that flushes left in it (offset, length).
+    live: Vec<(u64, u64)>,
+    /// Whether `live` is all there is. Not after a reopen: tables may point into it already.
+    live_known: bool,
+    /// Bytes of frames in it, once sealed.
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Quieting {
+    segment: Arc<Segment>,
+    gaps: Vec<(u64, u64)>,
+    memtables: Vec<Weak<Memtable>>,
+}
+
+/// What the shape of the log looks like, for statistics and pacing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SegmentTotals {
+    pub log_segments: usize,
+    pub log_bytes: u64,
+    pub value_segments: usize,
+    pub value_bytes: u64,
+    pub value_disk_bytes: u64,
+    pub pool_bytes: u64,
+}
+
+impl Segments {
+    pub(crate) fn new(env: Arc<dyn Env>, dir: PathBuf, purge: Arc<PurgeQueue>) -> Segments {
+        Segments { env, dir, purge, inner: Mutex::new(Inner::default()) }
+    }
+
+    /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
+    /// It is not part of the log until [`add`](Segments::add).
+    pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
+        let recycled = {
+            let mut inner = self.inner.lock();
+            // A much larger file would waste its tail.
+            let fits = inner.pool.iter().position(|(_, size)| *size >= bytes && *size <= bytes * 2);
+            fits.map(|at| inner.pool.swap_remove(at))
+        };
+        let result = Segment::create(
+            &self.env,
+            &self.dir,
+            number,
+            bytes,
+            recycled.as_ref().map(|(path, _)| path.as_path()),
+        );
+        if result.is_err()
+            && let Some(back) = recycled
+            && self.env.exists(&back.0).unwrap_or(false)
+        {
+            self.inner.lock().pool.push(back);
+        }
+        Ok(Arc::new(result?))
+    }
+
+    /// Appends a segment to the log: a new active one, or one found at recovery.
+    pub(crate) fn add(&self, segment: Arc<Segment>, recovered: bool) {
+        let mut inner = self.inner.lock();
+        let bytes = segment.capacity();
+        inner.log.push_back(LogSegment {
+            segment,
+            unflushed: HashSet::new(),
+            memtables: Vec::new(),
+            live: Vec::new(),
+            live_known: !recovered,
+            bytes,
+        });
+    }
+
+    /// A keyspace has its first entry in segment `number`.
+    pub(crate) fn note_memtable(&self, number: u64, keyspace: u32, memtable: &Arc<Memtable>) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().rev().find(|s| s.segment.number() == number) {
+            s.unflushed.insert(keyspace);
+            s.memtables.push(Arc::downgrade(memtable));
+        }
+    }
+
+    /// Whether another keyspace than this one has entries up to segment `upto` that are not in
+    /// tables.
+    pub(crate) fn others_wait(&self, keyspace: u32, upto: u64) -> bool {
+        let inner = self.inner.lock();
+        let upto = inner.log.iter().take_while(|s| s.segment.number() <= upto);
+        upto.flat_map(|s| &s.unflushed).any(|k| *k != keyspace)
+    }
+
+    /// The end of a segment of the log.
+    pub(crate) fn end_of(&self, number: u64) -> Option<Position> {
+        let inner = self.inner.lock();
+        let s = inner.log.iter().find(|s| s.segment.number() == number)?;
+        Some(Position { segment: number, end: s.segment.end() })
+    }
+
+    /// A segment found at recovery that only holds values.
+    pub(crate) fn add_values(&self, segment: Arc<Segment>) {
+        self.inner.lock().values.insert(segment.number(), segment);
+    }
+
+    /// A file of no use any more that a new segment can be made from; removed when enough are kept.
+    pub(crate) fn offer(&self, path: PathBuf, bytes: u64) {
+        let mut inner = self.inner.lock();
+        if inner.pool.len() < POOL_FILES {
+            inner.pool.push((path, bytes));
+        } else {
+            self.purge.push(Purge::Remove(path));
+        }
+    }
+
+    /// The segment of that number, for a table that points into it.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<Segment>> {
+        let inner = self.inner.lock();
+        inner.values.get(&number).cloned().or_else(|| {
+            inner.log.iter().find(|s| s.segment.number() == number).map(|s| Arc::clone(&s.segment))
+        })
+    }
+
+    /// Tables have come into a version (`added`) and gone from it (`removed`).
+    pub(crate) fn account<'a>(
+        &self,
+        added: impl Iterator<Item = &'a SegmentRef>,
+        removed: impl Iterator<Item = &'a SegmentRef>,
+    ) {
+        let mut inner = self.inner.lock();
+        for r in added {
+            let e = inner.references.entry(r.segment).or_default();
+            e.tables += 1;
+            e.bytes += r.bytes;
+        }
+        for r in removed {
+            if let Some(e) = inner.references.get_mut(&r.segment) {
+                e.tables = e.tables.saturating_sub(1);
+                e.bytes = e.bytes.saturating_sub(r.bytes);
+                if e.tables == 0 {
+                    inner.references.remove(&r.segment);
+                }
+            }
+        }
+        let orphans: Vec<u64> =
+            inner.values.keys().filter(|n| !inner.references.contains_key(n)).copied().collect();
+        for number in orphans {
+            if let Some(segment) = inner.values.remove(&number) {
+                inner.retired.push(segment);
+            }
+        }
+    }
+
+    /// A flush left values in a segment.
+    pub(crate) fn note_live(&self, number: u64, ranges: impl IntoIterator<Item = (u64, u64)>) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+            s.live.extend(ranges);
+        }
+    }
+
+    /// A merge dropped values. In a segment that is still part of the log they are only struck from
+    /// the live ones, as recovery must be able to read the frames; the others are returned.
+    pub(crate) fn strike(&self, dead: HashMap<u64, Vec<(u64, u64)>>) -> Vec<(Arc<Segment>, Vec<(u64, u64)>)> {
+        let mut inner = self.inner.lock();
+        let mut punchable = Vec::new();
+        for (number, ranges) in dead {
+            if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+                s.live.retain(|l| !ranges.contains(l));
+            } else if let Some(segment) = inner.values.get(&number) {
+                punchable.push((Arc::clone(segment), ranges));
+            }
+        }
+        punchable
+    }
+
+    /// All memtables of `keyspace` up to segment `upto` are in tables.
+    pub(crate) fn note_flushed(&self, keyspace: u32, upto: u64) {
+        let mut inner = self.inner.lock();
+        for s in inner.log.iter_mut().filter(|s| s.segment.number() <= upto) {
+            s.unflushed.remove(&keyspace);
+        }
+    }
+
+    /// A keyspace is gone: nobody waits for its memtables.
+    pub(crate) fn forget_keyspace(&self, keyspace: u32) {
+        self.note_flushed(keyspace, u64::MAX);
+    }
+
+    /// The first segment that recovery still needs, given that those below `active` are sealed and
+    /// that a flush is about to strike (`keyspace`, `upto`).
+    pub(crate) fn log_start_after(&self, active: u64, flushed: Option<(u32, u64)>) -> u64 {
+        let inner = self.inner.lock();
+        for s in &inner.log {
+            let number = s.segment.number();
+            let waits = s.unflushed.iter().any(|k| !flushed.is_some_and(|(f, upto)| f == *k && number <= upto));
+            if number >= active || waits {
+                return number;
+            }
+        }
+        active
+    }
+
+    /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
+    /// those that keep values, what nothing points to is punched as soon as no reader holds a
+    /// memtable over them.
+    pub(crate) fn advance(&self, log_start: u64) {
+        let mut inner = self.inner.lock();
+        while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
+            let Some(mut s) = inner.log.pop_front() else { break };
+            let number = s.segment.number();
+            if !inner.references.contains_key(&number) {
+                inner.retired.push(s.segment);
+                continue;
+            }
+            if s.live_known {
+                let gaps = complement(log::FIRST_FRAME, s.segment.capacity(), &mut s.live);
+                let segment = Arc::clone(&s.segment);
+                inner.quieting.push(Quieting { segment, gaps, memtables: s.memtables });
+            }
+            inner.values.insert(number, s.segment);
+        }
+    }
+
+    /// Moves retired segments that no reader holds to the pool of reusable files. With `trim`,
+    /// removes the pool's files instead (the store is idle and should not hoard space).
+    pub(crate) fn housekeep(&self, trim: bool) {
+        let (free, trimmed) = {
+            let mut inner = self.inner.lock();
+            let (quiet, read): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.quieting)
+                .into_iter()
+                .partition(|q| q.memtables.iter().all(|m| m.strong_count() == 0));
+            inner.quieting = read;
+            for q in quiet {
+                self.purge.push(Purge::Punch(q.segment, q.gaps));
+            }
+            let (free, held): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut inner.retired).into_iter().partition(|s| Arc::strong_count(s) == 1);
+            inner.retired = held;
+            let trimmed = if trim { std::mem::take(&mut inner.pool) } else { Vec::new() };
+            (free, trimmed)
+        };
+        for segment in free {
+            let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
+            // A file with a second name belongs to a checkpoint too and must not change.
+            let shared = segment.links().map_or(true, |n| n > 1);
+            drop(segment);
+            if shared || trim {
+                self.purge.push(Purge::Remove(path));
+            } else {
+                self.offer(path, bytes);
+            }
+        }
+        for (path, _) in trimmed {
+            self.purge.push(Purge::Remove(path));
+        }
+    }
+
+    /// Sealed bytes that wait to be flushed: what pacing works on.
+    pub(crate) fn pending_bytes(&self, active: u64) -> u64 {
+        let inner = self.inner.lock();
+        inner.log.iter().filter(|s| s.segment.number() < active).map(|s| s.bytes).sum()
+    }
+
+    /// A segment was sealed with this many bytes of frames.
+    pub(crate) fn note_sealed(&self, number: u64, bytes: u64) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+            s.bytes = bytes;
+        }
+    }
+
+    /// How much of each value segment is in use, for the picker. Dead values have mostly been
+    /// punched, so what counts is what the file system has set aside.
+    pub(crate) fn usage(&self) -> Vec<SegmentUse> {
+        let inner = self.inner.lock();
+        let use_of = |(number, segment): (&u64, &Arc<Segment>)| {
+            let live = inner.references.get(number).map_or(0, |r| r.bytes);
+            let disk = segment.allocated().unwrap_or(live);
+            // Pages at the edges of values cannot be punched.
+            let dead = disk.saturating_sub(live + live / 8 + 64 * 1024);
+            SegmentUse { segment: *number, live, dead }
+        };
+        inner.values.iter().map(use_of).collect()
+    }
+
+    /// Segments that hold values of present tables.
+    pub(crate) fn value_segments(&self) -> Vec<Arc<Segment>> {
+        self.inner.lock().values.values().cloned().collect()
+    }
+
+    /// Segments of the log, oldest first.
+    pub(crate) fn log_segments(&self) -> Vec<Arc<Segment>> {
+        self.inner.lock().log.iter().map(|s| Arc::clone(&s.segment)).collect()
+    }
+
+    pub(crate) fn totals(&self) -> SegmentTotals {
+        let inner = self.inner.lock();
+        SegmentTotals {
+            log_segments: inner.log.len(),
+            log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
+            value_segments: inner.values.len(),
+            value_bytes: inner.references.values().map(|r| r.bytes).sum(),
+            value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
+            pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
+                + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}

@@ -1,0 +1,122 @@
+//! Snapshots: sequences that merges must keep the versions of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::key::Seq;
+
+/// The sequences somebody may still read at.
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotList {
+    /// How many snapshots are at each sequence.
+    held: Mutex<BTreeMap<Seq, usize>>,
+}
+
+impl SnapshotList {
+    /// Registers a snapshot at what `visible` returns. It is called under the list's lock, so that
+    /// a merge that asks for [`boundaries`](SnapshotList::boundaries) at the same time either sees
+    /// this snapshot or keeps everything it can read.
+    fn acquire(&self, visible: impl FnOnce() -> Seq) -> Seq {
+        let mut held = self.held.lock();
+        let seq = visible();
+        *held.entry(seq).or_insert(0) += 1;
+        seq
+    }
+
+    fn release(&self, seq: Seq) {
+        let mut held = self.held.lock();
+        if let Some(n) = held.get_mut(&seq) {
+            *n -= 1;
+            if *n == 0 {
+                held.remove(&seq);
+            }
+        }
+    }
+
+    /// All sequences that a merge has to serve, ascending: the snapshots' and, last, what `visible`
+    /// returns (readers without a snapshot).
+    pub(crate) fn boundaries(&self, visible: impl FnOnce() -> Seq) -> Vec<Seq> {
+        let held = self.held.lock();
+        let now = visible();
+        let mut all: Vec<Seq> = held.keys().copied().collect();
+        if all.last() != Some(&now) {
+            all.push(now);
+        }
+        all
+    }
+
+    /// How many snapshots are held.
+    pub(crate) fn len(&self) -> usize {
+        self.held.lock().values().sum()
+    }
+}
+
+/// A view of the whole store, all keyspaces, as it was at one moment. Reads at it through
+/// [`Keyspace::at`](crate::Keyspace::at). Cheap to clone; while one is held, the versions it sees
+/// are kept.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(dir.path().join("db"))?;
+/// db.put("key", "before")?;
+/// let snapshot = db.snapshot();
+/// db.put("key", "after")?;
+/// assert_eq!(db.at(&snapshot).get("key")?.unwrap(), b"before");
+/// assert_eq!(db.get("key")?.unwrap(), b"after");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    list: Arc<SnapshotList>,
+    seq: Seq,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.list.release(self.seq);
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(list: &Arc<SnapshotList>, visible: impl FnOnce() -> Seq) -> Snapshot {
+        let seq = list.acquire(visible);
+        Snapshot { held: Arc::new(Held { list: Arc::clone(list), seq }) }
+    }
+
+    /// The sequence of the last commit that the snapshot sees.
+    pub fn sequence(&self) -> u64 {
+        self.held.seq
+    }
+
+    /// Whether the snapshot is of this store.
+    pub(crate) fn is_of(&self, list: &Arc<SnapshotList>) -> bool {
+        Arc::ptr_eq(&self.held.list, list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_are_the_held_sequences_and_the_present() {
+        let list = Arc::new(SnapshotList::default());
+        let a = Snapshot::new(&list, || 5);
+        let b = Snapshot::new(&list, || 5);
+        let c = Snapshot::new(&list, || 9);
+        assert_eq!(list.boundaries(|| 12), [5, 9, 12]);
+        drop(a);
+        assert_eq!(list.boundaries(|| 12), [5, 9, 12]);
+        drop((b, c));
+        assert_eq!(list.boundaries(|| 12), [12]);
+        assert_eq!(list.len(), 0);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a store looks like from outside: its shape, its sizes, what it has done.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::store::{Counters, Store};
+
+/// One sorted run of tables.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RunStats {
+    /// Number of tables.
+    pub tables: usize,
+    /// Size of their files, in bytes.
+    pub bytes: u64,
+    /// Entries, all versions and tombstones counted.
+    pub entries: u64,
+    /// Deletes among the entries.
+    pub tombstones: u64,
+}
+
+/// One keyspace.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct KeyspaceStats {
+    /// Its name.
+    pub name: String,
+    /// Its number, which the log uses.
+    pub id: u32,
+    /// The name of its order.
+    pub order: String,
+    /// How its values are compressed: "none", "lz4" or "zstd".
+    pub compression: String,
+    /// Sorted runs, newest first. A read asks each that may hold its key; a settled store has one.
+    pub runs: Vec<RunStats>,
+    /// Entries not in tables yet.
+    pub memtable_entries: u64,
+    /// Bytes of their keys and values.
+    pub memtable_bytes: u64,
+}
+
+/// The shape of a store, and what it has done since it was opened.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// By id.
+    pub keyspaces: Vec<KeyspaceStats>,
+    /// The last commit's sequence.
+    pub sequence: u64,
+    /// Segments of the log.
+    pub log_segments: usize,
+    /// Bytes set aside for them, and for files kept to make the next ones from.
+    pub log_bytes: u64,
+    /// Bytes of values that live in log segments, pointed to by tables.
+    pub separated_bytes: u64,
+    /// Bytes of dead values in those segments that are not given back yet.
+    pub garbage_bytes: u64,
+    /// Bytes of table files.
+    pub table_bytes: u64,
+    /// Bytes that the directory takes on the disk.
+    pub disk_bytes: u64,
+    /// The memory setting, in bytes.
+    pub memory_budget: u64,
+    /// What indexes and buffers take of it, in bytes.
+    pub memory_used: u64,
+    /// Since open: bytes of keys and values written by the user.
+    pub user_bytes: u64,
+    /// Since open: bytes written to sealed log segments.
+    pub log_written: u64,
+    /// Since open: bytes read by merges.
+    pub merge_read: u64,
+    /// Since open: bytes written by flushes and merges.
+    pub merge_written: u64,
+    /// Since open: flushes and merges.
+    pub merges: u64,
+    /// Since open: time that writers were made to wait for flushes, in nanoseconds.
+    pub slowdown_ns: u64,
+    /// Snapshots held.
+    pub snapshots: usize,
+    /// Files held open. Tables are mapped and need none.
+    pub open_files: usize,
+    /// Why writes are stopped, if they are.
+    pub halted: Option<String>,
+}
+
+impl Stats {
+    /// Bytes written to the device's cache for each byte the user wrote, since open.
+    pub fn write_amplification(&self) -> f64 {
+        if self.user_bytes == 0 {
+            return 0.0;
+        }
+        (self.log_written + self.merge_written) as f64 / self.user_bytes as f64
+    }
+}
+
+impl Store {
+    pub(crate) fn stats(&self) -> Stats {
+        let mut keyspaces = Vec::new();
+        let mut table_bytes = 0;
+        for ks in self.keyspaces.read().all() {
+            let view = ks.view.load();
+            let runs: Vec<RunStats> = view
+                .runs
+                .iter()
+                .map(|r| RunStats {
+                    tables: r.tables().len(),
+                    bytes: r.run.bytes(),
+                    entries: r.run.entries(),
+                    tombstones: r.run.tombstones(),
+                })
+                .collect();
+            table_bytes += runs.iter().map(|r| r.bytes).sum::<u64>();
+            keyspaces.push(KeyspaceStats {
+                name: ks.name.clone(),
+                id: ks.id,
+                order: ks.order.name().to_string(),
+                compression: format!("{:?}", ks.compression).to_lowercase(),
+                runs,
+                memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
+                memtable_bytes: view.memtables.iter().map(|m| m.bytes()).sum(),
+            });
+        }
+        let segments = self.segments.totals();
+        let c = &self.counters;
+        Stats {
+            keyspaces,
+            sequence: self.visible_seq(),
+            log_segments: segments.log_segments,
+            log_bytes: segments.log_bytes + segments.pool_bytes,
+            separated_bytes: segments.value_bytes,
+            garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
+            table_bytes,
+            disk_bytes: disk_bytes(self, &self.dir),
+            memory_budget: self.options.memory,
+            memory_used: self.memory_used(),
+            user_bytes: Counters::get(&c.user_bytes),
+            log_written: Counters::get(&c.log_bytes),
+            merge_read: Counters::get(&c.merge_read),
+            merge_written: Counters::get(&c.merge_written),
+            merges: Counters::get(&c.merges),
+            slowdown_ns: Counters::get(&c.slowdown_ns),
+            snapshots: self.snapshots.len(),
+            open_files: segments.log_segments + segments.value_segments + 2,
+            halted: self.halt_cause().map(|e| e.to_string()),
+        }
+    }
+
+    /// A property by name, as text; `None` when there is none of that name.
+    pub(crate) fn property(&self, name: &str) -> Option<String> {
+        let stats = self.stats();
+        let name = name.strip_prefix("esker.")?;
+        Some(match name {
+            "stats" => format!("{stats:#?}"),
+            "levels" => {
+                let mut text = String::new();
+                for ks in &stats.keyspaces {
+                    for (at, run) in ks.runs.iter().enumerate() {
+                        let _ = writeln!(
+                            text,
+                            "{} {at}: {} tables, {} bytes, {} entries",
+                            ks.name, run.tables, run.bytes, run.entries
+                        );
+                    }
+                }
+                text
+            }
+            "sequence" => stats.sequence.to_string(),
+            "disk-bytes" => stats.disk_bytes.to_string(),
+            "memory-used" => stats.memory_used.to_string(),
+            "write-amplification" => format!("{:.2}", stats.write_amplification()),
+            "halted" => stats.halted.unwrap_or_default(),
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes that the files of the directory take.
+fn disk_bytes(store: &Store, dir: &Path) -> u64 {
+    let names = store.env.list(dir).unwrap_or_default();
+    let size = |name: &String| {
+        store.env.open(&dir.join(name), crate::env::OpenMode::Read).and_then(|f| f.allocated()).unwrap_or(0)
+    };
+    names.iter().map(size).sum()
+}

@@ -1,0 +1,31 @@
+//! What the store counts since it was opened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Running totals. Relaxed: they are for people, not for decisions.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub user_bytes: AtomicU64,
+    pub log_bytes: AtomicU64,
+    pub merge_read: AtomicU64,
+    pub merge_written: AtomicU64,
+    pub merges: AtomicU64,
+    pub slowdown_ns: AtomicU64,
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// For counters that only the holder of the write lock changes: no locked instruction.
+    #[inline]
+    pub(crate) fn add_exclusive(counter: &AtomicU64, n: u64) {
+        counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(counter: &AtomicU64) -> u64 {
+        counter.load(Ordering::Relaxed)
+    }
+}

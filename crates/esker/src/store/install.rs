@@ -1,0 +1,190 @@
+//! The one place where a version changes: first durably in the manifest, then for readers, and
+//! only then are files given up.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{KeyspaceState, Store};
+use crate::error::{Error, Result};
+use crate::key::Seq;
+use crate::log::Segment;
+use crate::memtable::Memtable;
+use crate::purge::DeadValues;
+use crate::read::{LoadedTable, SuperVersion};
+use crate::table::{Table, TableSummary};
+use crate::version::{Change, Edit, Invalid, SegmentRef, TableMeta};
+
+/// What a flush, a merge or a bulk load does to one keyspace.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// Tables that leave their runs. One that moves to another run is in `added` too.
+    pub removed: Vec<Arc<LoadedTable>>,
+    /// Tables and the runs they join.
+    pub added: Vec<(u64, Arc<LoadedTable>)>,
+    /// All entries in segments up to and including this one are in tables now.
+    pub flushed: Option<u64>,
+    /// Separated values that tables in `added` left in segments of the log: segment, ranges.
+    pub live_values: Vec<(u64, Vec<(u64, u64)>)>,
+    /// Separated values that nothing will point to.
+    pub dead_values: std::collections::HashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl Store {
+    /// Makes `outcome` the truth. On an error nothing has changed for readers, and the caller
+    /// removes the files of the added tables.
+    pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
+        let active = self.active_number();
+        if let Some(upto) = outcome.flushed {
+            self.keep_a_prefix(ks, upto)?;
+        }
+        let mut control = self.control.lock();
+        ks.check_alive()?;
+        let log_start = self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
+        let edit = self.edit_for(ks, &outcome, log_start);
+        self.commit(&mut control, edit)?;
+
+        let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
+        let mut refused = None;
+        ks.view.rcu(|view| {
+            match view.version.edit(Some(&ks.order), &removed, outcome.added.clone()) {
+                Ok(version) => {
+                    let mut next = view.with_version(version);
+                    if let Some(upto) = outcome.flushed {
+                        next.memtables.retain(|m| m.segment().number() > upto);
+                    }
+                    next
+                }
+                Err(e) => {
+                    refused = Some(e);
+                    SuperVersion::clone(view)
+                }
+            }
+        });
+        if let Some(e) = refused {
+            return Err(self.inconsistent(e));
+        }
+        self.give_up(ks, outcome, log_start);
+        Ok(())
+    }
+
+    /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
+    /// whether the edit is durable is unknown until a new manifest is written.
+    pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
+        let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+        manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))
+    }
+
+    /// Number of the active segment.
+    pub(crate) fn active_number(&self) -> u64 {
+        self.active.load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// Tables are durable at once, the log only when asked. Were one keyspace's entries made durable
+    /// while another's older ones are still in an unsynced log, a power cut would keep the later
+    /// and lose the earlier; so the log goes first.
+    fn keep_a_prefix(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
+        if self.segments.others_wait(ks.id, upto)
+            && let Some(position) = self.segments.end_of(upto)
+        {
+            self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn edit_for(&self, ks: &KeyspaceState, outcome: &Outcome, log_start: u64) -> Edit {
+        let mut changes = Vec::new();
+        for t in &outcome.removed {
+            changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
+        }
+        for (run, t) in &outcome.added {
+            changes.push(Change::AddTable { keyspace: ks.id, run: *run, meta: t.meta.clone() });
+        }
+        if let Some(upto) = outcome.flushed {
+            changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
+            changes.push(Change::LogStart { segment: log_start });
+        }
+        let next = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
+        changes.push(Change::NextFile { number: next });
+        if let Some(seq) = outcome.added.iter().map(|(_, t)| t.meta.max_seq).max() {
+            changes.push(Change::LastSeq { seq });
+        }
+        Edit { changes }
+    }
+
+    /// After the version is durable and public: files that nothing needs any more.
+    fn give_up(&self, ks: &KeyspaceState, outcome: Outcome, log_start: u64) {
+        let staying: HashSet<u64> = outcome.added.iter().map(|(_, t)| t.meta.number).collect();
+        let leaving: Vec<&Arc<LoadedTable>> =
+            outcome.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
+        let was: HashSet<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
+        let coming = outcome.added.iter().map(|(_, t)| t).filter(|t| !was.contains(&t.meta.number));
+        for (segment, ranges) in outcome.live_values {
+            self.segments.note_live(segment, ranges);
+        }
+        let dead = self.segments.strike(outcome.dead_values);
+        self.segments.account(
+            coming.flat_map(|t| &t.meta.references),
+            leaving.iter().flat_map(|t| &t.meta.references),
+        );
+        let dead = (!dead.is_empty()).then(|| Arc::new(DeadValues::new(Arc::clone(&self.purge), dead)));
+        for t in &leaving {
+            t.retire(dead.as_ref());
+        }
+        if let Some(upto) = outcome.flushed {
+            self.segments.note_flushed(ks.id, upto);
+            self.segments.advance(log_start);
+            self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
+            self.signal.notify_done();
+        }
+    }
+
+    /// Opens a table that was just written and readies it for a version.
+    pub(crate) fn load_table(&self, ks: &KeyspaceState, summary: TableSummary, base_seq: Seq) -> Result<Arc<LoadedTable>> {
+        let meta = meta_of(summary, base_seq);
+        self.open_table(ks, meta)
+    }
+
+    /// Opens the table that `meta` names.
+    pub(crate) fn open_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<Arc<LoadedTable>> {
+        let path = self.dir.join(crate::table::file_name(meta.number));
+        let table = Table::open(&self.env, &path, meta.number, meta.size, ks.order.clone(), meta.base_seq)?;
+        let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
+        for r in &meta.references {
+            let segment = self.segments.get(r.segment).ok_or_else(|| {
+                Error::corrupt(&path, 0, format!("values point to log segment {}, which is missing", r.segment))
+            })?;
+            segments.push(segment);
+        }
+        Ok(Arc::new(LoadedTable::new(Arc::new(table), meta, segments, path, Arc::clone(&self.purge))))
+    }
+
+    fn inconsistent(&self, e: Invalid) -> Error {
+        let error = Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}); this is a bug"));
+        self.halt(error.clone());
+        error
+    }
+}
+
+/// Memtables over segments up to and including `upto`, newest first.
+pub(crate) fn memtables_upto(view: &SuperVersion, upto: u64) -> Vec<Arc<Memtable>> {
+    view.memtables.iter().filter(|m| m.segment().number() <= upto).cloned().collect()
+}
+
+/// What the manifest says of a table just written.
+fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
+    TableMeta {
+        number: s.number,
+        size: s.size,
+        entries: s.entries,
+        tombstones: s.tombstones,
+        raw_bytes: s.raw_bytes,
+        smallest: s.smallest,
+        largest: s.largest,
+        // Entries without a sequence count as 0 in the summary, and have the table's.
+        min_seq: s.min_seq.max(base_seq),
+        max_seq: s.max_seq.max(base_seq),
+        base_seq,
+        unique_keys: s.unique_keys,
+        references: s.references.iter().map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count }).collect(),
+    }
+}

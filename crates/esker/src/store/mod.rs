@@ -1,0 +1,260 @@
+//! The state that all handles of an open store share, and the rules for changing it.
+//!
+//! Locks, in the order in which they may be taken: `jobs` (one merge at a time), `writer` (the log's
+//! end), `control` (the manifest). Readers take none of them: they load a keyspace's view.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::{Mutex, RwLock};
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Seq};
+use crate::log::SyncGroup;
+use crate::merge::pressure::Pressure;
+use crate::options::{Compression, Options};
+use crate::purge::PurgeQueue;
+use crate::read::SuperVersion;
+use crate::segments::Segments;
+use crate::snapshot::SnapshotList;
+use crate::util::Padded;
+use crate::version::{Manifest, State};
+use crate::worker::Signal;
+use crate::write::Writer;
+
+mod counters;
+mod install;
+
+pub(crate) use counters::Counters;
+
+/// An open store.
+pub(crate) struct Store {
+    pub env: Arc<dyn Env>,
+    pub dir: PathBuf,
+    pub options: Options,
+    /// The last published sequence. On a line of its own: every reader loads it.
+    pub visible: Padded<AtomicU64>,
+    pub writer: Mutex<Writer>,
+    pub keyspaces: RwLock<Names>,
+    pub control: Mutex<Control>,
+    /// Held by whoever merges.
+    pub jobs: Mutex<()>,
+    pub segments: Segments,
+    pub sync: SyncGroup,
+    pub snapshots: Arc<SnapshotList>,
+    pub purge: Arc<PurgeQueue>,
+    pub pressure: Pressure,
+    pub signal: Signal,
+    pub counters: Counters,
+    pub next_file: AtomicU64,
+    /// Number of the active segment; changed by the writer.
+    pub active: AtomicU64,
+    pub closed: AtomicBool,
+    halted: ArcSwapOption<Error>,
+    pub lock: Arc<dyn Any + Send + Sync>,
+}
+
+/// The manifest and what it says.
+pub(crate) enum Control {
+    /// Open for writing.
+    Writable(Manifest),
+    /// Open for reading only: what the manifest said.
+    ReadOnly(State),
+}
+
+impl Control {
+    pub(crate) fn state(&self) -> &State {
+        match self {
+            Control::Writable(manifest) => manifest.state(),
+            Control::ReadOnly(state) => state,
+        }
+    }
+
+    pub(crate) fn manifest_mut(&mut self) -> Option<&mut Manifest> {
+        match self {
+            Control::Writable(manifest) => Some(manifest),
+            Control::ReadOnly(_) => None,
+        }
+    }
+}
+
+/// The keyspaces by name and by id.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub by_name: HashMap<String, Arc<KeyspaceState>>,
+    pub by_id: HashMap<u32, Arc<KeyspaceState>>,
+}
+
+impl Names {
+    pub(crate) fn insert(&mut self, ks: Arc<KeyspaceState>) {
+        self.by_name.insert(ks.name.clone(), Arc::clone(&ks));
+        self.by_id.insert(ks.id, ks);
+    }
+
+    /// In order of id, so that work goes round fairly and reports are stable.
+    pub(crate) fn all(&self) -> Vec<Arc<KeyspaceState>> {
+        let mut all: Vec<_> = self.by_id.values().cloned().collect();
+        all.sort_by_key(|k| k.id);
+        all
+    }
+}
+
+/// One keyspace.
+pub(crate) struct KeyspaceState {
+    pub id: u32,
+    pub name: String,
+    pub order: KeyOrder,
+    pub compression: Compression,
+    pub separate_values_from: usize,
+    /// What readers read.
+    pub view: ArcSwap<SuperVersion>,
+    pub dropped: AtomicBool,
+    /// Ids of the runs that a merge is reading: a flush in between must leave them alone.
+    pub busy_runs: Mutex<Vec<u64>>,
+}
+
+impl KeyspaceState {
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Relaxed) {
+            return Err(Error::UnknownKeyspace { name: self.name.clone() });
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    #[expect(clippy::too_many_arguments, reason = "called once, by recovery")]
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        dir: PathBuf,
+        options: Options,
+        lock: Arc<dyn Any + Send + Sync>,
+        writer: Writer,
+        control: Control,
+        segments: Segments,
+        sync: SyncGroup,
+        purge: Arc<PurgeQueue>,
+        last_seq: Seq,
+        next_file: u64,
+    ) -> Store {
+        let pressure = Pressure::new(&options);
+        let active = writer.active_number();
+        Store {
+            env,
+            dir,
+            options,
+            visible: Padded(AtomicU64::new(last_seq)),
+            writer: Mutex::new(writer),
+            keyspaces: RwLock::default(),
+            control: Mutex::new(control),
+            jobs: Mutex::new(()),
+            segments,
+            sync,
+            snapshots: Arc::default(),
+            purge,
+            pressure,
+            signal: Signal::default(),
+            counters: Counters::default(),
+            next_file: AtomicU64::new(next_file),
+            active: AtomicU64::new(active),
+            closed: AtomicBool::new(false),
+            halted: ArcSwapOption::empty(),
+            lock,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn visible_seq(&self) -> Seq {
+        self.visible.0.load(Ordering::Acquire)
+    }
+
+    /// A number for a new file.
+    pub(crate) fn new_file_number(&self) -> u64 {
+        self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Stops all writes until `resume`. The first cause stays.
+    pub(crate) fn halt(&self, cause: Error) {
+        let cause = match cause {
+            Error::Halted { cause } => cause,
+            other => Arc::new(other),
+        };
+        self.halted.rcu(|present| match present {
+            Some(p) => Some(Arc::clone(p)),
+            None => Some(Arc::clone(&cause)),
+        });
+        self.signal.notify_done();
+    }
+
+    pub(crate) fn clear_halt(&self) {
+        self.halted.store(None);
+    }
+
+    /// The cause for which writes are stopped.
+    pub(crate) fn halt_cause(&self) -> Option<Arc<Error>> {
+        self.halted.load_full()
+    }
+
+    /// Whether writes are possible at all.
+    #[inline]
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.halted.load().is_some() || self.closed.load(Ordering::Relaxed) || self.options.read_only {
+            return Err(self.why_not_writable());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn why_not_writable(&self) -> Error {
+        if self.closed.load(Ordering::Relaxed) {
+            Error::Closed
+        } else if self.options.read_only {
+            Error::ReadOnly
+        } else {
+            match self.halt_cause() {
+                Some(cause) => Error::Halted { cause },
+                None => Error::Closed,
+            }
+        }
+    }
+
+    /// A view of a keyspace and the sequence to read it at, that belong together: the view holds
+    /// every version that a reader at the sequence can see, and no entry up to it is missing.
+    pub(crate) fn consistent_view(&self, ks: &KeyspaceState) -> (Arc<SuperVersion>, Seq) {
+        loop {
+            let view = ks.view.load_full();
+            let seq = self.visible_seq();
+            // Had a memtable been added in between, writes in it up to `seq` would be missing.
+            if Arc::ptr_eq(&view, &ks.view.load()) {
+                return (view, seq);
+            }
+        }
+    }
+
+    /// Bytes that the store uses of its budget: indexes of memtables and open tables.
+    pub(crate) fn memory_used(&self) -> u64 {
+        let mut bytes = 0;
+        for ks in self.keyspaces.read().all() {
+            let view = ks.view.load();
+            bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
+            bytes += view
+                .runs
+                .iter()
+                .flat_map(|r| &r.tables)
+                .map(|t| t.table.memory() as u64)
+                .sum::<u64>();
+        }
+        bytes
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({})", self.dir.display())
+    }
+}

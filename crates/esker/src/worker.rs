@@ -1,0 +1,400 @@
+//! The background thread: flushes, merges, gives space back.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+use crate::memtable::Memtable;
+use crate::merge::clusters::Cluster;
+use crate::merge::job::Merge;
+use crate::merge::picker::{self, Situation};
+use crate::read::{LoadedRun, LoadedTable, SuperVersion};
+use crate::store::{Counters, KeyspaceState, Store};
+use crate::table;
+
+/// How often an idle store looks whether it has become idle enough to merge on.
+const TICK: Duration = Duration::from_millis(50);
+/// Without a write for this long, the store counts as idle.
+const IDLE_AFTER: Duration = Duration::from_millis(200);
+/// Without a write for this long, files kept for reuse are removed.
+const TRIM_AFTER: Duration = Duration::from_secs(2);
+
+/// How handles and the worker talk.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    state: Mutex<SignalState>,
+    to_worker: Condvar,
+    to_waiters: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct SignalState {
+    wake: bool,
+    stop: bool,
+    /// Somebody waits for the store to have nothing left to merge.
+    settle: usize,
+    /// Counts rounds in which nothing was left to do.
+    settled_rounds: u64,
+}
+
+impl Signal {
+    /// There may be work.
+    pub(crate) fn wake(&self) {
+        self.state.lock().wake = true;
+        self.to_worker.notify_one();
+    }
+
+    /// Something was finished, or failed: waiters look again.
+    pub(crate) fn notify_done(&self) {
+        let _guard = self.state.lock();
+        self.to_waiters.notify_all();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.to_worker.notify_one();
+        self.to_waiters.notify_all();
+    }
+
+    fn stopping(&self) -> bool {
+        self.state.lock().stop
+    }
+
+    /// Waits until `done` says so; looks again whenever something was finished.
+    pub(crate) fn wait_until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(result) = done() {
+                return result;
+            }
+            let mut state = self.state.lock();
+            // The timeout covers what is finished between the look and the lock.
+            self.to_waiters.wait_for(&mut state, Duration::from_millis(2));
+        }
+    }
+}
+
+/// When something was last written, seen from the worker.
+struct Activity {
+    seq: u64,
+    since: Instant,
+}
+
+impl Activity {
+    fn quiet_for(&mut self, store: &Store) -> Duration {
+        let seq = store.visible_seq();
+        if seq != self.seq {
+            self.seq = seq;
+            self.since = Instant::now();
+        }
+        self.since.elapsed()
+    }
+}
+
+/// Starts the background thread of a store that is open for writing.
+pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandle<()>> {
+    std::thread::Builder::new().name("esker-worker".to_string()).spawn(move || run(&store))
+}
+
+fn run(store: &Store) {
+    let mut activity = Activity { seq: store.visible_seq(), since: Instant::now() };
+    loop {
+        let quiet = activity.quiet_for(store);
+        let settle = {
+            let mut state = store.signal.state.lock();
+            if state.stop {
+                return;
+            }
+            state.wake = false;
+            state.settle > 0
+        };
+        store.give_back(quiet >= TRIM_AFTER);
+        let idle = settle || quiet >= IDLE_AFTER;
+        let worked = if store.halt_cause().is_some() {
+            false
+        } else {
+            store.work_once(idle, settle).unwrap_or_else(|e| {
+                store.halt(e);
+                false
+            })
+        };
+        if worked {
+            continue;
+        }
+        let mut state = store.signal.state.lock();
+        state.settled_rounds += 1;
+        store.signal.to_waiters.notify_all();
+        if !state.wake && !state.stop {
+            store.signal.to_worker.wait_for(&mut state, TICK);
+        }
+    }
+}
+
+impl Store {
+    /// Removes, punches and pools what no reader holds any more.
+    pub(crate) fn give_back(&self, trim: bool) {
+        self.segments.housekeep(trim);
+        if !self.purge.is_empty() {
+            self.purge.run(&*self.env);
+        }
+    }
+
+    /// Does the most urgent piece of work there is. `false` when there is none.
+    fn work_once(&self, idle: bool, settle: bool) -> Result<bool> {
+        if idle && self.should_flush_active(settle) {
+            self.seal_active()?;
+        }
+        let keyspaces = self.keyspaces.read().all();
+        let _job = self.jobs.lock();
+        for ks in &keyspaces {
+            if self.has_sealed(ks) && self.merge_picked(ks, idle, false)? {
+                return Ok(true);
+            }
+        }
+        for ks in &keyspaces {
+            if self.merge_picked(ks, idle, false)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
+    /// processor to others when there is no hurry.
+    pub(crate) fn between_slices(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
+            return Err(Error::Closed);
+        }
+        if self.pressure.flush_is_urgent() && !self.nested.swap(true, Ordering::Relaxed) {
+            let result = self.flush_sealed_between();
+            self.nested.store(false, Ordering::Relaxed);
+            result?;
+        }
+        if let Some(rest) = self.pressure.rest(false) {
+            self.env.sleep(rest);
+        }
+        Ok(())
+    }
+
+    fn flush_sealed_between(&self) -> Result<()> {
+        for ks in self.keyspaces.read().all() {
+            if self.has_sealed(&ks) {
+                self.merge_picked(&ks, false, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_sealed(&self, ks: &KeyspaceState) -> bool {
+        let active = self.active_number();
+        ks.view.load().memtables.last().is_some_and(|m| m.segment().number() < active)
+    }
+
+    /// Whether the active segment is worth flushing though it is not full: when someone waits for
+    /// the store to settle, or when it is idle and scans would have to merge a good part of it.
+    fn should_flush_active(&self, settle: bool) -> bool {
+        let active = self.active_number();
+        let mut in_memory = 0;
+        let mut in_tables = 0;
+        for ks in self.keyspaces.read().all() {
+            let view = ks.view.load();
+            in_memory += view
+                .memtables
+                .iter()
+                .filter(|m| m.segment().number() == active)
+                .map(|m| m.bytes())
+                .sum::<u64>();
+            in_tables += view.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
+        }
+        in_memory > 0 && (settle || in_memory >= (1 << 20) || in_memory >= in_tables / 16)
+    }
+
+    /// Seals the active segment if it holds anything.
+    pub(crate) fn seal_active(&self) -> Result<()> {
+        let mut w = self.writer.lock();
+        self.check_writable()?;
+        if w.active_bytes > 0 {
+            self.rotate(&mut w, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the picker about one keyspace and carries its plan out. `nested`: within another merge,
+    /// whose input runs are taken; then only memtables are flushed.
+    fn merge_picked(&self, ks: &KeyspaceState, idle: bool, nested: bool) -> Result<bool> {
+        let view = ks.view.load_full();
+        let sealed = self.sealed(&view);
+        let waiting = describe(&sealed);
+        let segments = self.segments.usage();
+        let situation = self.situation(ks, &view, &waiting, &segments, idle);
+        let Some(plan) = picker::pick(&situation) else { return Ok(false) };
+        if nested && plan.memtables == 0 {
+            return Ok(false);
+        }
+        let clusters = plan.clusters(&situation);
+        let memtables = sealed[..plan.memtables].to_vec();
+        self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
+        Ok(true)
+    }
+
+    /// Sealed memtables, oldest first.
+    pub(crate) fn sealed(&self, view: &SuperVersion) -> Vec<Arc<Memtable>> {
+        let active = self.active_number();
+        view.memtables.iter().rev().filter(|m| m.segment().number() < active).cloned().collect()
+    }
+
+    /// What the picker sees.
+    fn situation<'a>(
+        &self,
+        ks: &'a KeyspaceState,
+        view: &'a SuperVersion,
+        memtables: &'a [picker::Memtable],
+        segments: &'a [picker::SegmentUse],
+        idle: bool,
+    ) -> Situation<'a, Arc<LoadedTable>> {
+        let busy = {
+            let ids = ks.busy_runs.lock();
+            let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.run.id());
+            let start = view.runs.iter().position(is_busy).unwrap_or(0);
+            start..start + view.runs.iter().filter(|r| is_busy(r)).count()
+        };
+        Situation {
+            order: &ks.order,
+            memtables,
+            runs: view.version.runs(),
+            busy,
+            pending_cap: self.pressure.cap(),
+            debt: self.pressure.debt(),
+            idle,
+            table_bytes: self.options.table_bytes(),
+            settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
+            segments,
+        }
+    }
+
+    /// Merges the given memtables (the oldest of the sealed ones) and runs into one run.
+    pub(crate) fn merge(
+        &self,
+        ks: &KeyspaceState,
+        view: &SuperVersion,
+        memtables: Vec<Arc<Memtable>>,
+        range: Range<usize>,
+        clusters: Vec<Cluster>,
+        relocate: Vec<u64>,
+    ) -> Result<()> {
+        let ids: Vec<u64> = view.runs[range.clone()].iter().map(|r| r.run.id()).collect();
+        let flushed_bytes: u64 = memtables.iter().map(|m| m.bytes()).sum();
+        let run = match ids.first() {
+            Some(newest) if memtables.is_empty() => *newest,
+            _ => self.next_run(ks),
+        };
+        let read: u64 = clusters.iter().filter(|c| !c.moves).map(|c| c.bytes).sum();
+        let merge = Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
+        ks.busy_runs.lock().extend(&ids);
+        let start = Instant::now();
+        let result = merge.run().and_then(|outcome| {
+            let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
+            let added = outcome.added.iter().map(|(_, t)| t.meta.number);
+            let fresh: Vec<u64> = added.filter(|n| !stays(n)).collect();
+            self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
+        });
+        ks.busy_runs.lock().retain(|id| !ids.contains(id));
+        if ks.dropped.load(Ordering::Relaxed) {
+            // Dropped while it was being merged: nothing to install, nothing wrong.
+            return Ok(());
+        }
+        result?;
+        Counters::add(&self.counters.merges, 1);
+        Counters::add(&self.counters.merge_read, read);
+        if flushed_bytes > 0 {
+            self.pressure.note_flush(flushed_bytes, start.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Removes table files that no version came to name.
+    pub(crate) fn remove_tables(&self, numbers: &[u64]) {
+        for number in numbers {
+            drop(self.env.remove(&self.dir.join(table::file_name(*number))));
+        }
+    }
+
+    /// A number for a run newer than all of the keyspace, those being written included.
+    fn next_run(&self, ks: &KeyspaceState) -> u64 {
+        let busy = ks.busy_runs.lock().iter().max().copied().unwrap_or(0);
+        ks.view.load().version.next_run().max(busy + 1)
+    }
+
+    /// Flushes everything written before the call into tables.
+    pub(crate) fn flush_all(&self) -> Result<()> {
+        let upto = {
+            let mut w = self.writer.lock();
+            self.check_writable()?;
+            if w.active_bytes > 0 {
+                self.rotate(&mut w, 0)?;
+            }
+            w.active_number()
+        };
+        self.wait_flushed(upto)
+    }
+
+    /// Waits until no keyspace has a memtable below segment `upto`.
+    pub(crate) fn wait_flushed(&self, upto: u64) -> Result<()> {
+        self.signal.wake();
+        self.signal.wait_until(|| {
+            if let Some(cause) = self.halt_cause() {
+                return Some(Err(Error::Halted { cause }));
+            }
+            if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
+                return Some(Err(Error::Closed));
+            }
+            let waiting = self
+                .keyspaces
+                .read()
+                .by_id
+                .values()
+                .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
+            (!waiting).then_some(Ok(()))
+        })
+    }
+
+    /// Flushes, and waits until merging has nothing left to do.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.flush_all()?;
+        let from = {
+            let mut state = self.signal.state.lock();
+            state.settle += 1;
+            state.wake = true;
+            state.settled_rounds
+        };
+        self.signal.to_worker.notify_one();
+        let result = self.signal.wait_until(|| {
+            if let Some(cause) = self.halt_cause() {
+                return Some(Err(Error::Halted { cause }));
+            }
+            let state = self.signal.state.lock();
+            if state.stop {
+                return Some(Err(Error::Closed));
+            }
+            // Two rounds: the first may have begun before this call.
+            (state.settled_rounds >= from + 2).then_some(Ok(()))
+        });
+        self.signal.state.lock().settle -= 1;
+        self.give_back(true);
+        result
+    }
+}
+
+/// What the picker has to know of memtables that wait.
+pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<picker::Memtable> {
+    sealed
+        .iter()
+        .map(|m| {
+            let (smallest, largest) = m.key_range().unwrap_or_default();
+            picker::Memtable { bytes: m.bytes(), smallest, largest }
+        })
+        .collect()
+}

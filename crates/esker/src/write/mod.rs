@@ -1,0 +1,260 @@
+//! Writing: append to the log, index the record, publish the sequence; wait for the device when
+//! asked to.
+//!
+//! One writer at a time holds [`Writer`]; that takes about the time of the memory accesses, so
+//! there is no queue of writers. Threads that want their write on the device wait after they let
+//! go of it and share one sync.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::batch::WriteBatch;
+use crate::error::{Error, Result};
+use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
+use crate::log::{Appender, Position, Segment, segment_bytes_for};
+use crate::memtable::Memtable;
+use crate::merge::pacing::Admission;
+use crate::options::Durability;
+use crate::read::SuperVersion;
+use crate::store::{Counters, KeyspaceState, Store};
+
+/// The end of the log. Whoever holds it is the one writer.
+pub(crate) struct Writer {
+    /// `None` when the store is open read-only.
+    pub appender: Option<Appender>,
+    pub segment: Option<Arc<Segment>>,
+    pub last_seq: Seq,
+    /// User bytes in the active segment.
+    pub active_bytes: u64,
+}
+
+impl Writer {
+    /// Number of the active segment; all memtables over lower ones are sealed.
+    pub(crate) fn active_number(&self) -> u64 {
+        self.segment.as_ref().map_or(u64::MAX, |s| s.number())
+    }
+}
+
+pub(crate) fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_LEN {
+        return Err(Error::KeyTooLong { len: key.len() });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_value(value: &[u8]) -> Result<()> {
+    if value.len() > MAX_VALUE_LEN {
+        return Err(Error::ValueTooLong { len: value.len() });
+    }
+    Ok(())
+}
+
+impl Store {
+    /// Writes one entry.
+    pub(crate) fn write_one(
+        &self,
+        ks: &KeyspaceState,
+        kind: Kind,
+        key: &[u8],
+        value: &[u8],
+        durability: Durability,
+    ) -> Result<()> {
+        check_key(key)?;
+        check_value(value)?;
+        self.check_writable()?;
+        let hash = key_hash(key);
+        let bytes = (key.len() + value.len()) as u64;
+        self.slow_down(bytes)?;
+        let position = {
+            let mut w = self.writer.lock();
+            // Only under the lock is it certain that the keyspace lives and that close and drop
+            // have not come in between.
+            self.check_writable()?;
+            ks.check_alive()?;
+            let seq = w.last_seq + 1;
+            let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
+            let r = match appender.append_one(seq, ks.id, kind, key, value) {
+                Some(r) => r,
+                None => {
+                    self.rotate(&mut w, segment_bytes_for(crate::log::record_len(key.len(), value.len()) as u64))?;
+                    let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
+                    appender.append_one(seq, ks.id, kind, key, value).ok_or_else(|| too_large(bytes))?
+                }
+            };
+            self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind));
+            self.publish(&mut w, seq, bytes)
+        };
+        self.wait_if_synced(position, durability)
+    }
+
+    /// Writes a batch: all of it or, after a crash, none of it.
+    pub(crate) fn write_batch(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
+        batch.check_limits()?;
+        self.check_writable()?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let bytes = batch.byte_len() as u64;
+        self.slow_down(bytes)?;
+        let position = {
+            let mut w = self.writer.lock();
+            self.check_writable()?;
+            // Every keyspace is looked up before the first byte is written.
+            let keyspaces = {
+                let names = self.keyspaces.read();
+                let mut found = Vec::new();
+                for id in batch.keyspaces() {
+                    let ks = names.by_id.get(&id).cloned();
+                    let ks = ks.ok_or_else(|| Error::UnknownKeyspace { name: format!("#{id}") })?;
+                    found.push(ks);
+                }
+                found
+            };
+            let seq = w.last_seq + 1;
+            if w.appender.as_ref().is_none_or(|a| (a.remaining() as u64) < bytes) {
+                self.rotate(&mut w, segment_bytes_for(bytes))?;
+            }
+            // One memtable for the usual batch in one keyspace.
+            let memtables: Vec<(u32, Arc<Memtable>)> =
+                keyspaces.iter().map(|ks| (ks.id, self.memtable_of(ks, &w))).collect();
+            let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
+            let mut at = 0;
+            appender
+                .append_batch(seq, batch, |r, keyspace, kind, key| {
+                    if memtables[at].0 != keyspace {
+                        at = memtables.iter().position(|m| m.0 == keyspace).expect("collected from the batch");
+                    }
+                    memtables[at].1.insert(r, key, key_hash(key), seq, kind);
+                })
+                .ok_or_else(|| too_large(bytes))?;
+            self.publish(&mut w, seq, bytes)
+        };
+        self.wait_if_synced(position, durability)
+    }
+
+    /// Lets a writer wait when flushes do not keep up.
+    #[inline]
+    fn slow_down(&self, bytes: u64) -> Result<()> {
+        if self.pressure.is_low() { Ok(()) } else { self.wait_for_flushes(bytes) }
+    }
+
+    #[cold]
+    fn wait_for_flushes(&self, bytes: u64) -> Result<()> {
+        let start = self.env.now();
+        let mut admission = self.pressure.admit(bytes);
+        loop {
+            match admission {
+                Admission::Go => break,
+                Admission::Wait(slice) => {
+                    self.env.sleep(slice);
+                    self.check_writable()?;
+                    admission = self.pressure.more();
+                }
+                Admission::Full => {
+                    self.signal.wake();
+                    self.signal.wait_until(|| match self.check_writable() {
+                        Err(e) => Some(Err(e)),
+                        Ok(()) => (self.pressure.pending() < self.pressure.cap()).then_some(Ok(())),
+                    })?;
+                    admission = self.pressure.admit(bytes);
+                }
+            }
+        }
+        let waited = self.env.now().saturating_sub(start);
+        Counters::add(&self.counters.slowdown_ns, waited.as_nanos() as u64);
+        Ok(())
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        let position = self.writer.lock().appender.as_ref().map(position);
+        match position {
+            Some(p) => self.wait_if_synced(p, Durability::Synced),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn publish(&self, w: &mut Writer, seq: Seq, bytes: u64) -> Position {
+        w.last_seq = seq;
+        w.active_bytes += bytes;
+        Counters::add_exclusive(&self.counters.user_bytes, bytes);
+        // Release: whoever sees the sequence sees the index entries stored before it.
+        self.visible.0.store(seq, Ordering::Release);
+        position(w.appender.as_ref().expect("just appended to"))
+    }
+
+    #[inline]
+    fn wait_if_synced(&self, position: Position, durability: Durability) -> Result<()> {
+        match durability {
+            Durability::Buffered => Ok(()),
+            Durability::Synced => self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone())),
+        }
+    }
+
+    #[inline]
+    fn with_memtable<T>(&self, ks: &KeyspaceState, w: &Writer, f: impl FnOnce(&Memtable) -> T) -> T {
+        let view = ks.view.load();
+        if let Some(m) = view.memtables.first()
+            && m.segment().number() == w.active_number()
+        {
+            return f(m);
+        }
+        drop(view);
+        f(&self.add_memtable(ks, w))
+    }
+
+    fn memtable_of(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
+        let view = ks.view.load();
+        match view.memtables.first() {
+            Some(m) if m.segment().number() == w.active_number() => Arc::clone(m),
+            _ => self.add_memtable(ks, w),
+        }
+    }
+
+    /// The keyspace's first write in this segment.
+    #[cold]
+    fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
+        let segment = w.segment.as_ref().expect("a writable store has an active segment");
+        let memtable = Arc::new(Memtable::new(Arc::clone(segment), ks.order.clone()));
+        self.segments.note_memtable(segment.number(), ks.id, &memtable);
+        ks.view.rcu(|view| {
+            let mut next = SuperVersion::clone(view);
+            next.memtables.insert(0, Arc::clone(&memtable));
+            next
+        });
+        memtable
+    }
+
+    /// Seals the active segment and goes on in a new one of at least `min_bytes`. When no new one
+    /// can be had (a full disk), nothing has changed.
+    pub(crate) fn rotate(&self, w: &mut Writer, min_bytes: u64) -> Result<()> {
+        let bytes = self.options.segment_bytes().max(min_bytes);
+        let number = self.new_file_number();
+        let segment = self.segments.create(number, bytes)?;
+        if let Some(appender) = w.appender.take() {
+            let old = appender.segment().number();
+            Counters::add_exclusive(&self.counters.log_bytes, appender.end());
+            self.segments.note_sealed(old, appender.end());
+            appender.seal(w.last_seq);
+        }
+        self.segments.add(Arc::clone(&segment), false);
+        self.sync.rotate(Arc::clone(&segment), false);
+        self.active.store(number, Ordering::Release);
+        w.appender = Some(Appender::new(Arc::clone(&segment)));
+        w.segment = Some(segment);
+        w.active_bytes = 0;
+        self.pressure.set_pending(self.segments.pending_bytes(number));
+        self.signal.wake();
+        Ok(())
+    }
+}
+
+#[inline]
+fn position(appender: &Appender) -> Position {
+    Position { segment: appender.segment().number(), end: appender.end() }
+}
+
+fn too_large(len: u64) -> Error {
+    Error::BatchTooLarge { len, max: crate::log::MAX_FRAME_PAYLOAD }
+}
