@@ -1,0 +1,194 @@
+//! The one writer of a segment.
+//!
+//! A frame is written where it stays: header and records first, its checksum last. Until that one
+//! store the frame does not exist, whenever the process dies; so there is no lock, no system call
+//! and no second copy on the way of a put.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::format::{
+    ALIGN, FLAG_SEAL, FRAME_HEADER, RECORD_HEADER, SEAL, frame_checksum, record_len, record_words,
+};
+use super::segment::Segment;
+use crate::batch::WriteBatch;
+use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq};
+
+/// Pages are faulted in this many bytes ahead of the writer; see `docs/design/log.md`.
+const AHEAD: usize = 256 << 10;
+
+/// Appends frames to a segment. Owned inside the store's write lock.
+#[derive(Debug)]
+pub(crate) struct Appender {
+    segment: Arc<Segment>,
+    base: *mut u8,
+    /// Where the next frame goes.
+    end: usize,
+    /// Where frames must stop: what follows is kept for the seal.
+    limit: usize,
+    /// Pages before this are faulted in.
+    ready: usize,
+    /// The segment's syncs when pages were last faulted in.
+    syncs: u64,
+    number: u64,
+}
+
+// SAFETY: `base` points into the segment's mapping, which may be used from any thread; the
+// appender is its only writer, and a value of this type is used by one thread at a time.
+unsafe impl Send for Appender {}
+
+impl Appender {
+    /// The writer of a segment that was just created.
+    ///
+    /// # Panics
+    /// When the segment has or had a writer, or was opened and not created.
+    pub(crate) fn new(segment: Arc<Segment>) -> Appender {
+        assert!(segment.take(), "{segment:?} is not to be appended to");
+        let end = segment.end() as usize;
+        Appender {
+            base: segment.map().as_ptr(),
+            end,
+            limit: segment.capacity() as usize - SEAL,
+            ready: end,
+            syncs: segment.syncs(),
+            number: segment.number(),
+            segment,
+        }
+    }
+
+    /// The segment.
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// Bytes left for frames, their headers included.
+    #[inline]
+    pub(crate) fn remaining(&self) -> u64 {
+        (self.limit - self.end) as u64
+    }
+
+    /// Where the next frame goes, in bytes from the file's start.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.end as u64
+    }
+
+    /// Writes a batch of one. Returns the record's reference, `None` when it does not fit: the
+    /// caller goes on in another segment.
+    ///
+    /// `seq` is the one before plus one. Key and value are within the limits.
+    #[inline]
+    pub(crate) fn append_one(
+        &mut self,
+        seq: Seq,
+        keyspace: u32,
+        kind: Kind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Option<u32> {
+        assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN);
+        let payload = record_len(key.len(), value.len());
+        let len = FRAME_HEADER + payload;
+        let at = self.reserve(len)?;
+        let back = FRAME_HEADER as u32;
+        let words = record_words(back, kind, key.len(), value.len(), keyspace);
+        // SAFETY: `reserve` gave us `[at, at + len)` of the mapping, `at` being a multiple of 8;
+        // no reference into it exists yet. `len` covers both headers, key, value and padding, and
+        // is a multiple of 8 and at least 32.
+        unsafe {
+            let frame = self.base.add(at);
+            let record = frame.add(FRAME_HEADER);
+            // The padding, by way of the last word; what else is in it is written below.
+            frame.add(len - ALIGN).cast::<u64>().write(0);
+            record.cast::<[u64; 2]>().write(words.map(u64::to_le));
+            let at_key = record.add(RECORD_HEADER);
+            at_key.copy_from_nonoverlapping(key.as_ptr(), key.len());
+            at_key.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        self.finish(at, payload as u32, seq, len);
+        Some(((at + FRAME_HEADER) / ALIGN) as u32)
+    }
+
+    /// Writes a batch, and then calls `each` for every record in order: reference, keyspace, kind
+    /// and key. `None`, and no call, when it does not fit.
+    ///
+    /// The batch is not empty and passed its `check`. `seq` is the one before plus one.
+    pub(crate) fn append_batch(
+        &mut self,
+        seq: Seq,
+        batch: &WriteBatch,
+        mut each: impl FnMut(u32, u32, Kind, &[u8]),
+    ) -> Option<()> {
+        let bytes = batch.frame();
+        assert!(!batch.is_empty() && batch.byte_len() == bytes.len(), "{batch:?} is refused");
+        let at = self.reserve(bytes.len())?;
+        // SAFETY: `reserve` gave us `[at, at + bytes.len())`; no reference into it exists yet, so
+        // `bytes` cannot lie there.
+        unsafe { self.base.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.finish(at, (bytes.len() - FRAME_HEADER) as u32, seq, bytes.len());
+        for (start, record) in batch.records() {
+            let r = ((at + start) / ALIGN) as u32;
+            each(r, record.keyspace, record.kind, record.key);
+        }
+        Some(())
+    }
+
+    /// Ends the segment; another one follows. There is always room for it.
+    pub(crate) fn seal(mut self, last_seq: Seq) {
+        let at = self.end;
+        self.finish(at, FLAG_SEAL, last_seq, SEAL);
+    }
+
+    /// Where a frame of `len` bytes goes, `None` when it does not fit.
+    #[inline(always)]
+    fn reserve(&mut self, len: usize) -> Option<usize> {
+        if len > self.limit - self.end {
+            return None;
+        }
+        let end = self.end + len;
+        if end > self.ready {
+            self.fault_in(end);
+        }
+        Some(self.end)
+    }
+
+    /// Gives a frame its header, whose records are in place: it exists from here on. `at` is
+    /// `self.end`, and `at + len` at most the segment's size.
+    #[inline(always)]
+    fn finish(&mut self, at: usize, len_flags: u32, seq: Seq, len: usize) {
+        debug_assert!(at == self.end && at + len <= self.limit + SEAL);
+        // SAFETY: `[at, at + len)` is inside the mapping, ours to write, and no reference into it
+        // exists yet; `at` is a multiple of 8. The slice ends before the checksum is stored.
+        unsafe {
+            let frame = self.base.add(at);
+            frame.add(4).cast::<u32>().write(len_flags.to_le());
+            frame.add(8).cast::<u64>().write(seq.to_le());
+            let rest = std::slice::from_raw_parts(frame.add(4), len - 4);
+            let checksum = frame_checksum(self.number, rest);
+            // Release: the compiler and the processor keep the rest before it.
+            AtomicU32::from_ptr(frame.cast()).store(checksum.to_le(), Ordering::Release);
+        }
+        self.end = at + len;
+        self.segment.publish_end(self.end as u64);
+    }
+
+    /// Faults pages in up to `end` and some way beyond.
+    ///
+    /// Doing that for many pages at once costs less than the faults do one by one. It also makes
+    /// them dirty, so that the next sync writes them, zeros and all. On a fresh file that is just
+    /// what synced writes want: their pages have been written when they come, and a sync has no
+    /// new extents to record. On a recycled file it would be waste.
+    #[cold]
+    #[inline(never)]
+    fn fault_in(&mut self, end: usize) {
+        let syncs = self.segment.syncs();
+        let wasted = self.segment.recycled() && syncs != self.syncs;
+        self.syncs = syncs;
+        let ready = (end + AHEAD).min(self.limit + SEAL);
+        if !wasted {
+            // Best effort: a page that is not faulted in here is when it is written.
+            let _ = self.segment.map().populate_write(self.ready, ready - self.ready);
+        }
+        self.ready = ready;
+    }
+}
