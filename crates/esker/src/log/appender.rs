@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::format::{
     ALIGN, FLAG_SEAL, FRAME_HEADER, RECORD_HEADER, SEAL, frame_checksum, record_len, record_words,
 };
@@ -14,8 +16,15 @@ use super::segment::Segment;
 use crate::batch::WriteBatch;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq};
 
-/// Pages are faulted in this many bytes ahead of the writer; see `docs/design/log.md`.
-const AHEAD: usize = 256 << 10;
+/// Pages are faulted in this many bytes ahead of the writer. More would gain nothing and make the
+/// put that does it wait longer (64 KiB take about 10 us); figures in `docs/design/log.md`.
+const AHEAD: usize = 64 << 10;
+/// The same when writes are synced: a page's first sync has an extent to record as well, and this
+/// many bytes share one such record.
+const AHEAD_SYNCED: usize = 256 << 10;
+/// From this many bytes on a value is written with a system call. It spares the page faults, and
+/// the page cache takes it in large folios; below, the copy is faster.
+const LARGE_VALUE: usize = 64 << 10;
 
 /// Appends frames to a segment. Owned inside the store's write lock.
 #[derive(Debug)]
@@ -87,11 +96,13 @@ impl Appender {
         value: &[u8],
     ) -> Option<u32> {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN);
+        if value.len() >= LARGE_VALUE {
+            return self.append_large(seq, keyspace, kind, key, value);
+        }
         let payload = record_len(key.len(), value.len());
         let len = FRAME_HEADER + payload;
         let at = self.reserve(len)?;
-        let back = FRAME_HEADER as u32;
-        let words = record_words(back, kind, key.len(), value.len(), keyspace);
+        let words = record_words(FRAME_HEADER as u32, kind, key.len(), value.len(), keyspace);
         // SAFETY: `reserve` gave us `[at, at + len)` of the mapping, `at` being a multiple of 8;
         // no reference into it exists yet. `len` covers both headers, key, value and padding, and
         // is a multiple of 8 and at least 32.
@@ -106,6 +117,58 @@ impl Appender {
             at_key.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
         }
         self.finish(at, payload as u32, seq, len);
+        Some(((at + FRAME_HEADER) / ALIGN) as u32)
+    }
+
+    /// `append_one` for a value that is better written than copied into the mapping.
+    #[cold]
+    #[inline(never)]
+    fn append_large(
+        &mut self,
+        seq: Seq,
+        keyspace: u32,
+        kind: Kind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Option<u32> {
+        let payload = record_len(key.len(), value.len());
+        let len = FRAME_HEADER + payload;
+        if len > self.limit - self.end {
+            return None;
+        }
+        // No pages are faulted in ahead: the value would find them in its way, one by one.
+        let at = self.end;
+        let value_at = FRAME_HEADER + RECORD_HEADER + key.len();
+        let words = record_words(FRAME_HEADER as u32, kind, key.len(), value.len(), keyspace);
+        let padding = len - value_at - value.len();
+        // SAFETY: `[at, at + len)` fits as just checked, `at` is a multiple of 8, and no reference
+        // into it exists yet. Headers and key lie before the value, the padding behind it.
+        let head = unsafe {
+            let frame = self.base.add(at);
+            frame.add(4).cast::<u32>().write((payload as u32).to_le());
+            frame.add(8).cast::<u64>().write(seq.to_le());
+            frame.add(FRAME_HEADER).cast::<[u64; 2]>().write(words.map(u64::to_le));
+            frame
+                .add(FRAME_HEADER + RECORD_HEADER)
+                .copy_from_nonoverlapping(key.as_ptr(), key.len());
+            frame.add(len - padding).write_bytes(0, padding);
+            std::slice::from_raw_parts(frame.add(4), value_at - 4)
+        };
+        let mut hash = Xxh3::with_seed(self.number);
+        hash.update(head);
+        hash.update(value);
+        hash.update(&[0; ALIGN][..padding]);
+        if self.segment.file().write_all_at(value, (at + value_at) as u64).is_err() {
+            // The space is there, so the mapping can take what the call refused.
+            // SAFETY: as above.
+            unsafe {
+                let to = self.base.add(at + value_at);
+                to.copy_from_nonoverlapping(value.as_ptr(), value.len());
+            }
+        }
+        self.publish(at, hash.digest() as u32, len);
+        // What was written needs no pages in the mapping.
+        self.ready = self.ready.max(self.end);
         Some(((at + FRAME_HEADER) / ALIGN) as u32)
     }
 
@@ -158,15 +221,26 @@ impl Appender {
     fn finish(&mut self, at: usize, len_flags: u32, seq: Seq, len: usize) {
         debug_assert!(at == self.end && at + len <= self.limit + SEAL);
         // SAFETY: `[at, at + len)` is inside the mapping, ours to write, and no reference into it
-        // exists yet; `at` is a multiple of 8. The slice ends before the checksum is stored.
-        unsafe {
+        // exists yet; `at` is a multiple of 8.
+        let rest = unsafe {
             let frame = self.base.add(at);
             frame.add(4).cast::<u32>().write(len_flags.to_le());
             frame.add(8).cast::<u64>().write(seq.to_le());
-            let rest = std::slice::from_raw_parts(frame.add(4), len - 4);
-            let checksum = frame_checksum(self.number, rest);
-            // Release: the compiler and the processor keep the rest before it.
-            AtomicU32::from_ptr(frame.cast()).store(checksum.to_le(), Ordering::Release);
+            std::slice::from_raw_parts(frame.add(4), len - 4)
+        };
+        let checksum = frame_checksum(self.number, rest);
+        self.publish(at, checksum, len);
+    }
+
+    /// Stores the checksum of a frame that is otherwise complete, and moves on. `at` is `self.end`,
+    /// and `at + len` at most the segment's size.
+    #[inline(always)]
+    fn publish(&mut self, at: usize, checksum: u32, len: usize) {
+        // SAFETY: inside the mapping, and a multiple of 8; nobody else accesses it. Release: the
+        // compiler and the processor keep the rest of the frame before it.
+        unsafe {
+            AtomicU32::from_ptr(self.base.add(at).cast())
+                .store(checksum.to_le(), Ordering::Release);
         }
         self.end = at + len;
         self.segment.publish_end(self.end as u64);
@@ -182,9 +256,11 @@ impl Appender {
     #[inline(never)]
     fn fault_in(&mut self, end: usize) {
         let syncs = self.segment.syncs();
-        let wasted = self.segment.recycled() && syncs != self.syncs;
+        let synced = syncs != self.syncs;
         self.syncs = syncs;
-        let ready = (end + AHEAD).min(self.limit + SEAL);
+        let ahead = if synced { AHEAD_SYNCED } else { AHEAD };
+        let wasted = synced && self.segment.recycled();
+        let ready = (end + ahead).min(self.limit + SEAL);
         if !wasted {
             // Best effort: a page that is not faulted in here is when it is written.
             let _ = self.segment.map().populate_write(self.ready, ready - self.ready);

@@ -30,7 +30,7 @@ pub(crate) const RECORD_HEADER: usize = 16;
 /// Frames and records start at multiples of this many bytes.
 pub(crate) const ALIGN: usize = 8;
 /// The largest sum of record lengths that a frame can have, in bytes.
-pub(crate) const MAX_FRAME_PAYLOAD: u64 = (u32::MAX & !FLAGS) as u64 - FRAME_HEADER as u64;
+pub(crate) const MAX_FRAME_PAYLOAD: u64 = !FLAGS as u64 - FRAME_HEADER as u64;
 
 /// Bits of the length field that carry flags; lengths are multiples of 8.
 pub(super) const FLAGS: u32 = ALIGN as u32 - 1;

@@ -6,9 +6,7 @@
 
 use std::fmt;
 
-use super::format::{
-    ALIGN, FIRST_FRAME, FLAG_SEAL, FLAGS, FRAME_HEADER, RECORD_HEADER, frame_checksum,
-};
+use super::format::{ALIGN, FLAG_SEAL, FLAGS, FRAME_HEADER, RECORD_HEADER, frame_checksum};
 use super::record::{Record, decode};
 use crate::key::Seq;
 
@@ -152,11 +150,7 @@ impl<'a> Frames<'a> {
         if !seal && (flags != 0 || len < RECORD_HEADER) {
             return torn(Why::Length);
         }
-        // A reference to any record must fit its 32 bits.
-        let limit = (u32::MAX as usize).saturating_mul(ALIGN);
-        let Some(bytes) = rest.get(..FRAME_HEADER + len).filter(|_| self.at + len <= limit) else {
-            return torn(Why::Length);
-        };
+        let Some(bytes) = rest.get(..FRAME_HEADER + len) else { return torn(Why::Length) };
         if checksum != frame_checksum(self.number, &bytes[4..]) {
             return torn(Why::Checksum);
         }

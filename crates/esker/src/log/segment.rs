@@ -24,6 +24,9 @@ use crate::env::{Env, File, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
 
+/// The largest segment in bytes: every record's reference fits 32 bits.
+const LARGEST: u64 = ALIGN as u64 * (1 << 32);
+
 /// The name of a segment's file.
 pub(crate) fn file_name(number: u64) -> String {
     format!("{number:010}.log")
@@ -85,6 +88,10 @@ impl Segment {
     ) -> Result<Segment> {
         let path = dir.join(file_name(number));
         let bytes = bytes.max(format::segment_bytes_for(0)).next_multiple_of(4096);
+        if bytes > LARGEST {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "a segment has 32 GiB at most");
+            return Err(Error::io("create", &path, why));
+        }
         if env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
             // Also what keeps a rename from replacing a segment.
             return Err(Error::io("create", &path, io::ErrorKind::AlreadyExists.into()));
@@ -182,8 +189,8 @@ impl Segment {
             let what = format!("the file ends here and should have {capacity} bytes");
             return Err(Error::corrupt(&path, len, what));
         }
-        if capacity < format::segment_bytes_for(0) {
-            return Err(Error::corrupt(&path, 24, "the capacity is less than a segment can have"));
+        if !(format::segment_bytes_for(0)..=LARGEST).contains(&capacity) {
+            return Err(Error::corrupt(&path, 24, "the capacity is none a segment can have"));
         }
         let map = file.map(capacity, writable).map_err(|e| Error::io("map", &path, e))?;
         let segment = Self::new(file, map, &path, number, writable, false);

@@ -87,9 +87,9 @@ struct Ledger<S: ?Sized> {
     /// The failure that stopped syncing.
     failed: Option<Error>,
     /// How often a failure was put behind us, and what the last one was: a thread that slept
-    /// through failure and reset must still learn of it.
+    /// through failure and reset must still learn of it, unless what it waits for came before.
     resets: u64,
-    last_failure: Option<Error>,
+    last_failure: Option<(Position, Error)>,
     /// Whether a leader is at work.
     syncing: bool,
 }
@@ -105,7 +105,8 @@ impl<S: Syncable + ?Sized> Ledger<S> {
     /// What a thread that wants `position` durable does next. `resets` is what it saw when it came.
     fn next(&self, position: Position, resets: u64) -> Next {
         if self.resets != resets
-            && let Some(e) = &self.last_failure
+            && let Some((durable, e)) = &self.last_failure
+            && position > *durable
         {
             return Next::Done(Err(e.clone()));
         }
@@ -272,7 +273,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             self.wakes.wait(&mut ledger);
         }
         if let Some(e) = ledger.failed.take() {
-            ledger.last_failure = Some(e);
+            ledger.last_failure = Some((ledger.durable, e));
             ledger.resets += 1;
         }
         ledger.files.clear();

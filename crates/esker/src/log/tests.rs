@@ -99,3 +99,62 @@ fn a_batch_is_one_frame() {
     assert_eq!(entries.len(), 3);
     assert!(entries.iter().all(|e| e.0 == 42));
 }
+
+/// What a single put costs, against a real file: `cargo test --release -p esker log_speed -- \
+/// --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn log_speed() {
+    use std::time::Instant;
+    let dir = std::env::var_os("ESKER_TEST_DIR").map_or_else(std::env::temp_dir, Into::into);
+    let dir = tempfile::tempdir_in(dir).unwrap();
+    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    let bytes = 64 << 20;
+    let mut segment: Option<Arc<Segment>> = None;
+    let puts = (bytes - 8192) / 152;
+    for number in 1..=8 {
+        let old = segment.take().map(|s| s.path().to_path_buf());
+        let new = Segment::create(&env, dir.path(), number, bytes, old.as_deref()).unwrap();
+        let new = Arc::new(new);
+        let mut appender = Appender::new(new.clone());
+        let mut refs = vec![0; puts as usize];
+        let start = Instant::now();
+        for i in 0..puts {
+            let key = format_key(i);
+            refs[i as usize] = appender.append_one(i, 0, Kind::Put, &key, &[7; 100]).unwrap();
+        }
+        let put = start.elapsed().as_nanos() as f64 / puts as f64;
+        let start = Instant::now();
+        let sum: u64 = refs.iter().map(|&r| new.record(r)).map(|r| r.seq + r.key[15] as u64).sum();
+        let read = start.elapsed().as_nanos() as f64 / puts as f64;
+        let start = Instant::now();
+        assert_eq!(new.frames().count() as u64, puts);
+        let recover = start.elapsed().as_nanos() as f64 / puts as f64;
+        println!(
+            "segment {number}: put {put:.1} ns, record {read:.2} ns ({sum}), frame {recover:.1} ns"
+        );
+        segment = Some(new);
+    }
+    let value = vec![3; 100 << 10];
+    for number in 9..12 {
+        let new = Arc::new(Segment::create(&env, dir.path(), number, bytes, None).unwrap());
+        let mut appender = Appender::new(new.clone());
+        let start = Instant::now();
+        let mut n = 0;
+        while appender.append_one(n + 1, 0, Kind::Put, &format_key(n), &value).is_some() {
+            n += 1;
+        }
+        let each = start.elapsed().as_micros() as f64 / n as f64;
+        println!("100 KiB values, fresh: {each:.1} us a put");
+        assert_eq!(new.frames().count() as u64, n);
+    }
+}
+
+fn format_key(n: u64) -> [u8; 16] {
+    let (mut key, mut n) = ([b'0'; 16], n);
+    for b in key.iter_mut().rev() {
+        *b += (n % 10) as u8;
+        n /= 10;
+    }
+    key
+}
