@@ -22,9 +22,9 @@ const AHEAD: usize = 64 << 10;
 /// The same when writes are synced: a page's first sync has an extent to record as well, and this
 /// many bytes share one such record.
 const AHEAD_SYNCED: usize = 256 << 10;
-/// From this many bytes on a value is written with a system call. It spares the page faults, and
+/// From this many bytes on a value, or a batch, is written with a system call. It spares the page faults, and
 /// the page cache takes it in large folios; below, the copy is faster.
-const LARGE_VALUE: usize = 64 << 10;
+const LARGE: usize = 64 << 10;
 
 /// Appends frames to a segment. Owned inside the store's write lock.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Appender {
         value: &[u8],
     ) -> Option<u32> {
         assert!(key.len() <= MAX_KEY_LEN && value.len() <= MAX_VALUE_LEN);
-        if value.len() >= LARGE_VALUE {
+        if value.len() >= LARGE {
             return self.append_large(seq, keyspace, kind, key, value);
         }
         let payload = record_len(key.len(), value.len());
@@ -136,11 +136,12 @@ impl Appender {
         if len > self.limit - self.end {
             return None;
         }
-        // No pages are faulted in ahead: the value would find them in its way, one by one.
         let at = self.end;
         let value_at = FRAME_HEADER + RECORD_HEADER + key.len();
         let words = record_words(FRAME_HEADER as u32, kind, key.len(), value.len(), keyspace);
         let padding = len - value_at - value.len();
+        // The value first: a page that a store has faulted in is in its way, one by one.
+        self.write_or_copy(value, value_at);
         // SAFETY: `[at, at + len)` fits as just checked, `at` is a multiple of 8, and no reference
         // into it exists yet. Headers and key lie before the value, the padding behind it.
         let head = unsafe {
@@ -148,9 +149,8 @@ impl Appender {
             frame.add(4).cast::<u32>().write((payload as u32).to_le());
             frame.add(8).cast::<u64>().write(seq.to_le());
             frame.add(FRAME_HEADER).cast::<[u64; 2]>().write(words.map(u64::to_le));
-            frame
-                .add(FRAME_HEADER + RECORD_HEADER)
-                .copy_from_nonoverlapping(key.as_ptr(), key.len());
+            let at_key = frame.add(FRAME_HEADER + RECORD_HEADER);
+            at_key.copy_from_nonoverlapping(key.as_ptr(), key.len());
             frame.add(len - padding).write_bytes(0, padding);
             std::slice::from_raw_parts(frame.add(4), value_at - 4)
         };
@@ -158,14 +158,6 @@ impl Appender {
         hash.update(head);
         hash.update(value);
         hash.update(&[0; ALIGN][..padding]);
-        if self.segment.file().write_all_at(value, (at + value_at) as u64).is_err() {
-            // The space is there, so the mapping can take what the call refused.
-            // SAFETY: as above.
-            unsafe {
-                let to = self.base.add(at + value_at);
-                to.copy_from_nonoverlapping(value.as_ptr(), value.len());
-            }
-        }
         self.publish(at, hash.digest() as u32, len);
         // What was written needs no pages in the mapping.
         self.ready = self.ready.max(self.end);
@@ -184,16 +176,56 @@ impl Appender {
     ) -> Option<()> {
         let bytes = batch.frame();
         assert!(!batch.is_empty() && batch.byte_len() == bytes.len(), "{batch:?} is refused");
-        let at = self.reserve(bytes.len())?;
-        // SAFETY: `reserve` gave us `[at, at + bytes.len())`; no reference into it exists yet, so
-        // `bytes` cannot lie there.
-        unsafe { self.base.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        self.finish(at, (bytes.len() - FRAME_HEADER) as u32, seq, bytes.len());
+        let at = self.end;
+        if bytes.len() >= LARGE {
+            self.write_batch(bytes, seq)?;
+        } else {
+            self.reserve(bytes.len())?;
+            // SAFETY: `reserve` gave us `[at, at + bytes.len())`; no reference into it exists yet,
+            // so `bytes` cannot lie there.
+            unsafe { self.base.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            self.finish(at, (bytes.len() - FRAME_HEADER) as u32, seq, bytes.len());
+        }
         for (start, record) in batch.records() {
             let r = ((at + start) / ALIGN) as u32;
             each(r, record.keyspace, record.kind, record.key);
         }
         Some(())
+    }
+
+    /// A batch's frame that is better written than copied into the mapping.
+    #[cold]
+    #[inline(never)]
+    fn write_batch(&mut self, frame: &[u8], seq: Seq) -> Option<()> {
+        if frame.len() > self.limit - self.end {
+            return None;
+        }
+        let mut header = [0; FRAME_HEADER];
+        header[4..8].copy_from_slice(&((frame.len() - FRAME_HEADER) as u32).to_le_bytes());
+        header[8..].copy_from_slice(&seq.to_le_bytes());
+        let records = &frame[FRAME_HEADER..];
+        self.write_or_copy(records, FRAME_HEADER);
+        let at = self.end;
+        // SAFETY: the frame fits as just checked, and no reference into it exists yet.
+        unsafe { self.base.add(at).copy_from_nonoverlapping(header.as_ptr(), FRAME_HEADER) };
+        let mut hash = Xxh3::with_seed(self.number);
+        hash.update(&header[4..]);
+        hash.update(records);
+        self.publish(at, hash.digest() as u32, frame.len());
+        self.ready = self.ready.max(self.end);
+        Some(())
+    }
+
+    /// Puts `bytes` at this distance from `self.end`, where there is room for them, with a system
+    /// call.
+    fn write_or_copy(&self, bytes: &[u8], distance: usize) {
+        let at = self.end + distance;
+        assert!(at + bytes.len() <= self.limit);
+        if self.segment.file().write_all_at(bytes, at as u64).is_err() {
+            // The space is set aside, so the mapping can take what the call refused.
+            // SAFETY: in bounds as just checked, and no reference into it exists yet.
+            unsafe { self.base.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
     }
 
     /// Ends the segment; another one follows. There is always room for it.
