@@ -1,10 +1,12 @@
 //! Esker: an embedded, ordered, persistent key-value store.
 #![allow(dead_code, unused_imports)] // while it is being built
 
+mod batch;
 mod db;
 mod env;
 mod error;
 mod key;
+mod log;
 mod options;
 
 pub use db::*;

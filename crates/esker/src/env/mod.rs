@@ -12,7 +12,7 @@ use std::time::Duration;
 mod map;
 mod os;
 
-pub(crate) use map::Map;
+pub(crate) use map::{HeapPages, Map};
 pub(crate) use os::OsEnv;
 
 /// How a file is opened.

@@ -1,0 +1,128 @@
+//! Batches: several writes that become visible, and survive a crash, together or not at all.
+
+use crate::error::{Error, Result};
+use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
+use crate::log::record::Record;
+use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
+
+/// Writes that are applied together or not at all, in the order they were added: of two for one
+/// key the later one counts.
+///
+/// Keys and values are copied into the batch at once, in the form the log stores them, so that
+/// writing the batch is one copy. What is too long is noticed when the batch is written.
+#[derive(Clone, Default)]
+pub struct WriteBatch {
+    /// Room for a frame's header, then the records; empty as long as there are none.
+    frame: Vec<u8>,
+    records: usize,
+    /// Bytes of records, also of those that were left out because they can never be written.
+    payload: u64,
+    longest_key: usize,
+    longest_value: usize,
+}
+
+impl WriteBatch {
+    /// An empty batch. Takes no memory yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Removes everything from the batch; its memory stays for the next use.
+    pub fn clear(&mut self) {
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.clear();
+        *self = WriteBatch { frame, ..Self::default() };
+    }
+
+    /// Number of writes in the batch.
+    pub fn len(&self) -> usize {
+        self.records
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Size in bytes once written to the log; 0 when empty.
+    pub fn byte_len(&self) -> usize {
+        if self.is_empty() { 0 } else { self.payload as usize + FRAME_HEADER }
+    }
+
+    /// Adds a write in the keyspace with this number. `value` is empty for a delete.
+    #[inline]
+    pub(crate) fn push(&mut self, keyspace: u32, kind: Kind, key: &[u8], value: &[u8]) {
+        if self.frame.is_empty() {
+            self.frame.resize(FRAME_HEADER, 0);
+        }
+        let len = record_len(key.len(), value.len());
+        self.records += 1;
+        self.payload = self.payload.saturating_add(len as u64);
+        self.longest_key = self.longest_key.max(key.len());
+        self.longest_value = self.longest_value.max(value.len());
+        if self.check().is_err() {
+            // It will be refused, with everything else in the batch: no use in copying it, and
+            // its lengths may not fit their fields.
+            return;
+        }
+        let at = self.frame.len();
+        let words = record_words(at as u32, kind, key.len(), value.len(), keyspace);
+        self.frame.reserve(len);
+        self.frame.extend_from_slice(&words[0].to_le_bytes());
+        self.frame.extend_from_slice(&words[1].to_le_bytes());
+        self.frame.extend_from_slice(key);
+        self.frame.extend_from_slice(value);
+        self.frame.resize(at + len, 0);
+    }
+
+    /// Whether the batch can be written; the error names the first limit it breaks.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.longest_key > MAX_KEY_LEN
+            || self.longest_value > MAX_VALUE_LEN
+            || self.payload > MAX_FRAME_PAYLOAD
+        {
+            return Err(self.refusal());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refusal(&self) -> Error {
+        if self.longest_key > MAX_KEY_LEN {
+            Error::KeyTooLong { len: self.longest_key }
+        } else if self.longest_value > MAX_VALUE_LEN {
+            Error::ValueTooLong { len: self.longest_value }
+        } else {
+            Error::BatchTooLarge { len: self.payload, max: MAX_FRAME_PAYLOAD }
+        }
+    }
+
+    /// Bytes of records: what [`segment_bytes_for`](crate::log::segment_bytes_for) takes.
+    pub(crate) fn payload_len(&self) -> u64 {
+        self.payload
+    }
+
+    /// The batch as a frame whose header is still zero. Only when `check` passed.
+    #[inline]
+    pub(crate) fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    /// The writes, with the byte of the frame where each starts. Their sequence is 0.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (usize, Record<'_>)> {
+        let mut at = FRAME_HEADER;
+        std::iter::from_fn(move || {
+            let (record, len) = crate::log::record::decode(&self.frame, 0, at)?;
+            let start = at;
+            at += len;
+            Some((start, record))
+        })
+    }
+}
+
+impl std::fmt::Debug for WriteBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "WriteBatch({} writes, {} bytes)", self.len(), self.byte_len())
+    }
+}

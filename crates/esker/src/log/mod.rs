@@ -1,0 +1,38 @@
+//! The log: the memtable's storage, and level 0.
+//!
+//! A write is copied once, into a preallocated, memory-mapped file (a *segment*), and stays there:
+//! the memtable's index points at it, a full segment becomes level 0 as it stands, and a large
+//! value remains in it for good. `docs/format/log.md` describes the bytes, `docs/design/log.md` the
+//! decisions.
+//!
+//! Data flows through the files of this folder in this order:
+//!
+//! - [`format`]: sizes, fields and checksums of the file's parts;
+//! - [`record`]: one key with its value, read in place;
+//! - [`segment`]: a mapped file, from its creation to its reads;
+//! - [`appender`]: the one writer of a segment;
+//! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
+//! - [`values`]: separated values and which of them were verified;
+//! - [`sync`]: group commit over several segments.
+
+mod appender;
+mod format;
+mod frames;
+pub(crate) mod record;
+mod segment;
+mod sync;
+mod values;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use appender::Appender;
+pub(crate) use format::{
+    FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words, segment_bytes_for,
+};
+pub(crate) use frames::{End, Frame, Frames, Records};
+pub(crate) use record::Record;
+pub(crate) use segment::{Segment, file_name, parse_file_name};
+pub(crate) use sync::{Position, SyncGroup};

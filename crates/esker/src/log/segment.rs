@@ -1,0 +1,457 @@
+//! A segment: one preallocated, mapped file of the log.
+//!
+//! Invariants that the unsafe code here and in the appender rests on:
+//!
+//! - the mapping covers `[0, len)` of the file and lives as long as the segment;
+//! - at most one [`Appender`](super::Appender) writes to it, and only at and after `end`;
+//! - a record reference leaves the appender only after its frame is complete, and whoever passes
+//!   it to another thread does so with release/acquire (the memtable's index does). So all bytes
+//!   that a reference can name are written before they are read, and never again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::format::{
+    self, ALIGN, FIRST_FRAME, FRAME_HEADER, Header, RECORD_HEADER, SEAL, frame_checksum,
+    value_checksum,
+};
+use super::frames::{Frame, Frames};
+use super::record::{self, Record};
+use super::values::Verified;
+use crate::env::{Env, File, Map, OpenMode};
+use crate::error::{Error, Result};
+use crate::key::{Seq, ValuePointer};
+
+/// The largest segment in bytes: every record's reference fits 32 bits.
+const LARGEST: u64 = ALIGN as u64 * (1 << 32);
+
+/// The name of a segment's file.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("{number:010}.log")
+}
+
+/// The number of the segment with this file name, `None` when it is no segment's.
+pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(".log")?.parse().ok()?;
+    // One name per number: no signs, no missing or extra zeros.
+    (file_name(number) == name).then_some(number)
+}
+
+/// One file of the log. Shared by `Arc`: by the appender, the memtable over it, and every pointer
+/// to a value that stayed in it.
+pub(crate) struct Segment {
+    /// First byte of the mapping, and its length: here as well as in `map`, so that the way to a
+    /// record is short.
+    base: *const u8,
+    len: usize,
+    map: Map,
+    number: u64,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    writable: bool,
+    /// Whether the file had a life before, so that its pages are written and likely cached.
+    recycled: bool,
+    /// Where the next frame goes: all bytes before it are complete.
+    end: AtomicU64,
+    /// Whether an appender is at work, or was: a segment is written in one go.
+    taken: AtomicBool,
+    verified: Verified,
+    /// Successful syncs.
+    syncs: AtomicU64,
+    /// The sync that failed. After it the kernel may have dropped dirty pages and forgotten the
+    /// error, so that a second sync would prove nothing: there is none.
+    failed: OnceLock<Error>,
+}
+
+// SAFETY: `base` points into `map`, which may be used from any thread; see the module's invariants
+// for why reads and the one writer do not race.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Makes segment `number` of `bytes` bytes (rounded up to pages) in `dir`.
+    ///
+    /// All space is set aside first: a full disk is an error here and not a signal later. With
+    /// `recycle`, that file is renamed into place and used again if nothing else has a name for
+    /// it. Nobody may still be reading from it: its bytes change under them.
+    ///
+    /// After an error there is no file `number`; `recycle` may be gone or not.
+    pub(crate) fn create(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+        bytes: u64,
+        recycle: Option<&Path>,
+    ) -> Result<Segment> {
+        let path = dir.join(file_name(number));
+        let bytes = bytes.max(format::segment_bytes_for(0)).next_multiple_of(4096);
+        if bytes > LARGEST {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "a segment has 32 GiB at most");
+            return Err(Error::io("create", &path, why));
+        }
+        if env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
+            // Also what keeps a rename from replacing a segment.
+            return Err(Error::io("create", &path, io::ErrorKind::AlreadyExists.into()));
+        }
+        let reused = match recycle {
+            Some(old) => reuse(env, old, &path, bytes)?,
+            None => None,
+        };
+        let recycled = reused.is_some();
+        let file = match reused {
+            Some(file) => file,
+            None => {
+                env.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create", &path, e))?
+            }
+        };
+        Self::set_up(file, &path, number, bytes, recycled).inspect_err(|_| {
+            // Best effort: a leftover without a sound header is known as such at recovery.
+            let _ = env.remove(&path);
+        })
+    }
+
+    fn set_up(
+        file: Arc<dyn File>,
+        path: &Path,
+        number: u64,
+        bytes: u64,
+        recycled: bool,
+    ) -> Result<Segment> {
+        let allocated = if recycled { Ok(()) } else { file.allocate(bytes) };
+        allocated.map_err(|e| Error::io(format!("allocate {bytes} bytes for"), path, e))?;
+        let mut header = vec![0; FIRST_FRAME];
+        let used = format::encode_header(number, bytes);
+        header[..used.len()].copy_from_slice(&used);
+        file.write_all_at(&header, 0).map_err(|e| Error::io("write the header of", path, e))?;
+        let map = file.map(bytes, true).map_err(|e| Error::io("map", path, e))?;
+        Ok(Self::new(file, map, path, number, true, recycled))
+    }
+
+    fn new(
+        file: Arc<dyn File>,
+        map: Map,
+        path: &Path,
+        number: u64,
+        writable: bool,
+        recycled: bool,
+    ) -> Segment {
+        Segment {
+            base: map.as_ptr(),
+            len: map.len(),
+            map,
+            number,
+            path: path.to_path_buf(),
+            file,
+            writable,
+            recycled,
+            end: AtomicU64::new(FIRST_FRAME as u64),
+            taken: AtomicBool::new(false),
+            verified: Verified::default(),
+            syncs: AtomicU64::new(0),
+            failed: OnceLock::new(),
+        }
+    }
+
+    /// Opens an existing segment, for recovery and for the values in it. Its frames are not looked
+    /// at; [`frames`](Segment::frames) does that. It is never appended to: what lies behind a torn
+    /// frame could otherwise come back to life behind a new one.
+    pub(crate) fn open(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+        writable: bool,
+    ) -> Result<Segment> {
+        let path = dir.join(file_name(number));
+        let mode = if writable { OpenMode::ReadWrite } else { OpenMode::Read };
+        let file = env.open(&path, mode).map_err(|e| Error::io("open", &path, e))?;
+        let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
+        if len < FIRST_FRAME as u64 {
+            return Err(Error::corrupt(&path, len, "the file ends in its header"));
+        }
+        let mut page = vec![0; FIRST_FRAME];
+        file.read_exact_at(&mut page, 0).map_err(|e| Error::io("read", &path, e))?;
+        let capacity = match format::decode_header(&page) {
+            Header::Sound { number: n, capacity } if n == number => capacity,
+            Header::Sound { number: n, .. } => {
+                let what = format!("its header is that of segment {n}");
+                return Err(Error::corrupt(&path, 16, what));
+            }
+            Header::Newer { format: found } => {
+                let supported = format::FORMAT;
+                return Err(Error::NewerFormat { path, found, supported });
+            }
+            Header::Bad { offset, what } => return Err(Error::corrupt(&path, offset, what)),
+        };
+        if len < capacity {
+            let what = format!("the file ends here and should have {capacity} bytes");
+            return Err(Error::corrupt(&path, len, what));
+        }
+        if !(format::segment_bytes_for(0)..=LARGEST).contains(&capacity) {
+            return Err(Error::corrupt(&path, 24, "the capacity is none a segment can have"));
+        }
+        let map = file.map(capacity, writable).map_err(|e| Error::io("map", &path, e))?;
+        let segment = Self::new(file, map, &path, number, writable, false);
+        segment.taken.store(true, Ordering::Relaxed);
+        Ok(segment)
+    }
+
+    /// Whether the file `number`, which [`open`](Segment::open) refuses, was made and never used:
+    /// a crash came before its header was durable. Nothing in it was ever promised and it may be
+    /// removed. `false` when a frame of it can be read: then its header was damaged later.
+    pub(crate) fn never_used(env: &Arc<dyn Env>, dir: &Path, number: u64) -> Result<bool> {
+        let path = dir.join(file_name(number));
+        let file = env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
+        let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
+        if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
+            return Ok(true);
+        }
+        let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
+        let segment = Self::new(file, map, &path, number, false, false);
+        Ok(segment.frames().read().is_err_and(|end| !end.is_sealed()))
+    }
+
+    /// Its number. Numbers are never used twice in a store: they seed the checksums.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// Its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the next frame goes, in bytes from the file's start.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// The record that `r` names: a reference that this segment's appender or its frames gave out.
+    ///
+    /// Every read of the memtable passes here, so the little that is checked is what keeps reads
+    /// inside the mapping. The file's bytes were verified when they were written or recovered.
+    ///
+    /// # Panics
+    /// When the record reaches beyond the segment: `r` is of another segment, or the medium
+    /// changed the bytes afterwards.
+    #[inline(always)]
+    pub(crate) fn record(&self, r: u32) -> Record<'_> {
+        let at = r as usize * ALIGN;
+        if at + RECORD_HEADER > self.len {
+            self.bad_reference(r);
+        }
+        // SAFETY: in bounds as just checked, and `at` is a multiple of 8 in a mapping that starts
+        // on a page; the bytes are complete (the module's invariants).
+        let fields = unsafe { record::read_fields(self.base.add(at)) };
+        let key_at = at + RECORD_HEADER;
+        // No overflow: 24 and 32 bits of lengths.
+        if fields.key_len + fields.value_len > self.len - key_at {
+            self.bad_reference(r);
+        }
+        // SAFETY: in bounds as just checked; complete, and not written again.
+        let (key, value) = unsafe {
+            let key = self.base.add(key_at);
+            (
+                std::slice::from_raw_parts(key, fields.key_len),
+                std::slice::from_raw_parts(key.add(fields.key_len), fields.value_len),
+            )
+        };
+        // Saturating: a damaged distance must not lead out of the mapping.
+        let frame = at.saturating_sub(fields.back as usize);
+        // SAFETY: `frame <= at`, so with `at + 16` in bounds these 8 bytes are too. Unaligned,
+        // because a damaged distance may be odd.
+        let seq = unsafe { self.base.add(frame + 8).cast::<u64>().read_unaligned() };
+        Record {
+            key,
+            value,
+            seq: u64::from_le(seq),
+            kind: record::known_kind(fields.kind),
+            keyspace: fields.keyspace,
+        }
+    }
+
+    /// The key of a record alone: what a search in the index compares.
+    ///
+    /// # Panics
+    /// As [`record`](Segment::record).
+    #[inline(always)]
+    pub(crate) fn key(&self, r: u32) -> &[u8] {
+        let at = r as usize * ALIGN;
+        if at + RECORD_HEADER > self.len {
+            self.bad_reference(r);
+        }
+        // SAFETY: as in `record`.
+        let fields = unsafe { record::read_fields(self.base.add(at)) };
+        let key_at = at + RECORD_HEADER;
+        if fields.key_len > self.len - key_at {
+            self.bad_reference(r);
+        }
+        // SAFETY: as in `record`.
+        unsafe { std::slice::from_raw_parts(self.base.add(key_at), fields.key_len) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bad_reference(&self, r: u32) -> ! {
+        panic!("{}: no record at byte {}", self.path.display(), r as usize * ALIGN)
+    }
+
+    /// The record that `r` may name, with everything about it checked but its frame's checksum.
+    pub(crate) fn try_record(&self, r: u32) -> Option<Record<'_>> {
+        let at = r as usize * ALIGN;
+        let header = self.bytes(at, RECORD_HEADER)?;
+        let back = format::RecordFields::from_bytes(header)?.back as usize;
+        let frame_at = at.checked_sub(back)?;
+        if frame_at < FIRST_FRAME || back < FRAME_HEADER {
+            return None;
+        }
+        let frame = self.bytes(frame_at, self.len - frame_at)?;
+        let seq = u64::from_le_bytes(*frame[8..].first_chunk()?);
+        record::decode(frame, seq, back).map(|(record, _)| record)
+    }
+
+    /// A separated value. Its checksum is verified when it is touched for the first time (below
+    /// 4 KiB each time); the bytes are the mapping's own.
+    pub(crate) fn value(&self, p: &ValuePointer) -> Result<&[u8]> {
+        let len = p.len as usize;
+        let inside = p.segment == self.number && p.offset >= FIRST_FRAME as u64;
+        let bytes = usize::try_from(p.offset).ok().and_then(|at| self.bytes(at, len));
+        let Some(bytes) = bytes.filter(|_| inside) else {
+            let what = format!(
+                "a table points to a value of {len} bytes here, in segment {}, which does not have it",
+                p.segment
+            );
+            return Err(Error::corrupt(&self.path, p.offset, what));
+        };
+        if !self.verified.contains(p.offset, len) {
+            if value_checksum(bytes) != p.checksum {
+                let what = format!("a value of {len} bytes has a wrong checksum");
+                return Err(Error::corrupt(&self.path, p.offset, what));
+            }
+            self.verified.insert(p.offset, len, self.len as u64);
+        }
+        Ok(bytes)
+    }
+
+    /// The pointer to a record's value, for a merge that leaves the value here.
+    pub(crate) fn pointer_to(&self, r: u32) -> ValuePointer {
+        let record = self.record(r);
+        ValuePointer {
+            segment: self.number,
+            offset: record.value.as_ptr() as u64 - self.base as u64,
+            len: record.value.len() as u32,
+            checksum: value_checksum(record.value),
+        }
+    }
+
+    /// What the segment holds, from its first frame on. Only while nobody appends.
+    pub(crate) fn frames(&self) -> Frames<'_> {
+        // SAFETY: recovery reads before anyone writes; see above.
+        let bytes = unsafe { self.map.slice(0, self.len) };
+        Frames::new(self.number, bytes.unwrap_or_default(), FIRST_FRAME)
+    }
+
+    /// Closes a recovered segment behind its last good frame, so that it reads as complete from
+    /// now on and what lies behind stays dead. `end` is where its frames stopped. Durable on
+    /// return.
+    pub(crate) fn seal_recovered(&self, end: u64, last_seq: Seq) -> Result<()> {
+        if end < FIRST_FRAME as u64 || end + SEAL as u64 > self.len as u64 {
+            return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
+        }
+        let seal = seal_frame(self.number, last_seq);
+        self.file.write_all_at(&seal, end).map_err(|e| Error::io("seal", &self.path, e))?;
+        self.end.store(end + SEAL as u64, Ordering::Release);
+        self.sync()
+    }
+
+    /// Makes everything appended before the call durable. Once it failed it fails forever, without
+    /// asking again.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if let Some(e) = self.failed.get() {
+            return Err(e.clone());
+        }
+        self.file.sync().map_err(|e| {
+            let e = Error::io("sync", &self.path, e);
+            self.failed.get_or_init(|| e).clone()
+        })?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How often it was synced.
+    #[inline]
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Whether its file had been a segment before.
+    pub(super) fn recycled(&self) -> bool {
+        self.recycled
+    }
+
+    pub(super) fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
+    pub(super) fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// For the appender: makes it the only one, for good. `false` when there was one, or when the
+    /// segment was opened and not created.
+    pub(super) fn take(&self) -> bool {
+        self.writable && !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// For the appender: everything before `end` is complete.
+    #[inline]
+    pub(super) fn publish_end(&self, end: u64) {
+        self.end.store(end, Ordering::Release);
+    }
+
+    fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
+        // SAFETY: callers name published records, or a segment that is not being written.
+        unsafe { self.map.slice(at, len) }
+    }
+}
+
+/// A complete seal.
+pub(super) fn seal_frame(number: u64, last_seq: Seq) -> [u8; SEAL] {
+    let mut b = [0; SEAL];
+    b[4..8].copy_from_slice(&format::FLAG_SEAL.to_le_bytes());
+    b[8..16].copy_from_slice(&last_seq.to_le_bytes());
+    let sum = frame_checksum(number, &b[4..]);
+    b[..4].copy_from_slice(&sum.to_le_bytes());
+    b
+}
+
+/// Gives an old segment file its new name and size. `None` when it cannot be had: it is gone, or
+/// has another name somewhere (a checkpoint's), so that writing to it would change that too.
+fn reuse(env: &Arc<dyn Env>, old: &Path, path: &Path, bytes: u64) -> Result<Option<Arc<dyn File>>> {
+    let Ok(file) = env.open(old, OpenMode::ReadWrite) else { return Ok(None) };
+    if file.links().map_err(|e| Error::io("examine", old, e))? != 1 {
+        return Ok(None);
+    }
+    let len = file.len().map_err(|e| Error::io("measure", old, e))?;
+    if len > bytes {
+        file.set_len(bytes).map_err(|e| Error::io("shorten", old, e))?;
+    }
+    // Also where it is long enough: parts of it may have been punched out.
+    file.allocate(bytes).map_err(|e| Error::io(format!("allocate {bytes} bytes for"), old, e))?;
+    env.rename(old, path).map_err(|e| Error::io("rename", old, e))?;
+    Ok(Some(file))
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segment({}, {} of {} bytes)", self.number, self.end(), self.len)
+    }
+}

@@ -1,0 +1,301 @@
+//! Group commit: what is appended, what is durable, and who makes it so.
+//!
+//! Invariants:
+//!
+//! - segments become durable in order. A sync makes everything in older segments durable first, so
+//!   the durable log is a prefix of the appended one: no holes;
+//! - a file counts as durable only when its name is (the directory was synced after the file was
+//!   created or renamed);
+//! - a failed sync is final. It reaches every thread that waits for what it should have made
+//!   durable, and nothing is synced again until [`SyncGroup::reset`].
+//!
+//! What to do next is decided by [`Ledger`], which does nothing; doing it, with the lock released,
+//! is the leader's part: the first thread to need a sync while none is under way. All others wait
+//! and are often covered by that sync or share the next one.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::segment::Segment;
+use crate::env::Env;
+use crate::error::{Error, Result};
+
+/// A place in the log. Ordered as the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Position {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset in it: everything before is meant.
+    pub end: u64,
+}
+
+/// What is synced: a segment, or a test's stand-in.
+pub(crate) trait Syncable: Send + Sync + Debug {
+    fn number(&self) -> u64;
+    /// Everything before this offset is written.
+    fn end(&self) -> u64;
+    /// Makes what was written before the call durable.
+    fn sync(&self) -> Result<()>;
+}
+
+impl Syncable for Segment {
+    fn number(&self) -> u64 {
+        Segment::number(self)
+    }
+    fn end(&self) -> u64 {
+        Segment::end(self)
+    }
+    fn sync(&self) -> Result<()> {
+        Segment::sync(self)
+    }
+}
+
+/// One segment in the ledger.
+#[derive(Debug)]
+struct Tracked<S: ?Sized> {
+    /// Whether the file's name is durable.
+    named: bool,
+    /// Everything before this offset is durable.
+    durable: u64,
+    file: Arc<S>,
+}
+
+/// One step of a sync.
+#[derive(Debug)]
+struct Step<S: ?Sized> {
+    file: Arc<S>,
+    /// Whether the directory has to be synced as well.
+    name: bool,
+    /// How far the file will be durable.
+    end: u64,
+}
+
+/// The decisions of group commit, without the doing.
+#[derive(Debug)]
+struct Ledger<S: ?Sized> {
+    /// In order of their numbers; all but the last are complete. A complete one leaves once it is
+    /// durable.
+    files: VecDeque<Tracked<S>>,
+    /// Everything before this is durable.
+    durable: Position,
+    /// The failure that stopped syncing.
+    failed: Option<Error>,
+    /// How often a failure was put behind us, and what the last one was: a thread that slept
+    /// through failure and reset must still learn of it, unless what it waits for came before.
+    resets: u64,
+    last_failure: Option<(Position, Error)>,
+    /// Whether a leader is at work.
+    syncing: bool,
+}
+
+/// What a waiting thread has to do.
+enum Next {
+    Done(Result<()>),
+    Lead,
+    Wait,
+}
+
+impl<S: Syncable + ?Sized> Ledger<S> {
+    /// What a thread that wants `position` durable does next. `resets` is what it saw when it came.
+    fn next(&self, position: Position, resets: u64) -> Next {
+        if self.resets != resets
+            && let Some((durable, e)) = &self.last_failure
+            && position > *durable
+        {
+            return Next::Done(Err(e.clone()));
+        }
+        if position <= self.durable {
+            return Next::Done(Ok(()));
+        }
+        match &self.failed {
+            Some(e) => Next::Done(Err(e.clone())),
+            None if self.syncing => Next::Wait,
+            None => Next::Lead,
+        }
+    }
+
+    /// What must be synced, in this order, to make all that is written now durable.
+    fn plan(&self) -> Vec<Step<S>> {
+        self.files
+            .iter()
+            .map(|t| Step { file: Arc::clone(&t.file), name: !t.named, end: t.file.end() })
+            .zip(&self.files)
+            .filter(|(step, t)| step.name || step.end > t.durable)
+            .map(|(step, _)| step)
+            .collect()
+    }
+
+    /// Notes that a step succeeded. All steps before it did.
+    fn done(&mut self, step: &Step<S>) {
+        let number = step.file.number();
+        if let Some(t) = self.files.iter_mut().find(|t| t.file.number() == number) {
+            t.named = true;
+            t.durable = t.durable.max(step.end);
+        }
+        self.durable = self.durable.max(Position { segment: number, end: step.end });
+        self.drop_complete();
+    }
+
+    fn drop_complete(&mut self) {
+        while self.files.len() > 1
+            && self.files[0].named
+            && self.files[0].durable >= self.files[0].file.end()
+        {
+            self.files.pop_front();
+        }
+    }
+
+    fn add(&mut self, file: Arc<S>, named: bool) {
+        let number = file.number();
+        assert!(self.files.back().is_none_or(|t| t.file.number() < number), "out of order");
+        self.files.push_back(Tracked { named, durable: 0, file });
+        self.drop_complete();
+    }
+}
+
+/// Group commit over the segments of a log.
+#[derive(Debug)]
+pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    ledger: Mutex<Ledger<S>>,
+    wakes: Condvar,
+    /// Whether `ledger.failed` is set: asked before every write, so without the lock.
+    failed: AtomicBool,
+}
+
+impl<S: Syncable + ?Sized> SyncGroup<S> {
+    /// For a log whose segments are all in `dir`. Nothing is tracked yet.
+    pub(crate) fn new(env: Arc<dyn Env>, dir: PathBuf) -> SyncGroup<S> {
+        let ledger = Ledger {
+            files: VecDeque::new(),
+            durable: Position::default(),
+            failed: None,
+            resets: 0,
+            last_failure: None,
+            syncing: false,
+        };
+        SyncGroup {
+            env,
+            dir,
+            ledger: Mutex::new(ledger),
+            wakes: Condvar::new(),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Appending will go on in `file`: called after the one before was sealed, and before the first
+    /// append. `named` tells that its
+    /// name is durable already, which a segment prepared ahead can arrange; see
+    /// [`prepare`](SyncGroup::prepare).
+    ///
+    /// How far a segment is written is asked of it, so that appending costs nothing here.
+    pub(crate) fn rotate(&self, file: Arc<S>, named: bool) {
+        self.ledger.lock().add(file, named);
+    }
+
+    /// Makes a new file's name and size durable, before it is used: on a background thread this
+    /// spares the first synced write in the file two flushes.
+    pub(crate) fn prepare(&self, file: &S) -> Result<()> {
+        file.sync()?;
+        self.sync_dir()
+    }
+
+    /// Returns when everything before `position` is durable, or the failure that keeps it from
+    /// becoming so.
+    pub(crate) fn wait_durable(&self, position: Position) -> Result<()> {
+        let mut ledger = self.ledger.lock();
+        let resets = ledger.resets;
+        loop {
+            match ledger.next(position, resets) {
+                Next::Done(result) => return result,
+                Next::Wait => self.wakes.wait(&mut ledger),
+                Next::Lead => {
+                    ledger.syncing = true;
+                    let plan = ledger.plan();
+                    if plan.is_empty() {
+                        // A position that was never written: a bug of the caller's. It must not
+                        // pass for durable.
+                        let why = io::Error::other(format!("{position:?} is beyond the log"));
+                        return Err(Error::io("sync", &self.dir, why));
+                    }
+                    drop(ledger);
+                    let result = self.carry_out(&plan);
+                    ledger = self.ledger.lock();
+                    ledger.syncing = false;
+                    if let Err(e) = result {
+                        self.failed.store(true, Ordering::Release);
+                        ledger.failed = Some(e);
+                    }
+                    self.wakes.notify_all();
+                }
+            }
+        }
+    }
+
+    /// Makes everything that is written now durable.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        let position = {
+            let ledger = self.ledger.lock();
+            let Some(last) = ledger.files.back() else { return Ok(()) };
+            Position { segment: last.file.number(), end: last.file.end() }
+        };
+        self.wait_durable(position)
+    }
+
+    /// Everything before this position is durable.
+    pub(crate) fn durable(&self) -> Position {
+        self.ledger.lock().durable
+    }
+
+    /// The failure that stopped syncing. While there is one, nothing may be written to the log.
+    #[inline]
+    pub(crate) fn failed(&self) -> Option<Error> {
+        if !self.failed.load(Ordering::Acquire) {
+            return None;
+        }
+        self.ledger.lock().failed.clone()
+    }
+
+    /// The log goes on in `file`, which is new; what was tracked is forgotten, a failure included.
+    ///
+    /// The caller made all that the older segments hold durable in another way: it is in tables,
+    /// and in the manifest. Threads that still wait for a sync that failed are told of the failure.
+    pub(crate) fn reset(&self, file: Arc<S>, named: bool) {
+        let mut ledger = self.ledger.lock();
+        while ledger.syncing {
+            self.wakes.wait(&mut ledger);
+        }
+        if let Some(e) = ledger.failed.take() {
+            ledger.last_failure = Some((ledger.durable, e));
+            ledger.resets += 1;
+        }
+        ledger.files.clear();
+        ledger.durable = Position { segment: file.number(), end: 0 };
+        ledger.add(file, named);
+        self.failed.store(false, Ordering::Release);
+        self.wakes.notify_all();
+    }
+
+    /// Syncs one file after the other, and stops at the first failure.
+    fn carry_out(&self, plan: &[Step<S>]) -> Result<()> {
+        for step in plan {
+            if step.name {
+                self.sync_dir()?;
+            }
+            step.file.sync()?;
+            self.ledger.lock().done(step);
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
+    }
+}
