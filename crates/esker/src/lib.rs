@@ -5,7 +5,9 @@ mod db;
 mod env;
 mod error;
 mod key;
+mod merge;
 mod options;
+mod version;
 
 pub use db::*;
 pub use error::{Error, Result};
