@@ -1,0 +1,124 @@
+//! Which inputs of a merge meet at all.
+//!
+//! The inputs (memtables and tables) are cut into clusters that share no key. A table alone in its
+//! cluster need not be read or written: it enters the output run as it stands. So a sequential load
+//! is never rewritten, and a merge costs what its overlaps cost.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::picker::Memtable;
+use crate::key::KeyOrder;
+use crate::version::{HasMeta, Run, TableMeta};
+
+/// Inputs whose key ranges overlap, directly or through others of them. Clusters are disjoint and
+/// come in key order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Cluster {
+    /// Indexes into the memtables.
+    pub memtables: Vec<usize>,
+    /// (run, table) as indexes into all runs and that run's tables.
+    pub tables: Vec<(usize, usize)>,
+    /// Bytes of the inputs.
+    pub bytes: u64,
+    /// Whether the one table goes into the output run as it stands.
+    pub moves: bool,
+}
+
+struct Input<'a> {
+    smallest: &'a [u8],
+    largest: &'a [u8],
+    bytes: u64,
+    /// A memtable's index, or a run's and a table's.
+    source: Result<usize, (usize, usize)>,
+    rewrite: bool,
+}
+
+/// Cuts the inputs `memtables` and `runs[range]` into clusters.
+///
+/// A lone table moves unless `must_rewrite` asks for it. What is written anyway takes small lone
+/// neighbours along, so that many small flushes do not leave a run of many small tables; each
+/// neighbour is at most as large as what it joins, so a byte is written about log2(`table_bytes` /
+/// flush) times on that account.
+pub(crate) fn clusters<T: HasMeta>(
+    order: &KeyOrder,
+    memtables: &[Memtable],
+    runs: &[Arc<Run<T>>],
+    range: Range<usize>,
+    table_bytes: u64,
+    must_rewrite: impl Fn(&TableMeta) -> bool,
+) -> Vec<Cluster> {
+    let mut inputs = Vec::new();
+    for (i, m) in memtables.iter().enumerate() {
+        let (smallest, largest) = (&m.smallest[..], &m.largest[..]);
+        inputs.push(Input { smallest, largest, bytes: m.bytes, source: Ok(i), rewrite: true });
+    }
+    for run in range {
+        for (i, table) in runs[run].tables().iter().enumerate() {
+            let t = table.meta();
+            inputs.push(Input {
+                smallest: &t.smallest,
+                largest: &t.largest,
+                bytes: t.size,
+                source: Err((run, i)),
+                rewrite: must_rewrite(t),
+            });
+        }
+    }
+    inputs.sort_by(|a, b| order.compare(a.smallest, b.smallest));
+    join_small_neighbours(group(order, &inputs), table_bytes / 4)
+}
+
+fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<Cluster> {
+    let mut list: Vec<Cluster> = Vec::new();
+    let mut reach: &[u8] = &[];
+    for input in inputs {
+        let meets = !list.is_empty() && order.compare(input.smallest, reach) != Ordering::Greater;
+        if !meets {
+            list.push(Cluster::default());
+        }
+        if !meets || order.compare(input.largest, reach) == Ordering::Greater {
+            reach = input.largest;
+        }
+        let cluster = list.last_mut().expect("one was just made sure of");
+        cluster.moves = !meets && !input.rewrite;
+        cluster.bytes = cluster.bytes.saturating_add(input.bytes);
+        match input.source {
+            Ok(memtable) => cluster.memtables.push(memtable),
+            Err(table) => cluster.tables.push(table),
+        }
+    }
+    list
+}
+
+fn join_small_neighbours(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
+    let mut out: Vec<Cluster> = Vec::with_capacity(list.len());
+    for mut next in list {
+        while let Some(last) = out.last() {
+            let joins = match (last.moves, next.moves) {
+                (true, false) => last.bytes < small && last.bytes <= next.bytes,
+                (false, true) => next.bytes < small && next.bytes <= last.bytes,
+                (false, false) => last.bytes.min(next.bytes) < small,
+                (true, true) => false,
+            };
+            if !joins {
+                break;
+            }
+            let last = out.pop().expect("just seen");
+            next = Cluster {
+                memtables: [last.memtables, next.memtables].concat(),
+                tables: [last.tables, next.tables].concat(),
+                bytes: last.bytes.saturating_add(next.bytes),
+                moves: false,
+            };
+        }
+        out.push(next);
+    }
+    out
+}
+
+/// Bytes that a merge of these clusters writes, at most.
+pub(crate) fn written(list: &[Cluster]) -> u64 {
+    list.iter().filter(|c| !c.moves).fold(0, |sum, c| sum.saturating_add(c.bytes))
+}

@@ -1,0 +1,14 @@
+//! Merging: what to merge next, and how fast.
+//!
+//! Deciding and doing are apart. [`picker`] and [`pacing`] are pure: they see numbers and key
+//! ranges, return a plan or a duration, and are tested without files or clocks
+//! (`docs/design/merging.md`).
+
+pub(crate) mod clusters;
+pub(crate) mod pacing;
+pub(crate) mod picker;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;

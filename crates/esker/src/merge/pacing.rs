@@ -1,0 +1,159 @@
+//! How fast writers and the merge thread go: pure functions of the debt.
+//!
+//! Sealed segments wait for a flush. Below a soft cap writers run free. Above it each write waits
+//! in proportion to its size, the longer the more is waiting, such that at about 0.45 of the hard cap
+//! writers bring exactly as much as flushes take away. They settle there, and never see the cliff
+//! of a full stop; only a flush that comes to a halt lets the debt reach the hard cap.
+//!
+//! Why 0.45: a flush frees its segments all at once, at its end, and while it runs as much again
+//! comes in. In balance the waiting bytes swing between one flush and two, and two must fit.
+
+use std::time::Duration;
+
+/// One wait, in at most this much.
+pub(crate) const SLICE: Duration = Duration::from_millis(1);
+/// Shorter waits are saved up: the system cannot sleep them.
+const SHORTEST: Duration = Duration::from_micros(150);
+/// Bytes of one write that one slice of waiting stands for; a longer write may wait several.
+const BYTES_PER_SLICE: u64 = 64 << 10;
+/// Where inflow meets the flush rate, as a share of the hard cap.
+const BALANCE: f64 = 0.45;
+/// How many times the time that a flush takes for the same bytes a write waits at the hard cap.
+const STEEPEST: f64 = 10.0;
+
+/// How fast sealed bytes are flushed: an average over the last flushes, weighted by their time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FlushRate {
+    bytes_per_s: f64,
+    measured: bool,
+}
+
+impl Default for FlushRate {
+    fn default() -> Self {
+        // Until a flush was measured: what a slow disk takes.
+        FlushRate { bytes_per_s: 64e6, measured: false }
+    }
+}
+
+impl FlushRate {
+    /// The time after which a measurement counts for a third.
+    const MEMORY_S: f64 = 2.0;
+
+    /// Takes a finished flush (or a part of one) into the average.
+    pub(crate) fn measured(&mut self, bytes: u64, took: Duration) {
+        let seconds = took.as_secs_f64().max(1e-6);
+        let now = (bytes as f64 / seconds).clamp(1e5, 1e11);
+        let share = if self.measured { 1.0 - (-seconds / Self::MEMORY_S).exp() } else { 1.0 };
+        self.bytes_per_s += (now - self.bytes_per_s) * share;
+        self.measured = true;
+    }
+
+    /// Bytes per second.
+    pub(crate) fn bytes_per_s(&self) -> f64 {
+        self.bytes_per_s
+    }
+}
+
+/// What presses on writers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pressure {
+    /// Bytes that occupy log and memory until a flush has ended. Never passes `hard`.
+    pub held: u64,
+    /// Of these, what the running flush has written already.
+    pub progress: u64,
+    /// Writers run free below this many bytes left to flush.
+    pub soft: u64,
+    /// The cap.
+    pub hard: u64,
+    /// The measured rate.
+    pub rate: FlushRate,
+}
+
+/// Whether a write may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// At once.
+    Go,
+    /// After a rest of this long (at most [`SLICE`]); then it may, if [`Throttle::more`] says no
+    /// further slice is due and the cap allows it.
+    Wait(Duration),
+    /// Not before a flush has ended: the write does not fit under the hard cap.
+    Full,
+}
+
+impl Pressure {
+    /// How many times the flush time of its own bytes a write should take: 0 below the soft cap,
+    /// 1 at balance, [`STEEPEST`] at the hard cap. Continuous, so that throughput has no steps.
+    pub(crate) fn brake(&self) -> f64 {
+        let left = self.held.saturating_sub(self.progress) as f64;
+        let (soft, hard) = (self.soft as f64, self.hard as f64);
+        let balance = (hard * BALANCE).max(soft + 1.0);
+        if left <= soft {
+            0.0
+        } else if left <= balance {
+            let x = (left - soft) / (balance - soft);
+            x * x
+        } else {
+            let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
+            1.0 + (STEEPEST - 1.0) * x * x
+        }
+    }
+
+    /// How long a write of this many bytes should take in all.
+    pub(crate) fn fair_time(&self, bytes: u64) -> Duration {
+        let seconds = bytes as f64 / self.rate.bytes_per_s() * self.brake();
+        Duration::from_secs_f64(seconds.min(1.0))
+    }
+
+    /// Whether this many bytes fit under the hard cap.
+    pub(crate) fn fits(&self, bytes: u64) -> bool {
+        self.held.saturating_add(bytes) <= self.hard
+    }
+}
+
+/// The time that writers owe. One for all writers, used under the lock that orders them; the
+/// waiting itself is done outside.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Throttle {
+    /// Until here the time is taken by writes already admitted.
+    taken: Duration,
+}
+
+impl Throttle {
+    /// Admits a write at `now`. Waits too short to sleep are kept for a later write.
+    pub(crate) fn admit(&mut self, now: Duration, p: &Pressure, bytes: u64) -> Admission {
+        if !p.fits(bytes) {
+            return Admission::Full;
+        }
+        let fair = p.fair_time(bytes);
+        if fair.is_zero() {
+            // No pressure, no debts of time.
+            self.taken = now;
+            return Admission::Go;
+        }
+        // Time not used is lost, but for one slice: a writer that rested may not make up for it
+        // with a burst. What cannot be waited for within this write's slices is forgiven.
+        let slices = 1 + (bytes / BYTES_PER_SLICE).min(1000) as u32;
+        let earliest = now.saturating_sub(SLICE);
+        self.taken = (self.taken.max(earliest) + fair).min(now + SLICE * slices);
+        self.more(now)
+    }
+
+    /// The next slice that is due at `now`, after a slice was waited.
+    pub(crate) fn more(&self, now: Duration) -> Admission {
+        let owed = self.taken.saturating_sub(now);
+        if owed < SHORTEST { Admission::Go } else { Admission::Wait(owed.min(SLICE)) }
+    }
+}
+
+/// How long the merge thread rests after it worked for `slice`.
+///
+/// Without a foreground, or with a debt that needs it, not at all. Between, the less there is to do
+/// the more it yields: at most three quarters of its time.
+pub(crate) fn merge_rest(slice: Duration, debt: f64, foreground_busy: bool) -> Duration {
+    const HURRY: f64 = 0.4;
+    if !foreground_busy || debt >= HURRY {
+        return Duration::ZERO;
+    }
+    slice.mul_f64(3.0 * (1.0 - debt.max(0.0) / HURRY))
+}

@@ -1,0 +1,321 @@
+//! What to merge next: a pure function of the situation of one keyspace.
+//!
+//! The store keeps sorted runs, newest first, and merges *neighbours* only, so that ages never
+//! change places. In order of urgency:
+//!
+//! 1. Memtables wait: flush all of them together into a new newest run, and swallow the runs that
+//!    follow while each costs little beside what is being written anyway. How little depends on
+//!    the debt: at ease few runs are worth more, under pressure a quick flush is.
+//! 2. Dead separated values pass their cap: empty the segments that hold most of them.
+//! 3. Too many runs: merge the neighbours that cost least per run saved.
+//! 4. Tombstones hide much of what lies below them: merge them down.
+//! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
+//!    and old versions that nothing needs any more; empty half-dead segments.
+//!
+//! Costs are bytes *written*: tables that meet nothing move for free ([`clusters`]).
+//!
+//! Every chain of plans ends: 1 uses memtables up, 3 to 5 lower the number of runs, or rewrite
+//! tables into such as need no rewriting, and 2 moves values out of segments for good.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::clusters::{self, Cluster};
+use crate::key::{KeyOrder, Seq};
+use crate::version::{HasMeta, Run, TableMeta};
+
+/// Above so many runs the cheapest neighbours are merged when nothing is more urgent.
+pub(crate) const RUNS_SOFT: usize = 8;
+/// No flush leaves more runs than this, whatever it costs.
+pub(crate) const RUNS_HARD: usize = 12;
+/// Below this debt there is time to keep runs few.
+const EASE: f64 = 0.5;
+/// Swallow a run that costs this many times what is written already: without debt, and from
+/// `EASE` on.
+const RATIO_IDLE: f64 = 2.0;
+const RATIO_PRESSED: f64 = 0.5;
+/// A store of this size is merged into one run whenever it is idle; also the size of one step.
+const SMALL_STORE: u64 = 512 << 20;
+/// A larger one when its smaller runs weigh this share of the largest, in percent.
+const WORTH_PERCENT: u64 = 7;
+/// Dead separated values are borne up to half the live ones and this.
+const GARBAGE_FLOOR: u64 = 64 << 20;
+/// Live values that one plan moves at most (one segment always).
+const GARBAGE_STEP: u64 = 256 << 20;
+
+/// A sealed memtable that waits to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memtable {
+    /// Bytes of this keyspace's entries in it.
+    pub bytes: u64,
+    /// Its first user key.
+    pub smallest: Vec<u8>,
+    /// Its last user key.
+    pub largest: Vec<u8>,
+}
+
+/// A log segment whose entries are all in tables and that is kept for the values in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentUse {
+    /// Its number.
+    pub segment: u64,
+    /// Bytes of values that tables still point to.
+    pub live: u64,
+    /// Bytes of values that none does.
+    pub dead: u64,
+}
+
+/// All the picker sees.
+#[derive(Debug, Clone)]
+pub(crate) struct Situation<'a, T> {
+    /// The keyspace's order.
+    pub order: &'a KeyOrder,
+    /// Sealed memtables with entries of this keyspace that no job is writing yet, oldest first.
+    pub memtables: &'a [Memtable],
+    /// The runs, newest first.
+    pub runs: &'a [Arc<Run<T>>],
+    /// Runs that another job is merging; not to be touched.
+    pub busy: Range<usize>,
+    /// Hard cap of sealed log bytes that wait for a flush.
+    pub pending_cap: u64,
+    /// Waiting bytes / `pending_cap`, 0 to 1.
+    pub debt: f64,
+    /// No user has called for a while.
+    pub idle: bool,
+    /// Largest table that a merge writes, in bytes.
+    pub table_bytes: u64,
+    /// Of the versions of a key at or below this sequence, no reader needs any but the newest; nor
+    /// a tombstone below which nothing lies.
+    pub settled_seq: Seq,
+    /// Segments that could be freed, of all keyspaces.
+    pub segments: &'a [SegmentUse],
+}
+
+/// Why a merge was picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Memtables wait.
+    Flush,
+    /// Too many runs.
+    Runs,
+    /// Tombstones hide much of what lies below.
+    Tombstones,
+    /// Dead values in log segments.
+    Garbage,
+    /// Nothing better to do.
+    Idle,
+    /// Old versions or tombstones that nothing needs any more.
+    Settled,
+}
+
+/// One merge: the oldest `memtables` of those waiting, and neighbouring runs.
+///
+/// The output is one run in the place of its inputs: with memtables a new newest run (then `runs`
+/// starts at 0), otherwise the one that has the number of the newest input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// How many of the oldest waiting memtables.
+    pub memtables: usize,
+    /// Which runs, as indexes into the runs of the situation.
+    pub runs: Range<usize>,
+    /// Why.
+    pub reason: Reason,
+    /// Segments whose values are to be moved elsewhere.
+    pub relocate: Vec<u64>,
+}
+
+impl Plan {
+    fn new(memtables: usize, runs: Range<usize>, reason: Reason) -> Option<Plan> {
+        Some(Plan { memtables, runs, reason, relocate: Vec::new() })
+    }
+
+    /// Whether nothing older lies below the output, so that settled tombstones can go.
+    pub(crate) fn at_bottom<T>(&self, s: &Situation<'_, T>) -> bool {
+        self.runs.end == s.runs.len()
+    }
+
+    /// The merge in independent parts.
+    pub(crate) fn clusters<T: HasMeta>(&self, s: &Situation<'_, T>) -> Vec<Cluster> {
+        let bottom = self.at_bottom(s);
+        let rewrite = |t: &TableMeta| {
+            t.references.iter().any(|r| self.relocate.contains(&r.segment))
+                || bottom && settles(s, t)
+        };
+        let memtables = &s.memtables[..self.memtables];
+        clusters::clusters(s.order, memtables, s.runs, self.runs.clone(), s.table_bytes, rewrite)
+    }
+}
+
+/// Whether rewriting a table of the oldest run surely drops something.
+fn settles<T>(s: &Situation<'_, T>, t: &TableMeta) -> bool {
+    (t.tombstones > 0 || !t.unique_keys) && t.max_seq <= s.settled_seq
+}
+
+/// The next merge, if there is any to do.
+pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if !s.memtables.is_empty() {
+        return flush(s);
+    }
+    garbage(s, false)
+        .or_else(|| too_many_runs(s))
+        .or_else(|| tombstones(s))
+        .or_else(|| if s.idle { towards_one_run(s, 0..s.runs.len()) } else { None })
+        .or_else(|| settled(s))
+        .or_else(|| if s.idle { garbage(s, true) } else { None })
+}
+
+/// All waiting memtables, and as many of the newest runs as go along cheaply.
+fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let memtables = s.memtables.len();
+    // A busy run is a wall; beyond it nothing can be swallowed.
+    let free = if s.busy.is_empty() { s.runs.len() } else { s.busy.start };
+    let must = (s.runs.len() + 1).saturating_sub(RUNS_HARD).min(free);
+    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
+    let waiting: u64 = s.memtables.iter().map(|m| m.bytes).sum();
+    let small = total + waiting <= s.pending_cap.saturating_mul(2) && s.debt < EASE;
+    let ratio = ratio(s.debt);
+    let cost = |end: usize| cost(s, memtables, 0..end);
+    let mut end = 0;
+    let mut sum = cost(0);
+    while end < free {
+        let next = cost(end + 1);
+        let cheap = (next - sum.min(next)) as f64 <= ratio * sum as f64;
+        if !(small || cheap || end < must) {
+            break;
+        }
+        (end, sum) = (end + 1, next);
+    }
+    Plan::new(memtables, 0..end, Reason::Flush)
+}
+
+fn ratio(debt: f64) -> f64 {
+    let pressed = (debt / EASE).clamp(0.0, 1.0);
+    RATIO_IDLE + (RATIO_PRESSED - RATIO_IDLE) * pressed
+}
+
+/// Bytes that the merge would write.
+fn cost<T: HasMeta>(s: &Situation<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
+    let memtables = &s.memtables[..memtables];
+    let list = clusters::clusters(s.order, memtables, s.runs, runs, s.table_bytes, |_| false);
+    clusters::written(&list)
+}
+
+fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if s.runs.len() <= RUNS_SOFT {
+        return None;
+    }
+    Plan::new(0, cheapest(s, 0..s.runs.len())?, Reason::Runs)
+}
+
+/// The neighbours whose merge writes the least per run saved; among equals the newest.
+fn cheapest<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
+    let mut best: Option<(f64, Range<usize>)> = None;
+    for start in within.clone() {
+        for end in start + 2..=within.end {
+            if !is_free(s, &(start..end)) {
+                break;
+            }
+            let per_run = cost(s, 0, start..end) as f64 / (end - start - 1) as f64;
+            if best.as_ref().is_none_or(|(least, _)| per_run < *least) {
+                best = Some((per_run, start..end));
+            }
+        }
+    }
+    best.map(|(_, group)| group)
+}
+
+fn is_free<T>(s: &Situation<'_, T>, group: &Range<usize>) -> bool {
+    s.busy.is_empty() || group.end <= s.busy.start || s.busy.end <= group.start
+}
+
+/// Tombstones above the oldest run that could hide half of it: a scan would wade through them.
+fn tombstones<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let (oldest, newer) = s.runs.split_last()?;
+    let hidden: u64 = newer.iter().map(|r| r.tombstones()).sum();
+    let all = 0..s.runs.len();
+    if hidden > 0 && hidden.saturating_mul(2) >= oldest.entries() && is_free(s, &all) {
+        return Plan::new(0, all, Reason::Tombstones);
+    }
+    None
+}
+
+/// What a run costs its readers, in bytes: a tombstone counts as the entry it hides.
+fn weight<T: HasMeta>(run: &Run<T>, hidden_entry: u64) -> u64 {
+    run.bytes().saturating_add(run.tombstones().saturating_mul(hidden_entry))
+}
+
+/// A merge on the way to one run, where the smaller runs weigh enough beside the largest. Where
+/// they do not, the largest stays and its newer and older neighbours are looked at by themselves.
+fn towards_one_run<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Plan> {
+    if within.len() < 2 {
+        return None;
+    }
+    let runs = &s.runs[within.clone()];
+    let total: u64 = runs.iter().map(|r| r.bytes()).sum();
+    let (at, largest) = runs.iter().enumerate().max_by_key(|(_, r)| r.bytes())?;
+    let entry = largest.bytes() / largest.entries().max(1);
+    let smaller = runs.iter().enumerate().filter(|(i, _)| *i != at);
+    let smaller: u64 = smaller.map(|(_, r)| weight(r, entry)).fold(0, u64::saturating_add);
+    let worth = total <= SMALL_STORE
+        || smaller.saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
+        || cost(s, 0, within.clone()) <= total / 100;
+    if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= SMALL_STORE {
+        return Plan::new(0, within, Reason::Idle);
+    }
+    if worth && let Some(group) = cheapest(s, within.clone()) {
+        return Plan::new(0, group, Reason::Idle);
+    }
+    let at = within.start + at;
+    towards_one_run(s, within.start..at).or_else(|| towards_one_run(s, at + 1..within.end))
+}
+
+/// Tables of the oldest run that hold what nothing needs any more: half of their entries
+/// tombstones, or anything at all when idle.
+fn settled<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let last = s.runs.len().checked_sub(1)?;
+    let due = |t: &TableMeta| settles(s, t) && (s.idle || t.tombstones * 2 >= t.entries);
+    let tables = s.runs[last].tables();
+    if is_free(s, &(last..last + 1)) && tables.iter().any(|t| due(t.meta())) {
+        return Plan::new(0, last..last + 1, Reason::Settled);
+    }
+    None
+}
+
+/// A run that keeps values in segments that are to be emptied: those with the largest dead share,
+/// until the rest is bearable. When idle, those of which half is dead.
+fn garbage<T: HasMeta>(s: &Situation<'_, T>, idle: bool) -> Option<Plan> {
+    let live: u64 = s.segments.iter().map(|g| g.live).sum();
+    let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    if !idle && dead <= live / 2 + GARBAGE_FLOOR {
+        return None;
+    }
+    let mut by_share: Vec<&SegmentUse> = s.segments.iter().filter(|g| g.dead > 0).collect();
+    let share = |g: &SegmentUse| g.dead as f64 / (g.dead as f64 + g.live as f64);
+    by_share.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.segment.cmp(&b.segment)));
+    let mut relocate = Vec::new();
+    let mut moved = 0;
+    for g in by_share {
+        // Below the cap by half, so that one byte more does not start it again.
+        let enough = match idle {
+            true => g.dead < g.live,
+            false => dead <= live / 2 + GARBAGE_FLOOR / 2,
+        };
+        if enough || (moved > 0 && moved + g.live > GARBAGE_STEP) {
+            break;
+        }
+        // Segments that only other keyspaces use are theirs to empty.
+        if s.runs.iter().any(|r| uses(r, &[g.segment])) {
+            relocate.push(g.segment);
+            moved += g.live;
+        }
+        dead -= g.dead;
+    }
+    let run =
+        (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
+    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+}
+
+fn uses<T: HasMeta>(run: &Run<T>, segments: &[u64]) -> bool {
+    let mut references = run.tables().iter().flat_map(|t| &t.meta().references);
+    references.any(|r| segments.contains(&r.segment))
+}

@@ -1,0 +1,93 @@
+//! `CURRENT`: one line that names the manifest in force.
+//!
+//! `MANIFEST-0000000007 <16 hex digits: XXH3 of the name>\n`. It is replaced whole: a temporary
+//! file is written and synced, then renamed over it.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::MAX_NUMBER;
+use crate::env::{Env, OpenMode};
+use crate::error::{Error, Result};
+
+/// Name of the file that names the manifest.
+pub(crate) const CURRENT: &str = "CURRENT";
+/// Its next content, until it is renamed.
+pub(crate) const CURRENT_TEMP: &str = "CURRENT.tmp";
+
+const PREFIX: &str = "MANIFEST-";
+
+/// The file name of a manifest.
+pub(crate) fn manifest_name(number: u64) -> String {
+    format!("{PREFIX}{number:010}")
+}
+
+/// The number in a manifest's file name; `None` for any other name, also for one that merely
+/// resembles it.
+pub(crate) fn parse_manifest_name(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(PREFIX)?;
+    if digits.len() > 20 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let number = digits.parse().ok()?;
+    (number <= MAX_NUMBER && manifest_name(number) == name).then_some(number)
+}
+
+fn line(number: u64) -> String {
+    let name = manifest_name(number);
+    let sum = xxh3_64(name.as_bytes());
+    format!("{name} {sum:016x}\n")
+}
+
+/// The number of the manifest in force; `None` when there is no `CURRENT`.
+///
+/// A name with a path in it cannot be parsed, and a symbolic link is refused by [`Env::open`]: the
+/// manifest is in this directory or nowhere.
+pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<u64>> {
+    let path = dir.join(CURRENT);
+    let fail = |verb: &'static str| {
+        let path = path.clone();
+        move |e| Error::io(verb, &path, e)
+    };
+    if !env.exists(&path).map_err(fail("look for"))? {
+        return Ok(None);
+    }
+    let file = env.open(&path, OpenMode::Read).map_err(fail("open"))?;
+    let len = file.len().map_err(fail("read the length of"))?;
+    if len > 256 {
+        return Err(Error::corrupt(&path, 256, "longer than the one line it should hold"));
+    }
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(fail("read"))?;
+    let name = bytes.split(|&b| b == b' ').next().unwrap_or_default();
+    let number = std::str::from_utf8(name).ok().and_then(parse_manifest_name);
+    match number {
+        Some(number) if line(number).as_bytes() == bytes => Ok(Some(number)),
+        _ => Err(Error::corrupt(&path, 0, "not the name of a manifest and its checksum")),
+    }
+}
+
+/// First half of a swing: the new content is durable under the temporary name. Nothing has
+/// changed yet for a reader.
+pub(super) fn prepare(env: &dyn Env, dir: &Path, number: u64) -> Result<()> {
+    let temp = dir.join(CURRENT_TEMP);
+    let fail = |verb: &'static str| {
+        let temp = temp.clone();
+        move |e| Error::io(verb, &temp, e)
+    };
+    if env.exists(&temp).map_err(fail("look for"))? {
+        env.remove(&temp).map_err(fail("remove"))?;
+    }
+    let file = env.open(&temp, OpenMode::CreateNew).map_err(fail("create"))?;
+    file.write_all_at(line(number).as_bytes(), 0).map_err(fail("write"))?;
+    file.sync().map_err(fail("sync"))
+}
+
+/// Second half: the rename, made durable. After an error either name may be in force.
+pub(super) fn swing(env: &dyn Env, dir: &Path) -> Result<()> {
+    let current = dir.join(CURRENT);
+    let renamed = env.rename(&dir.join(CURRENT_TEMP), &current);
+    renamed.map_err(|e| Error::io("rename the new content over", &current, e))?;
+    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))
+}

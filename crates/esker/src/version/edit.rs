@@ -1,0 +1,227 @@
+//! A change of the store's composition: what one manifest record holds.
+//!
+//! An edit is applied whole or not at all. Encoded, it is a list of changes, each a tag, the
+//! length of its body and the body (`docs/format/manifest.md`).
+
+use super::meta::TableMeta;
+use super::wire::{Reader, put_bytes, put_option, put_u64};
+use super::{Invalid, MAX_NUMBER};
+use crate::key::Seq;
+
+/// Longest name of a keyspace or an order, in bytes.
+pub(crate) const MAX_NAME_LEN: usize = 1024;
+/// Longest note of a repair, in bytes.
+pub(crate) const MAX_NOTE_LEN: usize = 64 << 10;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A keyspace is there from now on. Its id was never used before: log records name keyspaces
+    /// by id, and those of a dropped one must not reappear in another.
+    AddKeyspace {
+        id: u32,
+        name: String,
+        order_name: String,
+        /// Number of the codec setting; `None` takes the store's.
+        compression: Option<u8>,
+        /// Threshold in bytes; `None` takes the store's.
+        separate_values_from: Option<u64>,
+    },
+    /// A keyspace and all its tables are gone.
+    DropKeyspace { id: u32 },
+    /// A table is part of a run. Run numbers are ages: a higher number is newer, whatever the
+    /// order in which edits arrive.
+    AddTable { keyspace: u32, run: u64, meta: TableMeta },
+    /// A table is no longer part of the store. Within one edit all removals happen before all
+    /// additions, so a table moves to another run by being removed and added again.
+    RemoveTable { keyspace: u32, number: u64 },
+    /// All entries of the keyspace in segments up to and including this one are in tables.
+    Flushed { keyspace: u32, segment: u64 },
+    /// Segments below this one are never replayed.
+    LogStart { segment: u64 },
+    /// File numbers from here on were never used.
+    NextFile { number: u64 },
+    /// Keyspace ids from here on were never used.
+    NextKeyspace { id: u32 },
+    /// Sequences up to this one were used.
+    LastSeq { seq: Seq },
+    /// The store was closed in order: the log ends at `end` in `segment`. Holds until the next
+    /// edit, whatever that is.
+    CleanClose { segment: u64, end: u64, last_seq: Seq },
+    /// The store is open for writing again; changes nothing but ends a clean close. Durable before
+    /// the first byte is written to the log.
+    Reopened,
+    /// The store was repaired; what was lost, in words.
+    Repaired { note: String },
+}
+
+/// A list of changes that take effect together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Edit {
+    /// The changes, in order (but see [`Change::RemoveTable`]).
+    pub changes: Vec<Change>,
+}
+
+impl From<Vec<Change>> for Edit {
+    fn from(changes: Vec<Change>) -> Edit {
+        Edit { changes }
+    }
+}
+
+impl Edit {
+    /// The bytes of a record's payload. An empty edit has none and is not written.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut body = Vec::new();
+        for change in &self.changes {
+            body.clear();
+            let tag = change.encode_body(&mut body);
+            out.push(tag);
+            put_bytes(&mut out, &body);
+        }
+        out
+    }
+
+    /// The reverse of [`encode`](Edit::encode). Refuses everything that `encode` cannot have made.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Edit, Invalid> {
+        let mut r = Reader::new(bytes);
+        let mut changes = Vec::new();
+        while r.left() > 0 {
+            let tag = r.u8()?;
+            let mut body = Reader::new(r.bytes(bytes.len())?);
+            changes.push(Change::decode_body(tag, &mut body)?);
+            body.end()?;
+        }
+        if changes.is_empty() {
+            return Err(Invalid::new("an edit without changes"));
+        }
+        Ok(Edit { changes })
+    }
+}
+
+impl Change {
+    /// Appends the body; returns the tag.
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
+                put_u64(out, u64::from(*id));
+                put_bytes(out, name.as_bytes());
+                put_bytes(out, order_name.as_bytes());
+                put_option(out, compression.map(u64::from));
+                put_option(out, *separate_values_from);
+                1
+            }
+            Change::DropKeyspace { id } => {
+                put_u64(out, u64::from(*id));
+                2
+            }
+            Change::AddTable { keyspace, run, meta } => {
+                put_u64(out, u64::from(*keyspace));
+                put_u64(out, *run);
+                meta.encode(out);
+                3
+            }
+            Change::RemoveTable { keyspace, number } => {
+                put_u64(out, u64::from(*keyspace));
+                put_u64(out, *number);
+                4
+            }
+            Change::Flushed { keyspace, segment } => {
+                put_u64(out, u64::from(*keyspace));
+                put_u64(out, *segment);
+                5
+            }
+            Change::LogStart { segment } => {
+                put_u64(out, *segment);
+                6
+            }
+            Change::NextFile { number } => {
+                put_u64(out, *number);
+                7
+            }
+            Change::NextKeyspace { id } => {
+                put_u64(out, u64::from(*id));
+                8
+            }
+            Change::LastSeq { seq } => {
+                put_u64(out, *seq);
+                9
+            }
+            Change::CleanClose { segment, end, last_seq } => {
+                for v in [*segment, *end, *last_seq] {
+                    put_u64(out, v);
+                }
+                10
+            }
+            Change::Reopened => 11,
+            Change::Repaired { note } => {
+                put_bytes(out, note.as_bytes());
+                12
+            }
+        }
+    }
+
+    fn decode_body(tag: u8, r: &mut Reader<'_>) -> Result<Change, Invalid> {
+        let change = match tag {
+            1 => Change::AddKeyspace {
+                id: r.u32()?,
+                name: r.text(MAX_NAME_LEN)?,
+                order_name: r.text(MAX_NAME_LEN)?,
+                compression: match r.option()? {
+                    None => None,
+                    Some(v) => {
+                        Some(u8::try_from(v).map_err(|_| Invalid::new("unknown compression"))?)
+                    }
+                },
+                separate_values_from: r.option()?,
+            },
+            2 => Change::DropKeyspace { id: r.u32()? },
+            3 => {
+                Change::AddTable { keyspace: r.u32()?, run: r.u64()?, meta: TableMeta::decode(r)? }
+            }
+            4 => Change::RemoveTable { keyspace: r.u32()?, number: r.u64()? },
+            5 => Change::Flushed { keyspace: r.u32()?, segment: r.u64()? },
+            6 => Change::LogStart { segment: r.u64()? },
+            7 => Change::NextFile { number: r.u64()? },
+            8 => Change::NextKeyspace { id: r.u32()? },
+            9 => Change::LastSeq { seq: r.u64()? },
+            10 => Change::CleanClose { segment: r.u64()?, end: r.u64()?, last_seq: r.u64()? },
+            11 => Change::Reopened,
+            12 => Change::Repaired { note: r.text(MAX_NOTE_LEN)? },
+            _ => return Err(Invalid::new(format!("unknown change {tag}"))),
+        };
+        change.check()?;
+        Ok(change)
+    }
+
+    /// What holds for a change by itself. Checked before an edit is written and after it is read.
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let numbers = match self {
+            Change::AddKeyspace { id, name, order_name, .. } => {
+                if *id == u32::MAX {
+                    return Err(Invalid::new("keyspace id out of range"));
+                }
+                if name.len() > MAX_NAME_LEN || order_name.len() > MAX_NAME_LEN {
+                    return Err(Invalid::new("a name is too long"));
+                }
+                [0, 0, 0]
+            }
+            Change::AddTable { run, meta, .. } => {
+                meta.check()?;
+                [*run, 0, 0]
+            }
+            Change::RemoveTable { number, .. } | Change::NextFile { number } => [*number, 0, 0],
+            Change::Flushed { segment, .. } | Change::LogStart { segment } => [*segment, 0, 0],
+            Change::LastSeq { seq } => [*seq, 0, 0],
+            Change::CleanClose { segment, end, last_seq } => [*segment, *end, *last_seq],
+            Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {
+                return Err(Invalid::new("a repair note is too long"));
+            }
+            _ => [0, 0, 0],
+        };
+        if numbers.iter().any(|&n| n > MAX_NUMBER) {
+            return Err(Invalid::new("a number is out of range"));
+        }
+        Ok(())
+    }
+}

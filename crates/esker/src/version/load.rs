@@ -1,0 +1,178 @@
+//! Reading a manifest back. Nothing here writes, so a store can be looked at on read-only media.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::current::{self, CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
+use super::record::{self, Found, HEADER_LEN};
+use super::{Edit, Orders, State};
+use crate::env::{Env, File, OpenMode};
+use crate::error::{Error, Result};
+
+/// The remains of an append that a crash cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Torn {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many bytes there are.
+    pub bytes: u64,
+    /// What they look like.
+    pub why: &'static str,
+}
+
+/// What the manifest in force says.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The composition of the store.
+    pub state: State,
+    /// Number of the manifest.
+    pub number: u64,
+    /// Where its last intact record ends.
+    pub end: u64,
+    /// Bytes of its first record, which holds a whole state.
+    pub(super) snapshot_bytes: u64,
+    /// Records after the first.
+    pub edits: u64,
+    /// What was dropped behind the end.
+    pub torn: Option<Torn>,
+}
+
+/// What could be read of a damaged store's manifests.
+#[derive(Debug)]
+pub(crate) struct Salvaged {
+    /// The composition after the last intact edit.
+    pub state: State,
+    /// The manifest it was read from; `None` when none could be read at all.
+    pub number: Option<u64>,
+    /// What was not read, in words, one finding each. Empty: all is well.
+    pub lost: Vec<String>,
+}
+
+/// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
+/// damage is an error.
+pub(crate) fn load(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Loaded> {
+    let Some(number) = current::read(env, dir)? else { return Err(no_current(env, dir)?) };
+    let path = dir.join(manifest_name(number));
+    if !env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
+        return Err(Error::corrupt(&path, 0, "CURRENT names it, and it is missing"));
+    }
+    let (loaded, bad) = read_manifest(env, dir, number, orders)?;
+    match bad {
+        None => Ok(loaded),
+        Some(what) => Err(Error::corrupt(&path, loaded.end, what)),
+    }
+}
+
+/// Reads as many intact edits as there are, from the manifest in force or else the newest one that
+/// can be read. Fails only where the directory itself cannot be listed.
+pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Salvaged> {
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|n| parse_manifest_name(n)).collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let mut lost = Vec::new();
+    match current::read(env, dir) {
+        // What CURRENT names comes first: a newer file is one that never came into force.
+        Ok(Some(number)) => {
+            if !numbers.contains(&number) {
+                lost.push(format!("{} is missing, and CURRENT names it", manifest_name(number)));
+            }
+            numbers.sort_by_key(|&n| n != number);
+        }
+        Ok(None) => lost.push(format!("{CURRENT} is missing")),
+        Err(e) => lost.push(e.to_string()),
+    }
+    for number in numbers {
+        match read_manifest(env, dir, number, orders) {
+            Ok((loaded, bad)) => {
+                if let Some(what) = bad {
+                    lost.push(format!(
+                        "{}: {what} at byte {}; it and all that follows was not used, {} edits before it were",
+                        manifest_name(number), loaded.end, loaded.edits
+                    ));
+                }
+                return Ok(Salvaged { state: loaded.state, number: Some(number), lost });
+            }
+            Err(e) => lost.push(format!("{} was not used: {e}", manifest_name(number))),
+        }
+    }
+    lost.push("no manifest could be read".to_owned());
+    Ok(Salvaged { state: State::new(orders.clone()), number: None, lost })
+}
+
+/// There is no `CURRENT`: is this a store at all?
+///
+/// A crash while a store is being created leaves manifests without `CURRENT`, and nothing else:
+/// segments and tables are made after it is durable. That is no store yet, and creating it again
+/// loses nothing. With anything else beside it, a store lost its `CURRENT`.
+fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let manifest = names.iter().find(|n| parse_manifest_name(n).is_some());
+    let unfinished =
+        |n: &String| n == "LOCK" || n == CURRENT_TEMP || parse_manifest_name(n).is_some();
+    match manifest {
+        Some(name) if !names.iter().all(unfinished) => {
+            let what = format!("it is missing, though {name} is there");
+            Ok(Error::corrupt(&dir.join(CURRENT), 0, what))
+        }
+        _ => Ok(Error::NotAStore { path: dir.to_path_buf() }),
+    }
+}
+
+/// Reads manifest `number` as far as it goes; the second value says what stopped it before its
+/// end, if that was no crash. An error when not even the first record can be read.
+fn read_manifest(
+    env: &dyn Env,
+    dir: &Path,
+    number: u64,
+    orders: &Orders,
+) -> Result<(Loaded, Option<String>)> {
+    let path = dir.join(manifest_name(number));
+    let file: Arc<dyn File> =
+        env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
+    let len = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
+    record::check_file_header(&*file, &path, number, len)?;
+    let mut loaded = Loaded {
+        state: State::new(orders.clone()),
+        number,
+        end: HEADER_LEN,
+        snapshot_bytes: 0,
+        edits: 0,
+        torn: None,
+    };
+    loop {
+        let at = loaded.end;
+        let first = at == HEADER_LEN;
+        let stop = match record::read(&*file, &path, number, at, len)? {
+            Found::Record { payload, end } => match accept(&mut loaded, &payload, end) {
+                Ok(()) => continue,
+                Err(what) => what,
+            },
+            // CURRENT never names a manifest whose first record is not durable.
+            Found::End if first => "the first record is missing".to_owned(),
+            Found::Torn(what) if first => what.to_owned(),
+            Found::End => return Ok((loaded, None)),
+            Found::Torn(why) => {
+                loaded.torn = Some(Torn { offset: at, bytes: len - at, why });
+                return Ok((loaded, None));
+            }
+            Found::Damaged(what) => what.to_owned(),
+        };
+        if first {
+            return Err(Error::corrupt(&path, at, stop));
+        }
+        return Ok((loaded, Some(stop)));
+    }
+}
+
+/// Applies one record; says why not when it cannot be.
+fn accept(loaded: &mut Loaded, payload: &[u8], end: u64) -> std::result::Result<(), String> {
+    let edit = Edit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
+    loaded.state = loaded.state.apply(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
+    if loaded.end == HEADER_LEN {
+        loaded.snapshot_bytes = end - HEADER_LEN;
+    } else {
+        loaded.edits += 1;
+    }
+    loaded.end = end;
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The manifest in force, open for appending.
+//!
+//! Order of every change: data durable -> edit durable -> old files removed. The manifest does the
+//! middle step and never calls an edit durable that is not:
+//!
+//! - An append is one write and one sync. After either failed, nobody knows what the file holds;
+//!   the manifest is then *failed* and never written again.
+//! - Out of that, and also when the file has grown, leads a new file that holds the whole state in
+//!   its first record: written, synced, its name synced, and only then `CURRENT` swung to it.
+//!   Older manifests are removed when that is durable.
+//!
+//! Until [`Manifest::replace`] succeeded after a failure, the edit that failed may or may not be in
+//! force after a crash: neither the files it adds nor those it removes may be deleted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::current::{self, manifest_name, parse_manifest_name};
+use super::record::{self, HEADER_LEN};
+use super::{Change, Edit, Loaded, State};
+use crate::env::{Env, File, OpenMode};
+use crate::error::{Error, Result};
+use crate::key::KeyOrder;
+
+/// A manifest is rewritten when it is longer than this and four times its first record.
+const ROLLOVER_BYTES: u64 = 1 << 20;
+
+/// The manifest in force.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    file: Arc<dyn File>,
+    number: u64,
+    end: u64,
+    rollover_at: u64,
+    state: State,
+    failed: Option<Arc<Error>>,
+}
+
+/// A new manifest, durable but not in force.
+struct Fresh {
+    file: Arc<dyn File>,
+    number: u64,
+    end: u64,
+}
+
+impl Manifest {
+    /// Makes the first manifest of a store, or the one of a repaired store: `state` is in force
+    /// when this returns.
+    pub(crate) fn create(env: Arc<dyn Env>, dir: &Path, state: State) -> Result<Manifest> {
+        let fresh = write_fresh(&*env, dir, &state)?;
+        current::swing(&*env, dir)?;
+        remove_others(&*env, dir, fresh.number);
+        let rollover_at = rollover_at(fresh.end - HEADER_LEN);
+        let Fresh { file, number, end } = fresh;
+        let dir = dir.to_path_buf();
+        Ok(Manifest { env, dir, file, number, end, rollover_at, state, failed: None })
+    }
+
+    /// Goes on with the manifest that was loaded.
+    ///
+    /// What was read may still be in the page cache only, so file and directory are synced before
+    /// anybody acts on it. Nothing is ever appended behind a torn record: a new manifest is made.
+    /// A clean close ends here: whoever opened the store may now write to its log.
+    pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, loaded: Loaded) -> Result<Manifest> {
+        let Loaded { mut state, number, end, snapshot_bytes, torn, .. } = loaded;
+        if torn.is_some() {
+            state.clean_close = None;
+            env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+            return Manifest::create(env, dir, state);
+        }
+        let path = dir.join(manifest_name(number));
+        let open = env.open(&path, OpenMode::ReadWrite);
+        let file = open.map_err(|e| Error::io("open", &path, e))?;
+        let len = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
+        if len != end {
+            return Err(Error::corrupt(&path, end, "the file changed while it was being opened"));
+        }
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+        remove_others(&*env, dir, number);
+        let rollover_at = rollover_at(snapshot_bytes);
+        let closed = state.clean_close.is_some();
+        let dir = dir.to_path_buf();
+        let mut manifest =
+            Manifest { env, dir, file, number, end, rollover_at, state, failed: None };
+        if closed {
+            manifest.append(&Edit::from(vec![Change::Reopened]))?;
+        }
+        Ok(manifest)
+    }
+
+    /// The state in force.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Number of the file in force.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Length of the file in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.end
+    }
+
+    /// The failure after which nothing is appended any more.
+    pub(crate) fn failed(&self) -> Option<&Arc<Error>> {
+        self.failed.as_ref()
+    }
+
+    /// Makes a comparator known, before a keyspace ordered by it is added.
+    pub(crate) fn learn(&mut self, order: KeyOrder) {
+        self.state.learn(order);
+    }
+
+    /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused
+    /// and leaves all as it was; any other error fails the manifest (see the module).
+    pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
+        self.check_failed()?;
+        let path = self.path();
+        let refuse = |what| Error::corrupt(&path, self.end, format!("edit refused: {what}"));
+        let next = self.state.apply(edit).map_err(|e| refuse(e.to_string()))?;
+        if self.end > self.rollover_at {
+            match write_fresh(&*self.env, &self.dir, &next) {
+                Ok(fresh) => return self.put_in_force(fresh, next),
+                // The old file is as good as before; try again when it has grown as much again.
+                Err(_) => self.rollover_at = self.end.saturating_mul(2),
+            }
+        }
+        let payload = edit.encode();
+        let bytes = match payload.is_empty() {
+            true => None,
+            false => record::encode(self.number, self.end, &payload),
+        };
+        let Some(bytes) = bytes else {
+            return Err(refuse(format!("a record cannot hold {} bytes", payload.len())));
+        };
+        let written = self.file.write_all_at(&bytes, self.end);
+        let written = written.map_err(|e| Error::io("write", &path, e));
+        let synced =
+            written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e)));
+        self.note(synced)?;
+        self.end += bytes.len() as u64;
+        self.state = next;
+        Ok(())
+    }
+
+    /// Writes the state in force to a new manifest. The way out of a failure; harmless otherwise.
+    pub(crate) fn replace(&mut self) -> Result<()> {
+        let fresh = write_fresh(&*self.env, &self.dir, &self.state)?;
+        self.put_in_force(fresh, self.state.clone())
+    }
+
+    fn put_in_force(&mut self, fresh: Fresh, state: State) -> Result<()> {
+        let swung = current::swing(&*self.env, &self.dir);
+        self.note(swung)?;
+        self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
+        (self.file, self.number, self.end) = (fresh.file, fresh.number, fresh.end);
+        self.state = state;
+        self.failed = None;
+        remove_others(&*self.env, &self.dir, self.number);
+        Ok(())
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        match &self.failed {
+            Some(cause) => Err(Error::Halted { cause: cause.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a failure.
+    fn note(&mut self, result: Result<()>) -> Result<()> {
+        if let Err(e) = &result {
+            self.failed = Some(Arc::new(e.clone()));
+        }
+        result
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(manifest_name(self.number))
+    }
+}
+
+fn rollover_at(snapshot_bytes: u64) -> u64 {
+    ROLLOVER_BYTES.max(snapshot_bytes.saturating_mul(4))
+}
+
+/// Writes a new manifest with the whole state in one record, and the line for `CURRENT`; all of it
+/// is durable on return, names included. Nothing is in force yet, so any error leaves the store as
+/// it was.
+fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
+    // Above every number in sight: a file that an earlier attempt left behind is never reused.
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let newest = names.iter().filter_map(|n| parse_manifest_name(n)).max().unwrap_or(0);
+    let number = newest + 1;
+    let path = dir.join(manifest_name(number));
+    let snapshot = state.snapshot();
+    let mut bytes = record::file_header(number);
+    let Some(first) = record::encode(number, HEADER_LEN, &snapshot.encode()) else {
+        return Err(Error::corrupt(&path, 0, "the state is too large for a manifest"));
+    };
+    bytes.extend_from_slice(&first);
+    let written = (|| {
+        let open = env.open(&path, OpenMode::CreateNew);
+        let file = open.map_err(|e| Error::io("create", &path, e))?;
+        file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &path, e))?;
+        file.sync().map_err(|e| Error::io("sync", &path, e))?;
+        current::prepare(env, dir, number)?;
+        // The new file's name must not be lost where the rename of CURRENT survives.
+        env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+        Ok(file)
+    })();
+    match written {
+        Ok(file) => Ok(Fresh { file, number, end: bytes.len() as u64 }),
+        Err(e) => {
+            // Best effort; what stays is removed with the next manifest that comes into force.
+            let _ = env.remove(&path);
+            Err(e)
+        }
+    }
+}
+
+/// Removes all manifests but the one in force, whose `CURRENT` is durable. Best effort: a file
+/// that stays is never read and is tried again with the next manifest.
+fn remove_others(env: &dyn Env, dir: &Path, number: u64) {
+    let Ok(names) = env.list(dir) else { return };
+    for name in names {
+        if parse_manifest_name(&name).is_some_and(|n| n != number) {
+            let _ = env.remove(&dir.join(&name));
+        }
+    }
+}

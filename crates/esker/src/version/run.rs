@@ -1,0 +1,293 @@
+//! One keyspace: sorted runs of tables, newest first.
+//!
+//! Invariants, kept by [`KeyspaceVersion::edit`], the only way to change one:
+//!
+//! - A run's number is its age: runs are ordered by number, the highest is the newest. A flush
+//!   takes a fresh number; a merge of neighbours takes the number of the newest among them. So the
+//!   order follows from the numbers alone and no sequence of edits can get it wrong.
+//! - The tables of a run are sorted and share no key.
+//! - A table is in one run, once.
+//! - Where tables of two runs overlap, the newer run's has the higher sequences. A read may
+//!   therefore stop at the first run that answers.
+//! - No run is empty.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use super::fences::Fences;
+use super::{HasMeta, Invalid};
+use crate::key::KeyOrder;
+
+/// Disjoint tables in key order.
+#[derive(Debug, Clone)]
+pub(crate) struct Run<T> {
+    id: u64,
+    tables: Vec<T>,
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    /// Only for bytewise order.
+    fences: Option<Fences>,
+}
+
+impl<T: HasMeta> Run<T> {
+    /// Its number, which is its age.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its tables, ascending.
+    #[inline]
+    pub(crate) fn tables(&self) -> &[T] {
+        &self.tables
+    }
+
+    /// Bytes of its table files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Entries of its tables.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Tombstones among the entries.
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.tombstones
+    }
+
+    /// Index of the first table that ends at or after `key`; the number of tables when none does.
+    #[inline]
+    pub(crate) fn seek(&self, order: &KeyOrder, key: &[u8]) -> usize {
+        let within = match &self.fences {
+            Some(fences) => fences.narrow(key),
+            None => 0..self.tables.len(),
+        };
+        let before = |t: &T| order.compare(&t.meta().largest, key) == Ordering::Less;
+        within.start + self.tables[within].partition_point(before)
+    }
+
+    /// Index of the last table that starts at or before `key`.
+    pub(crate) fn seek_for_prev(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
+        let at = self.seek(order, key);
+        match self.tables.get(at) {
+            Some(t) if order.compare(&t.meta().smallest, key) != Ordering::Greater => Some(at),
+            _ => at.checked_sub(1),
+        }
+    }
+
+    /// The one table that may hold `key`.
+    #[inline]
+    pub(crate) fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<&T> {
+        let table = self.tables.get(self.seek(order, key))?;
+        let starts = order.compare(&table.meta().smallest, key) != Ordering::Greater;
+        starts.then_some(table)
+    }
+
+    /// The tables that may hold keys in the range, as indexes.
+    pub(crate) fn overlapping(
+        &self,
+        order: &KeyOrder,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Range<usize> {
+        let from = match low {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.seek(order, key),
+            Bound::Excluded(key) => {
+                let at = self.seek(order, key);
+                let ends = self.tables.get(at).map(|t| order.compare(&t.meta().largest, key));
+                at + usize::from(ends == Some(Ordering::Equal))
+            }
+        };
+        let starts_in = |t: &T| match high {
+            Bound::Unbounded => true,
+            Bound::Included(key) => order.compare(&t.meta().smallest, key) != Ordering::Greater,
+            Bound::Excluded(key) => order.compare(&t.meta().smallest, key) == Ordering::Less,
+        };
+        let to = from + self.tables[from..].partition_point(starts_in);
+        from..to
+    }
+
+    /// Sorts and checks. Without an order (a comparator that the caller does not have) tables stay
+    /// as they come and overlaps go unseen.
+    fn build(order: Option<&KeyOrder>, id: u64, mut tables: Vec<T>) -> Result<Run<T>, Invalid> {
+        if let Some(order) = order {
+            tables.sort_by(|a, b| order.compare(&a.meta().smallest, &b.meta().smallest));
+            for t in &tables {
+                let m = t.meta();
+                if order.compare(&m.smallest, &m.largest) == Ordering::Greater {
+                    return Err(Invalid::new(format!(
+                        "table {}: its first key is above its last",
+                        m.number
+                    )));
+                }
+            }
+            for pair in tables.windows(2) {
+                let (a, b) = (pair[0].meta(), pair[1].meta());
+                if order.compare(&a.largest, &b.smallest) != Ordering::Less {
+                    return Err(Invalid::new(format!(
+                        "tables {} and {} of run {id} overlap",
+                        a.number, b.number
+                    )));
+                }
+            }
+        }
+        let sum = |f: fn(&T) -> u64| tables.iter().fold(0, |s: u64, t| s.saturating_add(f(t)));
+        Ok(Run {
+            id,
+            bytes: sum(|t| t.meta().size),
+            entries: sum(|t| t.meta().entries),
+            tombstones: sum(|t| t.meta().tombstones),
+            fences: match order {
+                Some(KeyOrder::Bytewise) => {
+                    Some(Fences::new(tables.iter().map(|t| &t.meta().largest[..])))
+                }
+                _ => None,
+            },
+            tables,
+        })
+    }
+}
+
+/// The runs of one keyspace at one moment. Never changes; an edit makes another.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyspaceVersion<T> {
+    /// Newest first.
+    runs: Vec<Arc<Run<T>>>,
+}
+
+impl<T> Default for KeyspaceVersion<T> {
+    fn default() -> Self {
+        KeyspaceVersion { runs: Vec::new() }
+    }
+}
+
+impl<T: HasMeta + Clone> KeyspaceVersion<T> {
+    /// The runs, newest first.
+    #[inline]
+    pub(crate) fn runs(&self) -> &[Arc<Run<T>>] {
+        &self.runs
+    }
+
+    /// All tables, those of newer runs first.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &T> {
+        self.runs.iter().flat_map(|r| r.tables())
+    }
+
+    /// A number for a run newer than all there are. A flush that runs beside others takes one past
+    /// theirs too.
+    pub(crate) fn next_run(&self) -> u64 {
+        self.runs.first().map_or(1, |r| r.id + 1)
+    }
+
+    /// The number for the merge of these neighbouring runs: that of the newest.
+    pub(crate) fn merged_run(&self, runs: Range<usize>) -> Option<u64> {
+        self.runs.get(runs.start).map(|r| r.id)
+    }
+
+    /// The version after taking `removed` away and then adding `added` to the runs named with
+    /// them. Runs that no table entered or left are shared with this version.
+    pub(crate) fn edit(
+        &self,
+        order: Option<&KeyOrder>,
+        removed: &[u64],
+        added: Vec<(u64, T)>,
+    ) -> Result<KeyspaceVersion<T>, Invalid> {
+        let mut leaving: HashSet<u64> = HashSet::with_capacity(removed.len());
+        for &number in removed {
+            if !leaving.insert(number) {
+                return Err(Invalid::new(format!("table {number} is removed twice")));
+            }
+        }
+        let mut coming = HashSet::with_capacity(added.len());
+        for (_, t) in &added {
+            let number = t.meta().number;
+            if !coming.insert(number) {
+                return Err(Invalid::new(format!("table {number} is added twice")));
+            }
+        }
+        // What stays of each run; `None` where all of it does.
+        let mut kept: Vec<Option<Vec<T>>> = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let mut stays = Vec::new();
+            for t in run.tables() {
+                let number = t.meta().number;
+                if leaving.remove(&number) {
+                    continue;
+                }
+                if coming.contains(&number) {
+                    return Err(Invalid::new(format!("table {number} is added twice")));
+                }
+                stays.push(t);
+            }
+            let changed = stays.len() < run.tables().len();
+            kept.push(changed.then(|| stays.into_iter().cloned().collect()));
+        }
+        if let Some(number) = leaving.into_iter().min() {
+            return Err(Invalid::new(format!("table {number} is removed but not there")));
+        }
+        self.rebuild(order, kept, added)
+    }
+
+    fn rebuild(
+        &self,
+        order: Option<&KeyOrder>,
+        kept: Vec<Option<Vec<T>>>,
+        added: Vec<(u64, T)>,
+    ) -> Result<KeyspaceVersion<T>, Invalid> {
+        let fresh: Vec<T> = added.iter().map(|(_, t)| t.clone()).collect();
+        let fresh_runs: Vec<u64> = added.iter().map(|(run, _)| *run).collect();
+        let mut arriving = std::collections::BTreeMap::<u64, Vec<T>>::new();
+        for (run, table) in added {
+            arriving.entry(run).or_default().push(table);
+        }
+        let mut runs = Vec::with_capacity(kept.len() + 1);
+        for (left, old) in kept.into_iter().zip(&self.runs) {
+            match (left, arriving.remove(&old.id)) {
+                (None, None) => runs.push(old.clone()),
+                (left, new) => {
+                    let mut tables = left.unwrap_or_else(|| old.tables().to_vec());
+                    tables.extend(new.unwrap_or_default());
+                    if !tables.is_empty() {
+                        runs.push(Arc::new(Run::build(order, old.id, tables)?));
+                    }
+                }
+            }
+        }
+        for (id, tables) in arriving {
+            runs.push(Arc::new(Run::build(order, id, tables)?));
+        }
+        runs.sort_by_key(|r| std::cmp::Reverse(r.id));
+        let version = KeyspaceVersion { runs };
+        if let Some(order) = order {
+            for (run, table) in fresh_runs.into_iter().zip(&fresh) {
+                version.check_age(order, run, table)?;
+            }
+        }
+        Ok(version)
+    }
+
+    /// Tables that overlap `table` hold older sequences in older runs and newer ones in newer runs.
+    fn check_age(&self, order: &KeyOrder, run: u64, table: &T) -> Result<(), Invalid> {
+        let m = table.meta();
+        for other in self.runs.iter().filter(|r| r.id != run) {
+            let low = Bound::Included(&m.smallest[..]);
+            let high = Bound::Included(&m.largest[..]);
+            for o in &other.tables()[other.overlapping(order, low, high)] {
+                let o = o.meta();
+                let (new, old) = if other.id > run { (o, m) } else { (m, o) };
+                if new.min_seq < old.max_seq {
+                    return Err(Invalid::new(format!(
+                        "table {} is in a newer run than table {}, which overlaps it and has newer entries",
+                        new.number, old.number
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}

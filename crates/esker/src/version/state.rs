@@ -1,0 +1,304 @@
+//! Everything the manifest says, and how an edit changes it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::meta::TableMeta;
+use super::{Change, Edit, Invalid, KeyspaceVersion};
+use crate::key::{KeyOrder, Seq};
+
+/// The orders that this process knows, by the name that is stored with a keyspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Orders(BTreeMap<String, KeyOrder>);
+
+impl Default for Orders {
+    fn default() -> Self {
+        Orders(BTreeMap::new()).with(KeyOrder::Bytewise).with(KeyOrder::Reverse)
+    }
+}
+
+impl Orders {
+    /// Makes an order known.
+    pub(crate) fn with(mut self, order: KeyOrder) -> Orders {
+        self.0.insert(order.name().to_owned(), order);
+        self
+    }
+
+    /// The order of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&KeyOrder> {
+        self.0.get(name)
+    }
+}
+
+/// Where the log ended when the store was closed in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CleanClose {
+    /// The last segment.
+    pub segment: u64,
+    /// Its end in bytes.
+    pub end: u64,
+    /// The last sequence used.
+    pub last_seq: Seq,
+}
+
+/// One keyspace as the manifest describes it.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyspaceState {
+    /// Never used for another keyspace, before or after.
+    pub id: u32,
+    pub name: String,
+    pub order_name: String,
+    /// `None` when no order of that name is known here: its tables are then neither sorted nor
+    /// checked for overlaps, and whoever needs the order must refuse.
+    pub order: Option<KeyOrder>,
+    /// Number of the codec setting; `None` takes the store's.
+    pub compression: Option<u8>,
+    /// Threshold in bytes; `None` takes the store's.
+    pub separate_values_from: Option<u64>,
+    /// All entries in segments up to and including this one are in tables. 0: none are.
+    pub flushed: u64,
+    /// The runs.
+    pub version: KeyspaceVersion<Arc<TableMeta>>,
+}
+
+/// The composition of the store. Cheap to clone: runs are shared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// By id.
+    pub keyspaces: BTreeMap<u32, KeyspaceState>,
+    /// Ids from here on were never used.
+    pub next_keyspace: u32,
+    /// Segments below this one are not replayed.
+    pub log_start: u64,
+    /// File numbers from here on were never used.
+    pub next_file: u64,
+    /// The highest sequence known to have been used.
+    pub last_seq: Seq,
+    /// Set between a close in order and the next edit.
+    pub clean_close: Option<CleanClose>,
+    /// What the last repair lost, if there was one.
+    pub repaired: Option<String>,
+    /// Which keyspace holds a table.
+    tables: HashMap<u64, u32>,
+    orders: Orders,
+}
+
+/// Equal when a manifest written from one says the same as one written from the other.
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.snapshot() == other.snapshot()
+    }
+}
+
+type Result<T> = std::result::Result<T, Invalid>;
+
+impl State {
+    /// A store without keyspaces.
+    pub(crate) fn new(orders: Orders) -> State {
+        State { orders, next_file: 1, ..State::default() }
+    }
+
+    /// Makes an order known, for keyspaces added from now on.
+    pub(crate) fn learn(&mut self, order: KeyOrder) {
+        self.orders = std::mem::take(&mut self.orders).with(order);
+    }
+
+    /// The keyspace of this name.
+    pub(crate) fn keyspace(&self, name: &str) -> Option<&KeyspaceState> {
+        self.keyspaces.values().find(|k| k.name == name)
+    }
+
+    /// Whether a table is part of the store; files of others are left over.
+    pub(crate) fn has_table(&self, number: u64) -> bool {
+        self.tables.contains_key(&number)
+    }
+
+    /// Values that tables keep in log segments: segment -> (bytes, count).
+    pub(crate) fn segment_references(&self) -> BTreeMap<u64, (u64, u64)> {
+        let mut sums = BTreeMap::<u64, (u64, u64)>::new();
+        for table in self.keyspaces.values().flat_map(|k| k.version.tables()) {
+            for r in &table.references {
+                let sum = sums.entry(r.segment).or_default();
+                sum.0 = sum.0.saturating_add(r.bytes);
+                sum.1 = sum.1.saturating_add(r.count);
+            }
+        }
+        sums
+    }
+
+    /// The state after an edit, or why there is none.
+    pub(crate) fn apply(&self, edit: &Edit) -> Result<State> {
+        let mut next = self.clone();
+        next.apply_in_place(edit)?;
+        Ok(next)
+    }
+
+    /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
+    pub(super) fn apply_in_place(&mut self, edit: &Edit) -> Result<()> {
+        self.clean_close = None;
+        let mut moves = BTreeMap::<u32, TableMoves>::new();
+        for change in &edit.changes {
+            change.check()?;
+            self.change(change, &mut moves)?;
+        }
+        // Removals in all keyspaces first: a number may leave one and enter another.
+        for (id, m) in &moves {
+            self.known(*id)?;
+            for number in &m.removed {
+                if self.tables.get(number) != Some(id) {
+                    return Err(Invalid::new(format!(
+                        "table {number} is removed from keyspace {id} but not there"
+                    )));
+                }
+                self.tables.remove(number);
+            }
+        }
+        for (id, m) in moves {
+            for (_, table) in &m.added {
+                if self.tables.insert(table.number, id).is_some() {
+                    return Err(Invalid::new(format!("table {} is added twice", table.number)));
+                }
+                self.raise_file(table.number + 1);
+                self.last_seq = self.last_seq.max(table.max_seq);
+                if let Some(last) = table.references.last() {
+                    self.raise_file(last.segment + 1);
+                }
+            }
+            let k = self.known(id)?;
+            k.version = k.version.edit(k.order.as_ref(), &m.removed, m.added)?;
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, change: &Change, moves: &mut BTreeMap<u32, TableMoves>) -> Result<()> {
+        match change {
+            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
+                if *id < self.next_keyspace {
+                    return Err(Invalid::new(format!("keyspace id {id} was used before")));
+                }
+                if self.keyspace(name).is_some() {
+                    return Err(Invalid::new(format!("keyspace {name:?} is there already")));
+                }
+                self.next_keyspace = *id + 1;
+                let k = KeyspaceState {
+                    id: *id,
+                    name: name.clone(),
+                    order_name: order_name.clone(),
+                    order: self.orders.get(order_name).cloned(),
+                    compression: *compression,
+                    separate_values_from: *separate_values_from,
+                    flushed: 0,
+                    version: KeyspaceVersion::default(),
+                };
+                self.keyspaces.insert(*id, k);
+            }
+            Change::DropKeyspace { id } => {
+                self.known(*id)?;
+                self.keyspaces.remove(id);
+                self.tables.retain(|_, keyspace| keyspace != id);
+            }
+            Change::AddTable { keyspace, run, meta } => {
+                let m = moves.entry(*keyspace).or_default();
+                m.added.push((*run, Arc::new(meta.clone())));
+            }
+            Change::RemoveTable { keyspace, number } => {
+                moves.entry(*keyspace).or_default().removed.push(*number);
+            }
+            Change::Flushed { keyspace, segment } => {
+                let k = self.known(*keyspace)?;
+                not_below("flushed segment", k.flushed, *segment)?;
+                k.flushed = *segment;
+                self.raise_file(*segment + 1);
+            }
+            Change::LogStart { segment } => {
+                not_below("log start", self.log_start, *segment)?;
+                self.log_start = *segment;
+                self.raise_file(*segment);
+            }
+            Change::NextFile { number } => {
+                not_below("next file", self.next_file, *number)?;
+                self.next_file = *number;
+            }
+            Change::NextKeyspace { id } => {
+                not_below("next keyspace", self.next_keyspace.into(), (*id).into())?;
+                self.next_keyspace = *id;
+            }
+            Change::LastSeq { seq } => {
+                not_below("last sequence", self.last_seq, *seq)?;
+                self.last_seq = *seq;
+            }
+            Change::CleanClose { segment, end, last_seq } => {
+                not_below("last sequence", self.last_seq, *last_seq)?;
+                self.last_seq = *last_seq;
+                self.raise_file(*segment + 1);
+                self.clean_close =
+                    Some(CleanClose { segment: *segment, end: *end, last_seq: *last_seq });
+            }
+            Change::Reopened => {}
+            Change::Repaired { note } => self.repaired = Some(note.clone()),
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, id: u32) -> Result<&mut KeyspaceState> {
+        let unknown = || Invalid::new(format!("there is no keyspace {id}"));
+        self.keyspaces.get_mut(&id).ok_or_else(unknown)
+    }
+
+    /// No number named anywhere is handed out again.
+    fn raise_file(&mut self, number: u64) {
+        self.next_file = self.next_file.max(number);
+    }
+
+    /// The one edit that makes this state out of an empty one.
+    pub(crate) fn snapshot(&self) -> Edit {
+        let mut changes = Vec::new();
+        if let Some(note) = &self.repaired {
+            changes.push(Change::Repaired { note: note.clone() });
+        }
+        for k in self.keyspaces.values() {
+            changes.push(Change::AddKeyspace {
+                id: k.id,
+                name: k.name.clone(),
+                order_name: k.order_name.clone(),
+                compression: k.compression,
+                separate_values_from: k.separate_values_from,
+            });
+            if k.flushed > 0 {
+                changes.push(Change::Flushed { keyspace: k.id, segment: k.flushed });
+            }
+            for run in k.version.runs() {
+                for table in run.tables() {
+                    let meta = TableMeta::clone(table);
+                    changes.push(Change::AddTable { keyspace: k.id, run: run.id(), meta });
+                }
+            }
+        }
+        changes.push(Change::NextKeyspace { id: self.next_keyspace });
+        changes.push(Change::LogStart { segment: self.log_start });
+        changes.push(Change::NextFile { number: self.next_file });
+        changes.push(Change::LastSeq { seq: self.last_seq });
+        if let Some(c) = self.clean_close {
+            changes.push(Change::CleanClose {
+                segment: c.segment,
+                end: c.end,
+                last_seq: c.last_seq,
+            });
+        }
+        Edit { changes }
+    }
+}
+
+/// The tables that one edit moves in one keyspace.
+#[derive(Debug, Default)]
+struct TableMoves {
+    removed: Vec<u64>,
+    added: Vec<(u64, Arc<TableMeta>)>,
+}
+
+fn not_below(what: &str, now: u64, then: u64) -> Result<()> {
+    if then < now {
+        return Err(Invalid::new(format!("{what} goes back from {now} to {then}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Every byte flipped, every length: an error or a state that a crash can leave, never another.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::mem_env::MemEnv;
+use super::*;
+use crate::error::Error;
+
+fn dir() -> &'static Path {
+    Path::new("/db")
+}
+
+fn written() -> MemEnv {
+    let env = MemEnv::default();
+    let state = State::new(Orders::default());
+    let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+    for edit in history() {
+        manifest.append(&edit).unwrap();
+    }
+    env
+}
+
+fn load_it(env: &MemEnv) -> crate::Result<Loaded> {
+    load(env, dir(), &Orders::default())
+}
+
+fn with(env: &MemEnv, name: &str, bytes: &[u8]) -> MemEnv {
+    let copy = env.kill();
+    copy.put(name, bytes);
+    copy
+}
+
+#[test]
+fn what_is_appended_comes_back() {
+    let env = written();
+    let loaded = load_it(&env).unwrap();
+    assert!(loaded.state == *states().last().unwrap());
+    assert_eq!((loaded.number, loaded.edits), (1, history().len() as u64));
+    assert_eq!(loaded.torn, None);
+    assert_eq!(env.names(), ["CURRENT", "MANIFEST-0000000001"]);
+}
+
+#[test]
+fn every_flipped_bit_is_an_error() {
+    let env = written();
+    for name in ["CURRENT", "MANIFEST-0000000001"] {
+        let bytes = env.bytes(name);
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut bad = bytes.clone();
+                bad[at] ^= 1 << bit;
+                let bad = with(&env, name, &bad);
+                let error = load_it(&bad).expect_err(&format!("{name} byte {at} bit {bit}"));
+                assert!(error.is_corruption(), "{error}");
+                let prefix = load_prefix(&bad, dir(), &Orders::default()).unwrap();
+                assert!(!prefix.lost.is_empty());
+                assert!(states().contains(&prefix.state));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_cut_is_a_prefix_or_an_error() {
+    let env = written();
+    let bytes = env.bytes("MANIFEST-0000000001");
+    let states = states();
+    let mut seen = 0;
+    for cut in 0..bytes.len() {
+        match load_it(&with(&env, "MANIFEST-0000000001", &bytes[..cut])) {
+            Ok(loaded) => {
+                assert!(loaded.state == states[loaded.edits as usize]);
+                assert_eq!(loaded.torn.is_some(), loaded.end != cut as u64);
+                assert!(loaded.edits >= seen, "longer files hold no less");
+                seen = loaded.edits;
+            }
+            Err(e) => {
+                assert!(e.is_corruption(), "{e}");
+                assert_eq!(seen, 0, "only a cut into the first record is an error");
+            }
+        }
+    }
+    assert_eq!(seen, history().len() as u64 - 1);
+    let current = env.bytes("CURRENT");
+    for cut in 0..current.len() {
+        assert!(load_it(&with(&env, "CURRENT", &current[..cut])).unwrap_err().is_corruption());
+    }
+}
+
+#[test]
+fn zeros_are_a_torn_tail_only_at_the_end() {
+    let env = written();
+    let bytes = env.bytes("MANIFEST-0000000001");
+    let end_of = |edits: u64| {
+        (0..=bytes.len())
+            .find(|&cut| {
+                let loaded = load_it(&with(&env, "MANIFEST-0000000001", &bytes[..cut]));
+                loaded.is_ok_and(|l| l.edits == edits)
+            })
+            .unwrap()
+    };
+    // A record blanked in the middle, with others behind it.
+    let (from, to) = (end_of(3), end_of(4));
+    let mut bad = bytes.clone();
+    bad[from..to].fill(0);
+    let error = load_it(&with(&env, "MANIFEST-0000000001", &bad)).unwrap_err();
+    assert!(matches!(error, Error::Corruption { offset, .. } if offset == from as u64), "{error}");
+    // The file grew, the data never came.
+    let mut grown = bytes.clone();
+    grown.resize(bytes.len() + 4096, 0);
+    let loaded = load_it(&with(&env, "MANIFEST-0000000001", &grown)).unwrap();
+    assert!(loaded.torn.is_some() && loaded.state == *states().last().unwrap());
+    // Anything else behind the end is damage.
+    grown[bytes.len() + 100] = 1;
+    assert!(load_it(&with(&env, "MANIFEST-0000000001", &grown)).is_err());
+}
+
+#[test]
+fn records_do_not_change_places() {
+    // Two records of equal length, swapped.
+    let env = MemEnv::default();
+    let state = State::new(Orders::default());
+    let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+    let start = manifest.len() as usize;
+    for id in 0..2 {
+        manifest.append(&Edit::from(vec![add_keyspace(id, &format!("k{id}"))])).unwrap();
+    }
+    let mut bytes = env.bytes("MANIFEST-0000000001");
+    let len = (bytes.len() - start) / 2;
+    let (a, b) = bytes[start..].split_at_mut(len);
+    a.swap_with_slice(b);
+    assert!(load_it(&with(&env, "MANIFEST-0000000001", &bytes)).is_err());
+}
+
+#[test]
+fn a_newer_format_says_so() {
+    let env = written();
+    let mut bytes = env.bytes("MANIFEST-0000000001");
+    bytes[8] = 9;
+    let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes[..24], 0);
+    bytes[24..32].copy_from_slice(&sum.to_le_bytes());
+    let error = load_it(&with(&env, "MANIFEST-0000000001", &bytes)).unwrap_err();
+    assert!(matches!(error, Error::NewerFormat { found: 9, supported: FORMAT, .. }), "{error}");
+}
+
+#[test]
+fn no_current() {
+    let env = MemEnv::default();
+    assert!(matches!(load_it(&env), Err(Error::NotAStore { .. })));
+    env.put("notes.txt", b"");
+    assert!(matches!(load_it(&env), Err(Error::NotAStore { .. })));
+    // Creation was cut off: nothing but manifests is there.
+    let env = MemEnv::default();
+    env.put("LOCK", b"");
+    env.put("MANIFEST-0000000001", b"");
+    assert!(matches!(load_it(&env), Err(Error::NotAStore { .. })));
+    let state = State::new(Orders::default());
+    Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+    assert_eq!(load_it(&env).unwrap().number, 2);
+    assert_eq!(env.names(), ["CURRENT", "LOCK", "MANIFEST-0000000002"]);
+    // A store that lost its CURRENT.
+    let env = MemEnv::default();
+    env.put("MANIFEST-0000000001", b"");
+    env.put("0000000002.table", b"");
+    let error = load_it(&env).unwrap_err();
+    assert!(error.is_corruption() && error.to_string().contains("esker repair"), "{error}");
+}
+
+#[test]
+fn current_leads_nowhere_else() {
+    use std::os::unix::fs::symlink;
+    for name in ["../MANIFEST-0000000001", "MANIFEST-1", "MANIFEST-00000000001", "/etc/passwd", ""]
+    {
+        let sum = xxhash_rust::xxh3::xxh3_64(name.as_bytes());
+        let env = with(&written(), "CURRENT", format!("{name} {sum:016x}\n").as_bytes());
+        assert!(load_it(&env).unwrap_err().is_corruption(), "{name}");
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let inside = tempfile::tempdir().unwrap();
+    let env: Arc<dyn crate::env::Env> = Arc::new(crate::env::OsEnv::new());
+    let state = State::new(Orders::default());
+    Manifest::create(env.clone(), outside.path(), state).unwrap();
+    let orders = Orders::default();
+    assert!(load(&*env, outside.path(), &orders).is_ok());
+    for name in ["CURRENT", "MANIFEST-0000000001"] {
+        symlink(outside.path().join(name), inside.path().join(name)).unwrap();
+        assert!(load(&*env, inside.path(), &orders).is_err());
+        if name == "CURRENT" {
+            std::fs::remove_file(inside.path().join(name)).unwrap();
+            std::fs::copy(outside.path().join(name), inside.path().join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn random_damage_never_yields_another_state() {
+    let env = written();
+    let bytes = env.bytes("MANIFEST-0000000001");
+    let states = states();
+    let mut random = super::crash::xorshift(7);
+    for _ in 0..20_000 {
+        let mut bad = bytes.clone();
+        for _ in 0..random() % 4 + 1 {
+            let at = random() as usize % bad.len();
+            let len = random() as usize % 40;
+            let end = (at + len).min(bad.len());
+            match random() % 3 {
+                0 => bad[at..end].fill(random() as u8),
+                1 => drop(bad.drain(at..end)),
+                _ => bad[at] = random() as u8,
+            }
+            if bad.is_empty() {
+                break;
+            }
+        }
+        if let Ok(loaded) = load_it(&with(&env, "MANIFEST-0000000001", &bad)) {
+            assert!(loaded.state == states[loaded.edits as usize]);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The few encodings an edit is made of: LEB128 varints, length-prefixed bytes, options, booleans.
+//!
+//! Each value has exactly one encoding; a reader refuses any other, so that two different byte
+//! strings never mean the same edit.
+
+use super::Invalid;
+
+type Result<T> = std::result::Result<T, Invalid>;
+
+pub(super) fn put_u64(out: &mut Vec<u8>, mut v: u64) {
+    while v >= 0x80 {
+        out.push(v as u8 | 0x80);
+        v >>= 7;
+    }
+    out.push(v as u8);
+}
+
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_u64(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+pub(super) fn put_option(out: &mut Vec<u8>, v: Option<u64>) {
+    out.push(u8::from(v.is_some()));
+    if let Some(v) = v {
+        put_u64(out, v);
+    }
+}
+
+/// Reads what the functions above wrote. Every length is checked against the bytes that are left
+/// before anything is allocated for it.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8> {
+        let (&b, rest) = self.rest.split_first().ok_or_else(cut_short)?;
+        self.rest = rest;
+        Ok(b)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64> {
+        let mut v = 0u64;
+        for shift in (0..64).step_by(7) {
+            let b = self.u8()?;
+            if shift == 63 && b > 1 {
+                return Err(Invalid::new("a number does not fit 64 bits"));
+            }
+            v |= u64::from(b & 0x7f) << shift;
+            if b < 0x80 {
+                if b == 0 && shift > 0 {
+                    return Err(Invalid::new("a number is longer than it needs to be"));
+                }
+                return Ok(v);
+            }
+        }
+        Err(Invalid::new("a number does not end"))
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32> {
+        u32::try_from(self.u64()?).map_err(|_| Invalid::new("a number does not fit 32 bits"))
+    }
+
+    pub(super) fn bool(&mut self) -> Result<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            b => Err(Invalid::new(format!("{b} is neither yes nor no"))),
+        }
+    }
+
+    pub(super) fn option(&mut self) -> Result<Option<u64>> {
+        if self.bool()? { self.u64().map(Some) } else { Ok(None) }
+    }
+
+    /// Length-prefixed bytes, at most `max` of them.
+    pub(super) fn bytes(&mut self, max: usize) -> Result<&'a [u8]> {
+        let len = self.u64()?;
+        if len > max as u64 {
+            return Err(Invalid::new(format!("{len} bytes where at most {max} are allowed")));
+        }
+        let len = len as usize;
+        if len > self.rest.len() {
+            return Err(cut_short());
+        }
+        let (bytes, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    pub(super) fn text(&mut self, max: usize) -> Result<String> {
+        let bytes = self.bytes(max)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Invalid::new("a name is not UTF-8"))?;
+        Ok(text.to_owned())
+    }
+
+    /// A count of things that take at least `each` bytes, so that no count makes a reader allocate
+    /// more than the input is long.
+    pub(super) fn count(&mut self, each: usize) -> Result<usize> {
+        let n = self.u64()?;
+        if n > (self.rest.len() / each) as u64 {
+            return Err(cut_short());
+        }
+        Ok(n as usize)
+    }
+
+    pub(super) fn end(&self) -> Result<()> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Invalid::new(format!("{} bytes too many", self.rest.len())))
+        }
+    }
+}
+
+fn cut_short() -> Invalid {
+    Invalid::new("cut short")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_have_one_form() {
+        for v in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX >> 1, u64::MAX] {
+            let mut out = Vec::new();
+            put_u64(&mut out, v);
+            let mut r = Reader::new(&out);
+            assert_eq!(r.u64().unwrap(), v);
+            r.end().unwrap();
+        }
+        for bad in [
+            &[0x80, 0][..],
+            &[0x80],
+            &[0xff; 11],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+        ] {
+            assert!(Reader::new(bad).u64().is_err(), "{bad:?}");
+        }
+    }
+}
