@@ -6,6 +6,7 @@ mod env;
 mod error;
 mod key;
 mod options;
+mod table;
 
 pub use db::*;
 pub use error::{Error, Result};
