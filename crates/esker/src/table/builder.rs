@@ -1,0 +1,399 @@
+//! Writes a table, front to back in large writes.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::block::{PAGE, tag};
+use super::block_builder::{Added, BlockBuilder, Entry, common_prefix};
+use super::codec::Packer;
+use super::fence;
+use super::footer::{FOOTER_LEN, Footer, Properties};
+use super::index::{self, Geometry, Keyed};
+use super::{SegmentRef, TableOptions, TableSummary};
+use crate::env::{Env, File, OpenMode};
+use crate::error::{Error, Result};
+use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
+
+/// The file is written in pieces of at least this many bytes.
+const WRITE: usize = 512 << 10;
+
+/// Takes entries in order and makes a table of them.
+pub(crate) struct TableBuilder {
+    env: Arc<dyn Env>,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    number: u64,
+    options: TableOptions,
+    packer: Packer,
+    blocks: Blocks,
+    /// Bytes in the file.
+    written: u64,
+    last_key: Vec<u8>,
+    last_seq: Seq,
+    references: BTreeMap<u64, SegmentRef>,
+    props: Properties,
+}
+
+/// The data blocks, and what is gathered while they are laid out.
+struct Blocks {
+    /// The block to come.
+    block: BlockBuilder,
+    /// Finished bytes, not yet in the file.
+    out: Vec<u8>,
+    /// Pages of finished blocks.
+    pages: u32,
+    fences: Fences,
+    /// Newest versions, for the point index; empty for a custom order.
+    keyed: Vec<Keyed>,
+    /// How many of `keyed` have their page: those of finished blocks.
+    placed: usize,
+    max_slot: u32,
+    /// Sum of the offsets of the blocks' first records, and of the records' lengths.
+    first_offsets: u64,
+    record_bytes: u64,
+}
+
+/// First keys of finished blocks. The table's prefix is known only at the end.
+#[derive(Default)]
+struct Fences {
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+    pages: Vec<u32>,
+}
+
+impl TableBuilder {
+    /// Begins a table in a new file.
+    pub(crate) fn new(
+        env: &Arc<dyn Env>,
+        path: &Path,
+        number: u64,
+        options: TableOptions,
+    ) -> Result<TableBuilder> {
+        assert!(
+            options.block_size.is_multiple_of(PAGE)
+                && (1..=16).contains(&(options.block_size / PAGE))
+        );
+        let file =
+            env.open(path, OpenMode::CreateNew).map_err(|e| Error::io("create table", path, e))?;
+        let packer = Packer::new(options.compression, options.dictionary.clone());
+        let props = Properties {
+            keyspace: options.keyspace,
+            order: options.order.name().to_owned(),
+            dictionary: options.dictionary.clone(),
+            ..Properties::default()
+        };
+        Ok(TableBuilder {
+            env: env.clone(),
+            file,
+            path: path.to_path_buf(),
+            number,
+            packer,
+            blocks: Blocks {
+                block: BlockBuilder::new(options.block_size),
+                out: Vec::with_capacity(WRITE + (128 << 10)),
+                pages: 0,
+                fences: Fences::default(),
+                keyed: Vec::new(),
+                placed: 0,
+                max_slot: 0,
+                first_offsets: 0,
+                record_bytes: 0,
+            },
+            written: 0,
+            last_key: Vec::new(),
+            last_seq: 0,
+            references: BTreeMap::new(),
+            props,
+            options,
+        })
+    }
+
+    /// Adds an entry: keys ascending, versions of a key newest first, one without a sequence
+    /// (whose sequence is the table's base) last.
+    ///
+    /// # Panics
+    /// When the order is not kept: a merge gone wrong must not become a table.
+    pub(crate) fn add(
+        &mut self,
+        key: &[u8],
+        seq: Option<Seq>,
+        kind: Kind,
+        value: Stored<'_>,
+    ) -> Result<()> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(Error::KeyTooLong { len: key.len() });
+        }
+        let new_key = self.check_order(key, seq);
+        let (raw_len, value_tag, payload) = self.packer.encode(kind, value)?;
+        let tag = kind as u8 | value_tag | if seq.is_some() { tag::HAS_SEQ } else { 0 };
+        let entry = Entry { key, tag, seq: seq.unwrap_or(0), payload };
+        let hash = self.options.order.equal_means_same_bytes() && new_key;
+        self.blocks.add(entry, hash.then(|| key_hash(key)));
+        self.props.keys += u64::from(new_key);
+        self.count(key, seq, kind, value, raw_len);
+        if self.blocks.out.len() >= WRITE {
+            self.write_out()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the key is a new one.
+    fn check_order(&mut self, key: &[u8], seq: Option<Seq>) -> bool {
+        let seq = seq.unwrap_or(0);
+        let side = if self.props.entries == 0 {
+            Ordering::Less
+        } else {
+            self.options.order.compare(&self.last_key, key)
+        };
+        match side {
+            Ordering::Less => {
+                self.last_key.clear();
+                self.last_key.extend_from_slice(key);
+            }
+            Ordering::Equal => {
+                assert!(seq < self.last_seq, "table {}: versions out of order", self.number);
+            }
+            Ordering::Greater => panic!("table {}: keys out of order", self.number),
+        }
+        self.last_seq = seq;
+        side.is_lt()
+    }
+
+    fn count(
+        &mut self,
+        key: &[u8],
+        seq: Option<Seq>,
+        kind: Kind,
+        value: Stored<'_>,
+        raw_len: usize,
+    ) {
+        let p = &mut self.props;
+        match seq {
+            None => p.base_entries += 1,
+            Some(s) if p.entries == p.base_entries => (p.min_seq, p.max_seq) = (s, s),
+            Some(s) => {
+                p.min_seq = p.min_seq.min(s);
+                p.max_seq = p.max_seq.max(s);
+            }
+        }
+        if p.entries == 0 {
+            p.smallest = key.to_vec();
+        }
+        p.entries += 1;
+        p.tombstones += u64::from(kind == Kind::Delete);
+        p.raw_bytes += (key.len() + raw_len) as u64;
+        p.max_key_len = p.max_key_len.max(key.len() as u32);
+        if let (Stored::Pointer(v), Kind::Put) = (value, kind) {
+            let r = self.references.entry(v.segment).or_insert(SegmentRef {
+                segment: v.segment,
+                bytes: 0,
+                count: 0,
+            });
+            r.bytes += u64::from(v.len);
+            r.count += 1;
+        }
+    }
+
+    /// Length of the file if it were finished now, in bytes, nearly.
+    pub(crate) fn size_estimate(&self) -> u64 {
+        let index = self.blocks.keyed.len() as u64 * 16 / 3;
+        self.written
+            + (self.blocks.out.len() + self.blocks.block.len()) as u64
+            + index
+            + self.blocks.fences.pages.len() as u64 * 12
+            + FOOTER_LEN as u64
+    }
+
+    /// Entries so far.
+    pub(crate) fn entries(&self) -> u64 {
+        self.props.entries
+    }
+
+    /// Completes the file and makes it durable (its name in the directory is the caller's to sync).
+    ///
+    /// # Panics
+    /// When there is no entry: an empty table is abandoned.
+    pub(crate) fn finish(mut self) -> Result<TableSummary> {
+        assert!(self.props.entries > 0, "an empty table is abandoned, not finished");
+        self.blocks.finish();
+        self.props.largest = std::mem::take(&mut self.last_key);
+        self.props.references = self.references.values().copied().collect();
+        let prefix = match self.options.order {
+            KeyOrder::Custom(_) => 0,
+            _ => common_prefix(&self.props.smallest, &self.props.largest),
+        };
+        self.props.prefix_len = prefix as u32;
+
+        let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
+        let geometry =
+            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages, self.blocks.max_slot)
+                .unwrap_or(none);
+        let data_end = self.blocks.out.len();
+        if geometry.lines > 0 {
+            self.blocks.out.extend(index::build(&self.blocks.keyed, &geometry));
+        }
+        let sums = chunk_sums(&self.blocks.out[data_end..]);
+        self.blocks.out.extend_from_slice(&sums);
+        let fences = self.blocks.fences.encode(&self.options.order, prefix);
+        self.blocks.out.extend_from_slice(&fences);
+        let props = self.props.encode();
+        self.blocks.out.extend_from_slice(&props);
+        let blocks = self.blocks.fences.pages.len() as u64;
+        let footer = Footer {
+            number: self.number,
+            data_pages: self.blocks.pages,
+            blocks: blocks as u32,
+            geometry,
+            guess_first: (self.blocks.first_offsets / blocks) as u32,
+            guess_stride: (self.blocks.record_bytes * 256 / self.props.entries)
+                .min(u64::from(u32::MAX)) as u32,
+            sums_checksum: xxhash_rust::xxh3::xxh3_64(&sums),
+            fences_checksum: xxhash_rust::xxh3::xxh3_64(&fences),
+            props_len: props.len() as u64,
+            props_checksum: xxhash_rust::xxh3::xxh3_64(&props),
+        };
+        let size = self.written + (self.blocks.out.len() + FOOTER_LEN) as u64;
+        let footer = footer.encode(size);
+        self.blocks.out.extend_from_slice(&footer);
+        self.write_out()?;
+        self.file.sync().map_err(|e| Error::io("sync table", &self.path, e))?;
+        Ok(self.summary(size))
+    }
+
+    fn summary(self, size: u64) -> TableSummary {
+        let p = self.props;
+        TableSummary {
+            number: self.number,
+            size,
+            entries: p.entries,
+            tombstones: p.tombstones,
+            min_seq: if p.base_entries > 0 { 0 } else { p.min_seq },
+            max_seq: p.max_seq,
+            raw_bytes: p.raw_bytes,
+            unique_keys: p.keys == p.entries,
+            smallest: p.smallest,
+            largest: p.largest,
+            references: p.references,
+        }
+    }
+
+    /// Removes the file.
+    pub(crate) fn abandon(self) -> Result<()> {
+        drop(self.file);
+        self.env.remove(&self.path).map_err(|e| Error::io("remove unfinished table", &self.path, e))
+    }
+
+    fn write_out(&mut self) -> Result<()> {
+        self.file
+            .write_all_at(&self.blocks.out, self.written)
+            .map_err(|e| Error::io("write table", &self.path, e))?;
+        self.written += self.blocks.out.len() as u64;
+        self.blocks.out.clear();
+        Ok(())
+    }
+}
+
+impl Blocks {
+    /// Adds an entry; `hash` when the point index has to know it.
+    fn add(&mut self, entry: Entry<'_>, hash: Option<u64>) {
+        if self.block.add(entry) == Added::BlockFull {
+            self.finish();
+            // A lone entry always fits.
+            assert_eq!(self.block.add(entry), Added::Yes);
+        }
+        if let Some(hash) = hash {
+            let slot = self.block.count() as u32 - 1;
+            self.max_slot = self.max_slot.max(slot);
+            self.keyed.push(Keyed { hash, page: 0, slot });
+        }
+    }
+
+    /// Lays out the block and places the keys that are in it.
+    fn finish(&mut self) {
+        self.fences.keys.extend_from_slice(self.block.first_key());
+        self.fences.ends.push(self.fences.keys.len());
+        self.fences.pages.push(self.pages);
+        for k in &mut self.keyed[self.placed..] {
+            k.page = self.pages;
+        }
+        self.placed = self.keyed.len();
+        let done = self.block.finish(u64::from(self.pages), &mut self.out);
+        self.first_offsets += done.first as u64;
+        self.record_bytes += done.records as u64;
+        let pages = u64::from(self.pages) + done.pages as u64;
+        self.pages = u32::try_from(pages).expect("a table is under 16 TiB");
+    }
+}
+
+impl Fences {
+    fn encode(&self, order: &KeyOrder, prefix: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(12 * self.pages.len());
+        if order.equal_means_same_bytes() {
+            let mut start = 0;
+            for &end in &self.ends {
+                let head = fence::head(order, &self.keys[start + prefix..end]);
+                out.extend(head.to_le_bytes());
+                start = end;
+            }
+        }
+        out.extend(self.pages.iter().flat_map(|p| p.to_le_bytes()));
+        out
+    }
+}
+
+/// One checksum per chunk of the index.
+fn chunk_sums(index: &[u8]) -> Vec<u8> {
+    index
+        .chunks(index::CHUNK)
+        .enumerate()
+        .flat_map(|(i, c)| super::block::checksum(c, i as u64).to_le_bytes())
+        .collect()
+}
+
+impl Packer {
+    /// Raw length, encoding bits of the tag, and bytes of a value to be stored.
+    fn encode<'a>(&'a mut self, kind: Kind, value: Stored<'a>) -> Result<(usize, u8, &'a [u8])> {
+        if kind == Kind::Delete {
+            return Ok((0, tag::RAW, &[]));
+        }
+        match value {
+            Stored::Inline(bytes) => {
+                if bytes.len() > MAX_VALUE_LEN {
+                    return Err(Error::ValueTooLong { len: bytes.len() });
+                }
+                let dict = if self.dictionary().is_some() { tag::DICT } else { 0 };
+                let codec = self.codec();
+                match self.pack(bytes) {
+                    Some(packed) => Ok((bytes.len(), codec_tag(codec) | dict, packed)),
+                    None => Ok((bytes.len(), tag::RAW, bytes)),
+                }
+            }
+            Stored::Packed { codec, dict, raw_len, bytes } => {
+                let ours = self.dictionary().map_or(0, |d| d.id());
+                if dict != 0 && dict != ours {
+                    return Err(Error::InvalidOption {
+                        option: "dictionary",
+                        why: "a packed value needs another dictionary than the table's".into(),
+                    });
+                }
+                let dict = if dict != 0 { tag::DICT } else { 0 };
+                let packed = self.pass_through(raw_len, bytes);
+                Ok((raw_len as usize, codec_tag(Some(codec)) | dict, packed))
+            }
+            Stored::Pointer(p) => {
+                let bytes = self.hold(&p.encode());
+                Ok((bytes.len(), tag::POINTER, bytes))
+            }
+        }
+    }
+}
+
+fn codec_tag(codec: Option<Codec>) -> u8 {
+    match codec {
+        None => tag::RAW,
+        Some(Codec::Lz4) => tag::LZ4,
+        Some(Codec::Zstd) => tag::ZSTD,
+    }
+}

@@ -1,0 +1,278 @@
+//! A walk over a table.
+//!
+//! The key stands whole in a buffer of the cursor; a step copies only the suffix behind the
+//! prefix that the block's keys share. Values are not copied.
+
+use std::sync::Arc;
+
+use super::block::{self, Block, PAGE};
+use super::mem::{self, SLACK};
+use super::reader::Table;
+use crate::error::Result;
+use crate::key::{Cursor, Kind, Seq, Stored};
+
+/// After so many neighbouring blocks a walk counts as a scan, and the kernel is told.
+const SCAN_AFTER: u32 = 4;
+/// How far ahead a scan has the kernel read, in bytes.
+const READ_AHEAD: u64 = 1 << 20;
+
+/// A cursor; keeps its table open.
+pub(crate) struct TableCursor {
+    /// The block it is in. Its memory is the table's, which `table` holds.
+    block: Block<'static>,
+    slot: u32,
+    valid: bool,
+    tag: u8,
+    key_len: usize,
+    payload: *const u8,
+    payload_len: usize,
+    seq: Seq,
+    base_seq: Seq,
+    /// Room for the longest key of the table and the slack.
+    key: Vec<u8>,
+    /// Number of the block, and its first page.
+    ordinal: u32,
+    page: u32,
+    /// Blocks entered from a neighbour in this direction since the last seek.
+    streak: u32,
+    forward: bool,
+    /// Up to (or down to) where the kernel was asked to read.
+    asked: u64,
+    table: Arc<Table>,
+}
+
+// SAFETY: the pointers are to read-only memory of the table that the cursor owns a share of.
+unsafe impl Send for TableCursor {}
+
+impl TableCursor {
+    pub(super) fn new(table: Arc<Table>) -> TableCursor {
+        TableCursor {
+            block: Block::nowhere(),
+            slot: 0,
+            valid: false,
+            tag: 0,
+            key_len: 0,
+            payload: std::ptr::NonNull::dangling().as_ptr(),
+            payload_len: 0,
+            seq: 0,
+            base_seq: table.base_seq(),
+            key: vec![0; table.props.max_key_len as usize + SLACK],
+            ordinal: u32::MAX,
+            page: 0,
+            streak: 0,
+            forward: true,
+            asked: 0,
+            table,
+        }
+    }
+
+    /// The table it walks over.
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Makes block `ordinal` the current one. On failure the cursor is not valid.
+    fn enter(&mut self, ordinal: u32) -> Result<()> {
+        self.valid = false;
+        self.page = self.table.fences.page(ordinal);
+        self.ordinal = u32::MAX;
+        let block = self.table.block(self.page)?;
+        // SAFETY: only the lifetime changes; the table outlives every use, since `self` holds it.
+        self.block = unsafe { std::mem::transmute::<Block<'_>, Block<'static>>(block) };
+        self.ordinal = ordinal;
+        let prefix = self.block.prefix();
+        self.key[..prefix.len()].copy_from_slice(prefix);
+        Ok(())
+    }
+
+    /// Takes the entry of the current block into view.
+    #[inline(always)]
+    fn load(&mut self, slot: u32) {
+        let r = self.block.record(slot);
+        let prefix_len = self.block.prefix().len();
+        // SAFETY: the suffix is in a block, which has the slack behind it; `validate` compared
+        // the key's length with that of the longest, for which and the slack there is room.
+        unsafe {
+            let to = self.key.as_mut_ptr().add(prefix_len);
+            mem::copy_over(r.suffix.as_ptr(), to, r.suffix.len());
+        }
+        self.slot = slot;
+        self.key_len = prefix_len + r.suffix.len();
+        self.tag = r.tag;
+        self.payload = r.payload.as_ptr();
+        self.payload_len = r.payload.len();
+        self.seq = r.seq.unwrap_or(self.base_seq);
+        self.valid = true;
+    }
+
+    /// One entry on, for callers that know the type.
+    #[inline]
+    pub(crate) fn next_fast(&mut self) -> Result<()> {
+        debug_assert!(self.valid);
+        let slot = self.slot + 1;
+        if slot < self.block.count {
+            self.load(slot);
+            return Ok(());
+        }
+        self.next_block()
+    }
+
+    /// One entry back.
+    #[inline]
+    pub(crate) fn prev_fast(&mut self) -> Result<()> {
+        debug_assert!(self.valid);
+        if self.slot > 0 {
+            self.load(self.slot - 1);
+            return Ok(());
+        }
+        self.prev_block()
+    }
+
+    #[inline(never)]
+    fn next_block(&mut self) -> Result<()> {
+        if self.ordinal + 1 >= self.table.fences.blocks {
+            self.valid = false;
+            return Ok(());
+        }
+        self.walked(true);
+        self.enter(self.ordinal + 1)?;
+        self.load(0);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn prev_block(&mut self) -> Result<()> {
+        if self.ordinal == 0 {
+            self.valid = false;
+            return Ok(());
+        }
+        self.walked(false);
+        self.enter(self.ordinal - 1)?;
+        self.load(self.block.count - 1);
+        Ok(())
+    }
+
+    /// Notes that the walk leaves its block for a neighbour, and has the kernel read ahead when it
+    /// looks like a scan.
+    fn walked(&mut self, forward: bool) {
+        if forward != self.forward {
+            self.forward = forward;
+            self.streak = 0;
+        }
+        self.streak += 1;
+        if self.streak < SCAN_AFTER {
+            return;
+        }
+        let here = u64::from(self.page) * PAGE as u64;
+        if self.streak == SCAN_AFTER {
+            self.asked = here;
+        }
+        if forward {
+            if here + READ_AHEAD / 2 >= self.asked {
+                let from = self.asked.max(here);
+                self.table.will_need(from, here + READ_AHEAD - from);
+                self.asked = here + READ_AHEAD;
+            }
+        } else if here <= self.asked + READ_AHEAD / 2 {
+            let to = here.saturating_sub(READ_AHEAD);
+            let from = self.asked.min(here);
+            self.table.will_need(to, from.saturating_sub(to));
+            self.asked = to;
+        }
+    }
+
+    /// The user key. Only when valid.
+    #[inline(always)]
+    pub(crate) fn key_fast(&self) -> &[u8] {
+        debug_assert!(self.key_len <= self.key.len());
+        // SAFETY: `load` wrote so many bytes into the buffer.
+        unsafe { self.key.get_unchecked(..self.key_len) }
+    }
+
+    /// The value as stored. Only when valid.
+    #[inline(always)]
+    pub(crate) fn stored_fast(&self) -> Stored<'_> {
+        // SAFETY: `load` took both from a slice of the table, which `self` holds.
+        let payload = unsafe { std::slice::from_raw_parts(self.payload, self.payload_len) };
+        block::stored(self.tag, payload, self.table.dict_id())
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.valid
+    }
+
+    fn first(&mut self) -> Result<()> {
+        self.streak = 0;
+        self.enter(0)?;
+        self.load(0);
+        Ok(())
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.streak = 0;
+        self.enter(self.table.fences.blocks - 1)?;
+        self.load(self.block.count - 1);
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.valid = false;
+        self.streak = 0;
+        let ordinal = self.table.locate(key, false)?;
+        self.enter(ordinal)?;
+        let slot = self.block.rank(&self.table.order, key, false);
+        if slot < self.block.count {
+            self.load(slot);
+        } else if ordinal + 1 < self.table.fences.blocks {
+            self.enter(ordinal + 1)?;
+            self.load(0);
+        }
+        Ok(())
+    }
+
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.valid = false;
+        self.streak = 0;
+        let ordinal = self.table.locate(key, true)?;
+        self.enter(ordinal)?;
+        // Only the first block may hold nothing at or before the key.
+        let rank = self.block.rank(&self.table.order, key, true);
+        if rank > 0 {
+            self.load(rank - 1);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        self.next_fast()
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        self.prev_fast()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.key_fast()
+    }
+
+    #[inline]
+    fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        block::kind(self.tag)
+    }
+
+    #[inline]
+    fn stored(&self) -> Stored<'_> {
+        self.stored_fast()
+    }
+}

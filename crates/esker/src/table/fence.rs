@@ -1,0 +1,161 @@
+//! Fences: the first key of each block, cut down to eight bytes in a dense array.
+//!
+//! A head is the first eight bytes of a key behind the prefix all keys of the table share, as a
+//! big-endian number; under the reverse order its complement, so that heads always ascend. Equal
+//! heads decide nothing: then the blocks' own first keys are asked. A custom order has no heads.
+
+use std::cmp::Ordering;
+
+use super::mem;
+use crate::key::KeyOrder;
+
+/// The fences of an open table, in its mapping.
+pub(super) struct Fences {
+    heads: *const u8,
+    pages: *const u8,
+    /// Number of blocks, at least 1.
+    pub blocks: u32,
+    /// What all keys of the table begin with.
+    pub prefix: Vec<u8>,
+}
+
+// SAFETY: the pointers are to read-only memory of the table that owns this.
+unsafe impl Send for Fences {}
+// SAFETY: as above.
+unsafe impl Sync for Fences {}
+
+/// What a key is among the heads.
+enum Place {
+    BeforeAll,
+    AfterAll,
+    At(u64),
+}
+
+/// The head of a key behind the table's prefix.
+pub(super) fn head(order: &KeyOrder, rest: &[u8]) -> u64 {
+    match order {
+        KeyOrder::Reverse => !mem::head(rest),
+        _ => mem::head(rest),
+    }
+}
+
+/// Bytes of the section.
+pub(super) fn section_len(order: &KeyOrder, blocks: u32) -> u64 {
+    let each = if order.equal_means_same_bytes() { 12 } else { 4 };
+    u64::from(blocks) * each
+}
+
+impl Fences {
+    /// Checks the section (whose checksum is right) and refers to it.
+    ///
+    /// # Safety
+    /// `section` stays mapped and unchanged as long as the result lives.
+    pub unsafe fn new(
+        section: &[u8],
+        order: &KeyOrder,
+        blocks: u32,
+        data_pages: u32,
+        prefix: Vec<u8>,
+    ) -> Result<Fences, &'static str> {
+        if section.len() as u64 != section_len(order, blocks) || blocks == 0 {
+            return Err("fences: length");
+        }
+        let (heads, pages) = section.split_at(section.len() - 4 * blocks as usize);
+        let f = Fences { heads: heads.as_ptr(), pages: pages.as_ptr(), blocks, prefix };
+        if f.page(0) != 0 || f.page(blocks - 1) >= data_pages {
+            return Err("fences: pages");
+        }
+        if (1..blocks).any(|i| f.page(i) <= f.page(i - 1)) {
+            return Err("fences: pages out of order");
+        }
+        if !heads.is_empty() && (1..blocks).any(|i| f.head(i) < f.head(i - 1)) {
+            return Err("fences: heads out of order");
+        }
+        Ok(f)
+    }
+
+    /// First page of block `i`, below `blocks`.
+    #[inline(always)]
+    pub fn page(&self, i: u32) -> u32 {
+        debug_assert!(i < self.blocks);
+        // SAFETY: `new` saw that there are so many; the caller keeps to them.
+        unsafe { mem::load_u32(self.pages.add(4 * i as usize)) }
+    }
+
+    #[inline(always)]
+    fn head(&self, i: u32) -> u64 {
+        debug_assert!(i < self.blocks);
+        // SAFETY: as for `page`.
+        unsafe { mem::load_u64(self.heads.add(8 * i as usize)) }
+    }
+
+    /// The block in which the first entry at or after `key` is, or whose successor begins with it:
+    /// the last one that begins before `key`. With `or_equal`, the last one that begins at or
+    /// before it. 0 when there is none. `compare_first` compares the first key of a block with
+    /// `key`; it is asked only where heads do not decide.
+    pub fn locate<E>(
+        &self,
+        order: &KeyOrder,
+        key: &[u8],
+        or_equal: bool,
+        mut compare_first: impl FnMut(u32) -> Result<Ordering, E>,
+    ) -> Result<u32, E> {
+        let (mut from, mut to) = (0, self.blocks);
+        if order.equal_means_same_bytes() {
+            match self.place(order, key) {
+                Place::BeforeAll => return Ok(0),
+                Place::AfterAll => return Ok(self.blocks - 1),
+                Place::At(head) => {
+                    from = self.heads_below(head);
+                    to = from;
+                    while to < self.blocks && self.head(to) == head {
+                        // Equal heads are few; where they are not, leap.
+                        if to - from >= 8 {
+                            to = head.checked_add(1).map_or(self.blocks, |h| self.heads_below(h));
+                            break;
+                        }
+                        to += 1;
+                    }
+                }
+            }
+        }
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let before = match compare_first(middle)? {
+                Ordering::Less => true,
+                Ordering::Equal => or_equal,
+                Ordering::Greater => false,
+            };
+            if before { from = middle + 1 } else { to = middle }
+        }
+        Ok(from.saturating_sub(1))
+    }
+
+    fn place(&self, order: &KeyOrder, key: &[u8]) -> Place {
+        let common = self.prefix.len().min(key.len());
+        let side = key[..common].cmp(&self.prefix[..common]);
+        let side = if side.is_eq() && common < self.prefix.len() { Ordering::Less } else { side };
+        let side = if matches!(order, KeyOrder::Reverse) { side.reverse() } else { side };
+        match side {
+            Ordering::Less => Place::BeforeAll,
+            Ordering::Greater => Place::AfterAll,
+            Ordering::Equal => Place::At(head(order, &key[common..])),
+        }
+    }
+
+    /// Number of heads below `head`; no branch depends on the data.
+    #[inline]
+    fn heads_below(&self, head: u64) -> u32 {
+        let (mut base, mut len) = (0, self.blocks);
+        while len > 1 {
+            let half = len / 2;
+            base = std::hint::select_unpredictable(
+                self.head(base + half - 1) < head,
+                base + half,
+                base,
+            );
+            len -= half;
+        }
+        base + u32::from(self.head(base) < head)
+    }
+}

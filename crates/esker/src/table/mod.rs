@@ -1,0 +1,126 @@
+//! Tables: immutable, sorted, memory-mapped files of entries, laid out for reading.
+//!
+//! A point read asks the [`index`] (a hash table of fingerprints, one cache line) for page and
+//! slot, then reads the record: two cache misses in a row when all goes as guessed. A range read
+//! finds its block through the [`fence`]s and walks [`block`]s that hold whole keys behind one
+//! common prefix. Everything is checked against its checksum and validated the first time it is
+//! touched, and never again.
+//!
+//! The format is described in `docs/format/table.md`, the reasons in `docs/design/table.md`.
+//!
+//! [`index`]: self::index
+//! [`fence`]: self::fence
+//! [`block`]: self::block
+
+use std::sync::Arc;
+
+use crate::key::{KeyOrder, Kind, Seq, Stored};
+use crate::options::Compression;
+
+mod block;
+mod block_builder;
+mod builder;
+mod codec;
+mod cursor;
+mod dictionary;
+mod fence;
+mod footer;
+mod index;
+mod lz4;
+mod mem;
+mod reader;
+mod verify;
+mod wire;
+
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod model_tests;
+
+pub(crate) use builder::TableBuilder;
+pub(crate) use cursor::TableCursor;
+pub(crate) use dictionary::Dictionary;
+pub(crate) use reader::Table;
+
+/// How a table is written.
+#[derive(Debug, Clone)]
+pub(crate) struct TableOptions {
+    /// The order of keys.
+    pub order: KeyOrder,
+    /// The keyspace all entries belong to.
+    pub keyspace: u32,
+    /// Smallest block in bytes: a multiple of 4096 up to 65536.
+    pub block_size: usize,
+    /// How values that come inline are packed.
+    pub compression: Compression,
+    /// The dictionary they are packed with.
+    pub dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        TableOptions {
+            order: KeyOrder::Bytewise,
+            keyspace: 0,
+            block_size: 4096,
+            compression: Compression::None,
+            dictionary: None,
+        }
+    }
+}
+
+/// How many bytes of separated values a table refers to in one log segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentRef {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Length of the values together, in bytes.
+    pub bytes: u64,
+    /// Number of values.
+    pub count: u64,
+}
+
+/// What the builder made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableSummary {
+    /// Number of the file.
+    pub number: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// All entries, tombstones included.
+    pub entries: u64,
+    /// Deletes among them.
+    pub tombstones: u64,
+    /// The first key in the order of the table.
+    pub smallest: Vec<u8>,
+    /// The last.
+    pub largest: Vec<u8>,
+    /// Smallest sequence; an entry without one of its own counts as 0.
+    pub min_seq: Seq,
+    /// Largest sequence, counted likewise.
+    pub max_seq: Seq,
+    /// Length of all keys and unpacked values, in bytes (of separated values, the pointers').
+    pub raw_bytes: u64,
+    /// One version per key.
+    pub unique_keys: bool,
+    /// Where its separated values are.
+    pub references: Vec<SegmentRef>,
+}
+
+/// What [`Table::get`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found<'a> {
+    /// The sequence of the version.
+    pub seq: Seq,
+    /// Put or delete.
+    pub kind: Kind,
+    /// The value as it lies in the table.
+    pub stored: Stored<'a>,
+}
+
+/// Name of the table's file.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("{number:010}.tbl")
+}

@@ -1,0 +1,533 @@
+//! An open table: point reads, and the way into blocks for cursors.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering as Memory};
+use std::sync::{Arc, OnceLock};
+
+use super::block::{self, Block, PAGE};
+use super::dictionary::Dictionary;
+use super::fence::{self, Fences};
+use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
+use super::index::{self, Geometry, LINE_BYTES, Line};
+use super::{Found, SegmentRef, TableCursor, mem};
+use crate::env::{Env, Map, OpenMode};
+use crate::error::{Error, Result};
+use crate::key::{KeyOrder, Seq, Stored};
+
+/// A table in its mapping. Shared by threads.
+pub(crate) struct Table {
+    // What a point read needs, together.
+    base: *const u8,
+    /// First line of the point index: in the mapping, or in memory of our own once pinned.
+    index: AtomicPtr<u8>,
+    geometry: Geometry,
+    guess_first: u32,
+    guess_stride: u32,
+    /// One bit per page: a block begins here and is whole.
+    blocks_seen: Seen,
+    /// One bit per chunk of the index.
+    chunks_seen: Seen,
+    base_seq: Seq,
+    dict_id: u64,
+    data_pages: u32,
+
+    pub(super) order: KeyOrder,
+    pub(super) fences: Fences,
+    pub(super) props: Properties,
+    pub(super) footer: Footer,
+    pub(super) layout: Layout,
+    path: PathBuf,
+    size: u64,
+    pinned: OnceLock<memmap2::MmapMut>,
+    map: Map,
+}
+
+// SAFETY: `base` and `index` point to read-only memory that `map` and `pinned` own; everything
+// else is safe to share.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+/// A set of small numbers that only grows.
+struct Seen(Vec<AtomicU64>);
+
+impl Seen {
+    fn new(n: usize) -> Seen {
+        Seen((0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// False for numbers that are out of range too.
+    #[inline(always)]
+    fn has(&self, i: u32) -> bool {
+        // Relaxed: the bytes a bit vouches for never change, nothing is published with it.
+        self.0.get(i as usize / 64).is_some_and(|w| w.load(Memory::Relaxed) >> (i % 64) & 1 != 0)
+    }
+
+    fn insert(&self, i: u32) {
+        if let Some(w) = self.0.get(i as usize / 64) {
+            w.fetch_or(1 << (i % 64), Memory::Relaxed);
+        }
+    }
+}
+
+impl Table {
+    /// Opens a complete table. `expected_size` is what the manifest says of it, `base_seq` the
+    /// sequence of its entries that have none of their own.
+    pub(crate) fn open(
+        env: &dyn Env,
+        path: &Path,
+        number: u64,
+        expected_size: u64,
+        order: KeyOrder,
+        base_seq: Seq,
+    ) -> Result<Table> {
+        let bad = |at: u64, what: &str| Error::corrupt(path, at, what);
+        let file = env.open(path, OpenMode::Read).map_err(|e| Error::io("open table", path, e))?;
+        let size = file.len().map_err(|e| Error::io("measure table", path, e))?;
+        if size != expected_size || size < FOOTER_LEN as u64 {
+            let what = format!("the table has {size} bytes and should have {expected_size}");
+            return Err(Error::corrupt(path, size.min(expected_size), what));
+        }
+        let map = file.map(size, false).map_err(|e| Error::io("map table", path, e))?;
+        map.advise_random();
+        // SAFETY: a table is complete before it is opened and never written again.
+        let bytes = unsafe { map.bytes() };
+        let footer_at = size - FOOTER_LEN as u64;
+        let footer = match Footer::decode(&bytes[footer_at as usize..], size) {
+            Ok(f) => f,
+            Err(FooterError::Damaged(what)) => return Err(bad(footer_at, what)),
+            Err(FooterError::Newer(found)) => {
+                let path = path.to_path_buf();
+                return Err(Error::NewerFormat { path, found, supported: VERSION });
+            }
+        };
+        if footer.number != number {
+            let what = format!("this is table {}, it should be {number}", footer.number);
+            return Err(Error::corrupt(path, footer_at, what));
+        }
+        let fences_len = fence::section_len(&order, footer.blocks);
+        let props_at = footer_at.checked_sub(footer.props_len);
+        let props_at = props_at.ok_or_else(|| bad(footer_at, "properties: length"))?;
+        let props = &bytes[props_at as usize..footer_at as usize];
+        if xxhash_rust::xxh3::xxh3_64(props) != footer.props_checksum {
+            return Err(bad(props_at, "properties: checksum"));
+        }
+        let props = Properties::decode(props).ok_or_else(|| bad(props_at, "properties"))?;
+        if props.order != order.name() {
+            return Err(Error::ComparatorMismatch {
+                keyspace: format!("number {}", props.keyspace),
+                stored: props.order,
+                given: order.name().to_owned(),
+            });
+        }
+        let layout = Layout::new(&footer, fences_len)
+            .filter(|l| l.footer == footer_at)
+            .ok_or_else(|| bad(footer_at, "footer: section lengths"))?;
+        let sums = &bytes[layout.sums as usize..layout.fences as usize];
+        if xxhash_rust::xxh3::xxh3_64(sums) != footer.sums_checksum {
+            return Err(bad(layout.sums, "index checksums: checksum"));
+        }
+        let section = &bytes[layout.fences as usize..layout.props as usize];
+        if xxhash_rust::xxh3::xxh3_64(section) != footer.fences_checksum {
+            return Err(bad(layout.fences, "fences: checksum"));
+        }
+        let prefix = props.smallest[..props.prefix_len as usize].to_vec();
+        // SAFETY: the mapping lives as long as the table, which owns both.
+        let fences =
+            unsafe { Fences::new(section, &order, footer.blocks, footer.data_pages, prefix) };
+        let fences = fences.map_err(|what| bad(layout.fences, what))?;
+        Ok(Table {
+            base: bytes.as_ptr(),
+            index: AtomicPtr::new(map.as_ptr().wrapping_add(layout.index as usize)),
+            geometry: footer.geometry,
+            guess_first: footer.guess_first,
+            guess_stride: footer.guess_stride,
+            blocks_seen: Seen::new(footer.data_pages as usize),
+            chunks_seen: Seen::new(footer.geometry.chunks()),
+            base_seq,
+            dict_id: props.dictionary.as_ref().map_or(0, |d| d.id()),
+            data_pages: footer.data_pages,
+            order,
+            fences,
+            props,
+            footer,
+            layout,
+            path: path.to_path_buf(),
+            size,
+            pinned: OnceLock::new(),
+            map,
+        })
+    }
+
+    // ---- what it says of itself
+
+    /// Number of the file.
+    pub(crate) fn number(&self) -> u64 {
+        self.footer.number
+    }
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Length of the file in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+    /// The keyspace of all its entries.
+    pub(crate) fn keyspace(&self) -> u32 {
+        self.props.keyspace
+    }
+    /// All entries, tombstones included.
+    pub(crate) fn entries(&self) -> u64 {
+        self.props.entries
+    }
+    /// Deletes among them.
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.props.tombstones
+    }
+    /// Whether there is one version per key.
+    pub(crate) fn unique_keys(&self) -> bool {
+        self.props.keys == self.props.entries
+    }
+    /// The first key.
+    pub(crate) fn smallest(&self) -> &[u8] {
+        &self.props.smallest
+    }
+    /// The last key.
+    pub(crate) fn largest(&self) -> &[u8] {
+        &self.props.largest
+    }
+    /// Sequence of the entries that have none of their own.
+    pub(crate) fn base_seq(&self) -> Seq {
+        self.base_seq
+    }
+    /// Smallest sequence of an entry.
+    pub(crate) fn min_seq(&self) -> Seq {
+        match self.props.base_entries {
+            0 => self.props.min_seq,
+            n if n == self.props.entries => self.base_seq,
+            _ => self.props.min_seq.min(self.base_seq),
+        }
+    }
+    /// Largest sequence of an entry.
+    pub(crate) fn max_seq(&self) -> Seq {
+        match self.props.base_entries {
+            0 => self.props.max_seq,
+            n if n == self.props.entries => self.base_seq,
+            _ => self.props.max_seq.max(self.base_seq),
+        }
+    }
+    /// Length of all keys and unpacked values in bytes (of separated values, the pointers').
+    pub(crate) fn raw_bytes(&self) -> u64 {
+        self.props.raw_bytes
+    }
+    /// Where its separated values are.
+    pub(crate) fn references(&self) -> &[SegmentRef] {
+        &self.props.references
+    }
+    /// The dictionary of its packed values.
+    pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.props.dictionary.as_ref()
+    }
+
+    // ---- point reads
+
+    /// Asks for the cache line of the index in which a key of this hash would be.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        let line = self.geometry.line(hash) as usize;
+        mem::prefetch(self.index.load(Memory::Relaxed).wrapping_add(line * LINE_BYTES));
+    }
+
+    /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
+    ///
+    /// [`key_hash`]: crate::key::key_hash
+    #[inline]
+    pub(crate) fn get(&self, hash: u64, key: &[u8], seq: Seq) -> Result<Option<Found<'_>>> {
+        let g = &self.geometry;
+        if g.lines == 0 {
+            return self.get_by_search(key, seq);
+        }
+        let mut line_no = g.line(hash);
+        let (fingerprint, mask) = (g.fingerprint(hash), g.mask());
+        // Acquire: a pinned copy is written before its address.
+        let index = self.index.load(Memory::Acquire);
+        // Bounded, so that a damaged table in which every line overflows ends too.
+        for _ in 0..g.lines {
+            if !self.chunks_seen.has(line_no / (index::CHUNK / LINE_BYTES) as u32) {
+                self.check_chunk(line_no / (index::CHUNK / LINE_BYTES) as u32)?;
+            }
+            // SAFETY: the line is one of the index, whose memory lives as long as `self`.
+            let line = unsafe { Line::new(index.add(line_no as usize * LINE_BYTES)) };
+            let mut matches = line.matches(fingerprint, mask);
+            while matches != 0 {
+                let (page, slot) = g.place(line.entry(matches.trailing_zeros()));
+                self.prefetch_record(page, slot);
+                let block = self.block(page)?;
+                if slot >= block.count {
+                    return Err(self.corrupt(self.layout.index, "index: slot out of range"));
+                }
+                if block.key_is(slot, key) {
+                    return self.newest_visible(block, page, slot, key, seq);
+                }
+                matches &= matches - 1;
+            }
+            if !line.overflowed() {
+                return Ok(None);
+            }
+            line_no = if line_no + 1 == g.lines { 0 } else { line_no + 1 };
+        }
+        Ok(None)
+    }
+
+    /// Asks for the lines a record's read will touch, all at once: header and slot of the block,
+    /// and where the record should be if all records were of mean length.
+    #[inline(always)]
+    fn prefetch_record(&self, page: u32, slot: u32) {
+        let block = self.base.wrapping_add(page as usize * PAGE);
+        mem::prefetch(block);
+        let guess = self.guess_first as usize + (slot as usize * self.guess_stride as usize >> 8);
+        mem::prefetch(block.wrapping_add(guess));
+        mem::prefetch(block.wrapping_add(guess + 64));
+    }
+
+    /// Goes from the newest version of a key to the newest that is old enough.
+    #[inline(always)]
+    fn newest_visible<'a>(
+        &'a self,
+        mut block: Block<'a>,
+        mut page: u32,
+        mut slot: u32,
+        key: &[u8],
+        seq: Seq,
+    ) -> Result<Option<Found<'a>>> {
+        loop {
+            let r = block.record(slot);
+            let at = r.seq.unwrap_or(self.base_seq);
+            if at <= seq {
+                let stored = r.stored(self.dict_id);
+                return Ok(Some(Found { seq: at, kind: r.kind(), stored }));
+            }
+            slot += 1;
+            if slot == block.count {
+                page += block.pages;
+                if page >= self.data_pages {
+                    return Ok(None);
+                }
+                block = self.block(page)?;
+                slot = 0;
+            }
+            if !self.same_key(&block, slot, key) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn same_key(&self, block: &Block<'_>, slot: u32, key: &[u8]) -> bool {
+        match &self.order {
+            KeyOrder::Custom(c) => {
+                let whole = [block.prefix(), block.record(slot).suffix].concat();
+                c.compare(&whole, key) == Ordering::Equal
+            }
+            _ => block.key_is(slot, key),
+        }
+    }
+
+    #[cold]
+    fn get_by_search(&self, key: &[u8], seq: Seq) -> Result<Option<Found<'_>>> {
+        let i = self.locate(key, false)?;
+        let mut page = self.fences.page(i);
+        let mut block = self.block(page)?;
+        let mut slot = block.rank(&self.order, key, false);
+        if slot == block.count {
+            page += block.pages;
+            if page >= self.data_pages {
+                return Ok(None);
+            }
+            block = self.block(page)?;
+            slot = 0;
+        }
+        if !self.same_key(&block, slot, key) {
+            return Ok(None);
+        }
+        self.newest_visible(block, page, slot, key, seq)
+    }
+
+    // ---- ranges
+
+    /// A walk over all entries.
+    pub(crate) fn cursor(self: &Arc<Self>) -> TableCursor {
+        TableCursor::new(self.clone())
+    }
+
+    /// The block to look for `key` in; see [`Fences::locate`].
+    pub(super) fn locate(&self, key: &[u8], or_equal: bool) -> Result<u32> {
+        self.fences.locate(&self.order, key, or_equal, |i| {
+            Ok(self.block(self.fences.page(i))?.compare_first(&self.order, key))
+        })
+    }
+
+    /// How many bytes of the file lie before `key`, to within a block or two.
+    pub(crate) fn approximate_offset(&self, key: &[u8]) -> u64 {
+        if self.order.compare(&self.props.largest, key).is_lt() {
+            return u64::from(self.data_pages) * PAGE as u64;
+        }
+        let found = self.fences.locate(&self.order, key, false, |i| {
+            let block = self.block(self.fences.page(i))?;
+            Ok::<_, Error>(block.compare_first(&self.order, key))
+        });
+        // An estimate may be off; the damage is told by whoever reads there.
+        u64::from(self.fences.page(found.unwrap_or(0))) * PAGE as u64
+    }
+
+    // ---- blocks
+
+    /// The block that begins at `page`, checked if this is its first touch.
+    #[inline(always)]
+    pub(super) fn block(&self, page: u32) -> Result<Block<'_>> {
+        if !self.blocks_seen.has(page) {
+            self.check_block(page)?;
+        }
+        // SAFETY: the bit says that a block here was validated; the footer behind the last block
+        // is longer than the slack.
+        Ok(unsafe { Block::new(self.base.add(page as usize * PAGE)) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_block(&self, page: u32) -> Result<()> {
+        self.block_problem(page)
+            .map_err(|what| self.corrupt(u64::from(page) * PAGE as u64, what))?;
+        self.blocks_seen.insert(page);
+        Ok(())
+    }
+
+    /// Checks the block at `page` anew; gives its bytes.
+    pub(super) fn block_problem(&self, page: u32) -> Result<&[u8], &'static str> {
+        let data = &self.bytes()[..self.data_pages as usize * PAGE];
+        let rest = data.get(page as usize * PAGE..).unwrap_or_default();
+        let len = block::claimed_pages(rest).saturating_mul(PAGE);
+        if len == 0 || len > rest.len() {
+            return Err("block: length");
+        }
+        let bytes = &rest[..len];
+        let sum = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default());
+        if block::checksum(&bytes[8..], u64::from(page)) != sum {
+            return Err("block: checksum");
+        }
+        block::validate(bytes, self.props.max_key_len as usize)?;
+        Ok(bytes)
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: a table is complete before it is opened and never written again.
+        unsafe { self.map.bytes() }
+    }
+
+    pub(super) fn data_pages(&self) -> u32 {
+        self.data_pages
+    }
+
+    pub(super) fn dict_id(&self) -> u64 {
+        self.dict_id
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    // ---- the index's memory
+
+    #[cold]
+    #[inline(never)]
+    fn check_chunk(&self, chunk: u32) -> Result<()> {
+        self.chunk_problem(self.index_bytes(), chunk)?;
+        self.chunks_seen.insert(chunk);
+        Ok(())
+    }
+
+    /// The index as it lies in the file.
+    pub(super) fn index_bytes(&self) -> &[u8] {
+        &self.bytes()[self.layout.index as usize..self.layout.sums as usize]
+    }
+
+    /// Checks a chunk of `index`, which is the index or a copy of it.
+    pub(super) fn chunk_problem(&self, index: &[u8], chunk: u32) -> Result<()> {
+        let at = chunk as usize * index::CHUNK;
+        let bytes = &index[at..index.len().min(at + index::CHUNK)];
+        let sum = &self.bytes()[self.layout.sums as usize + 8 * chunk as usize..][..8];
+        if block::checksum(bytes, u64::from(chunk)).to_le_bytes() != sum {
+            return Err(self.corrupt(self.layout.index + at as u64, "index: checksum"));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the point index.
+    pub(crate) fn index_len(&self) -> usize {
+        self.geometry.bytes()
+    }
+
+    /// Copies the point index into memory of our own, in 2 MiB pages where the system gives them:
+    /// a read saves a miss of the address cache. Costs [`index_len`](Table::index_len) bytes.
+    /// Checks all of it on the way.
+    pub(crate) fn pin_index(&self) -> Result<()> {
+        if self.geometry.lines == 0 || self.pinned.get().is_some() {
+            return Ok(());
+        }
+        let failed = |e| Error::io("get memory for the index of", &self.path, e);
+        let mut copy = memmap2::MmapMut::map_anon(self.index_len()).map_err(failed)?;
+        // A hint; without it the copy is in small pages.
+        #[cfg(target_os = "linux")]
+        let _ = copy.advise(memmap2::Advice::HugePage);
+        copy.copy_from_slice(self.index_bytes());
+        for chunk in 0..self.geometry.chunks() as u32 {
+            self.chunk_problem(&copy, chunk)?;
+        }
+        let copy = self.pinned.get_or_init(|| copy);
+        for chunk in 0..self.geometry.chunks() as u32 {
+            self.chunks_seen.insert(chunk);
+        }
+        self.index.store(copy.as_ptr().cast_mut(), Memory::Release);
+        Ok(())
+    }
+
+    // ---- values, errors
+
+    /// Unpacks a value of this table into `out`, whose contents it replaces.
+    pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+        super::codec::unpack(stored, self.props.dictionary.as_deref(), out).map_err(|what| {
+            let at = match stored {
+                // Where in the file the bytes are, if they are ours.
+                Stored::Packed { bytes, .. } => {
+                    (bytes.as_ptr() as usize).wrapping_sub(self.base as usize)
+                }
+                _ => 0,
+            };
+            self.corrupt(if at < self.size as usize { at as u64 } else { 0 }, what)
+        })
+    }
+
+    pub(super) fn corrupt(&self, at: u64, what: &str) -> Error {
+        Error::corrupt(&self.path, at, what)
+    }
+
+    /// Asks the kernel to read a part of the data that is about to be walked over.
+    pub(super) fn will_need(&self, from: u64, len: u64) {
+        let end = u64::from(self.data_pages) * PAGE as u64;
+        let from = from.min(end) / PAGE as u64 * PAGE as u64;
+        let len = len.min(end - from) as usize;
+        if len > 0 {
+            let start = self.map.as_ptr().wrapping_add(from as usize);
+            // SAFETY: the range is inside the mapping; this advice changes no bytes.
+            let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::WillNeed) };
+        }
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({}, {} entries, {} bytes)", self.number(), self.entries(), self.size)
+    }
+}
