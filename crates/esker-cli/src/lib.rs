@@ -1,0 +1,3 @@
+//! The `esker` command.
+pub mod encoding;
+pub mod formats;
