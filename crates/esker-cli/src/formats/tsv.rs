@@ -81,14 +81,6 @@ impl<W: Write> Writer<W> {
     pub fn new(out: W, encoding: Encoding) -> Self {
         Writer { out, encoding, line: Vec::new() }
     }
-
-    /// Writes a line that holds only the key.
-    pub fn write_key(&mut self, key: &[u8]) -> io::Result<()> {
-        self.line.clear();
-        self.encoding.encode_field(key, &mut self.line);
-        self.line.push(b'\n');
-        self.out.write_all(&self.line)
-    }
 }
 
 impl<W: Write> WriteEntries for Writer<W> {
