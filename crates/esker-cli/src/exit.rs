@@ -76,6 +76,12 @@ impl From<Error> for Failure {
                 "there is no keyspace {name:?}; `esker keyspaces DB` lists those there are, \
                  `esker keyspaces DB create {name}` makes it"
             )),
+            Error::Locked { path } => Failure::Broken(format!(
+                "{} is held by another process that has the store open; end that first",
+                path.display()
+            )),
+            // What stopped the writes is what has to be dealt with; the next command opens anew.
+            Error::Halted { cause } => Failure::from(Error::clone(cause)),
             Error::KeyspaceExists { .. }
             | Error::InvalidOption { .. }
             | Error::KeyTooLong { .. }
@@ -83,5 +89,25 @@ impl From<Error> for Failure {
             | Error::ComparatorMismatch { .. } => Failure::Usage(error.to_string()),
             _ => Failure::Broken(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn codes_and_hints() {
+        let missing = Failure::from(Error::NotAStore { path: "db".into() });
+        assert_eq!(missing.code(), 3);
+        assert!(missing.to_string().contains("esker load"), "{missing}");
+        let unknown = Failure::from(Error::UnknownKeyspace { name: "x".into() });
+        assert_eq!(unknown.code(), 2);
+        assert!(unknown.to_string().contains("esker keyspaces DB create x"), "{unknown}");
+        let damaged = Error::Corruption { path: "t".into(), offset: 7, what: "torn".into() };
+        let halted = Failure::from(Error::Halted { cause: Arc::new(damaged) });
+        assert_eq!(halted.code(), 3);
+        assert!(halted.to_string().starts_with("t is damaged at byte 7: torn"), "{halted}");
     }
 }

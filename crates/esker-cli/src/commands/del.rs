@@ -43,6 +43,5 @@ pub(crate) fn run(args: Args) -> Outcome {
     }
     let durability = if args.sync.sync { Durability::Synced } else { Durability::Buffered };
     db.write_with(batch, durability)?;
-    drop(keyspace);
     Ok(db.close()?)
 }

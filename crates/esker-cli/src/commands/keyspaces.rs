@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args) -> Outcome {
                     options.separate_values_from(usize::try_from(bytes).unwrap_or(usize::MAX));
             }
             let db = store::open_to_write(&args.store, None, true)?;
-            drop(db.create_keyspace(name, options)?);
+            db.create_keyspace(name, options)?;
             Ok(db.close()?)
         }
         Some(Action::Drop { name }) => {

@@ -110,7 +110,6 @@ pub(crate) fn run(args: Args) -> Outcome {
     drop(progress);
     // What was loaded before an error is to be as durable as what was asked for.
     let synced = if args.sync.sync { db.sync() } else { Ok(()) };
-    drop(keyspace);
     let closed = db.close();
     result.map_err(|stop| stop.explain(&name, &loaded))?;
     synced?;

@@ -51,7 +51,6 @@ pub(crate) fn run(args: Args) -> Outcome {
     let (db, keyspace) = store::open_to_fill(&args.store, compression, &args.keyspace.keyspace)?;
     let durability = if args.sync.sync { Durability::Synced } else { Durability::Buffered };
     keyspace.put_with(key, value, durability)?;
-    drop(keyspace);
     Ok(db.close()?)
 }
 
