@@ -1,2 +1,7 @@
 //! The `esker` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    esker_cli::main(std::env::args_os().collect())
+}

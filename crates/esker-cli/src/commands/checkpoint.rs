@@ -1,0 +1,51 @@
+//! `esker checkpoint`: a copy of the store as it is now, which can be opened on its own.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::args::{JsonArgs, StoreArgs};
+use crate::exit::Outcome;
+use crate::output::Out;
+use crate::progress::Progress;
+use crate::store;
+
+const EXAMPLES: &str = "\
+Examples:
+  esker checkpoint ./db ./backup/monday
+  esker checkpoint --read-only ./db ./copy       from a store that must not be written to
+
+Files that never change again are linked where the file system can, so on the same one a checkpoint
+takes little time and space.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Directory to make
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Open the store without writing to it
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+pub(crate) fn run(args: Args) -> Outcome {
+    let db = if args.read_only {
+        store::open_to_read(&args.store)?
+    } else {
+        store::open_to_write(&args.store, None, false)?
+    };
+    let progress = Progress::spinner("copying");
+    db.checkpoint(&args.dir)?;
+    drop(progress);
+    db.close()?;
+    let mut out = Out::stdout();
+    if args.json.json {
+        out.json(&json!({ "checkpoint": args.dir.to_string_lossy() }))?;
+    }
+    out.finish()
+}

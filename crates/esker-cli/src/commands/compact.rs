@@ -1,0 +1,73 @@
+//! `esker compact`: merges what is stored, dropping what is deleted or overwritten.
+
+use serde_json::json;
+
+use crate::args::{CompressionArgs, EncodingArgs, JsonArgs, RangeArgs, StoreArgs};
+use crate::exit::{Failure, Outcome};
+use crate::output::Out;
+use crate::progress::Progress;
+use crate::{human, store};
+
+const EXAMPLES: &str = "\
+Examples:
+  esker compact ./db                             every keyspace
+  esker compact ./db -k events                   one keyspace
+  esker compact ./db --prefix log/2023           a range of the default keyspace
+  esker compact ./db --compression zstd          and pack it smaller
+
+The store merges by itself while it is used; this is for getting space back at once after many
+deletions, or before a store is shipped.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    range: RangeArgs,
+    /// Keyspace to compact [default: all of them; with a range, the default keyspace]
+    #[arg(long, short = 'k', value_name = "NAME")]
+    keyspace: Option<String>,
+    #[command(flatten)]
+    encoding: EncodingArgs,
+    #[command(flatten)]
+    compression: CompressionArgs,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+pub(crate) fn run(args: Args) -> Outcome {
+    let db = store::open_to_write(&args.store, args.compression.compression, false)?;
+    let names = match &args.keyspace {
+        Some(name) => vec![name.clone()],
+        None if args.range.is_everything() => db.keyspaces(),
+        None => vec![store::DEFAULT_KEYSPACE.into()],
+    };
+    let before = db.stats();
+    let progress = Progress::spinner("compacting");
+    db.flush()?;
+    for name in &names {
+        let keyspace = store::keyspace(&db, name)?;
+        let bounds = args.range.bounds(&args.encoding, &store::order(&before, name))?;
+        if bounds.is_everything() {
+            keyspace.compact_range::<Vec<u8>>(..)?;
+        } else {
+            keyspace.compact_range((bounds.lower, bounds.upper))?;
+        }
+    }
+    drop(progress);
+    let (before, after) = (before.disk_bytes, db.stats().disk_bytes);
+    db.close().map_err(Failure::from)?;
+    let mut out = Out::stdout();
+    if args.json.json {
+        out.json(&json!({
+            "keyspaces": names,
+            "disk_bytes_before": before,
+            "disk_bytes_after": after,
+        }))?;
+    } else {
+        let (before, after) = (human::bytes(before), human::bytes(after));
+        out.line(format!("{before} on disk before, {after} after"))?;
+    }
+    out.finish()
+}

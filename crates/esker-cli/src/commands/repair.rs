@@ -1,0 +1,56 @@
+//! `esker repair`: saves what is intact of a damaged store.
+
+use std::path::PathBuf;
+
+use esker::Db;
+use serde_json::json;
+
+use crate::args::JsonArgs;
+use crate::exit::Outcome;
+use crate::human;
+use crate::output::Out;
+use crate::progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  cp -a ./db ./db.before && esker repair ./db    keep a copy; a repair cannot be undone
+  esker verify ./db || esker repair ./db
+
+Says how much was saved and prints what was lost, one a line.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Directory of the store
+    #[arg(value_name = "DB")]
+    db: PathBuf,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+pub(crate) fn run(args: Args) -> Outcome {
+    let progress = Progress::spinner("repairing");
+    let report = Db::repair(&args.db)?;
+    drop(progress);
+    let mut out = Out::stdout();
+    if args.json.json {
+        out.json(&json!({
+            "tables": report.tables,
+            "entries": report.entries,
+            "lost": report.lost,
+        }))?;
+        return out.finish();
+    }
+    out.line(format!(
+        "saved {} in {}",
+        human::counted(report.entries, "entry"),
+        human::counted(report.tables, "table")
+    ))?;
+    for lost in &report.lost {
+        out.line(format!("lost: {}", lost.replace('\n', " ")))?;
+    }
+    if report.lost.is_empty() {
+        out.line("nothing was lost")?;
+    }
+    out.finish()
+}

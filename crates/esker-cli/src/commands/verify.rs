@@ -1,0 +1,73 @@
+//! `esker verify`: reads a whole store and checks it, writing nothing.
+
+use esker::{Db, VerifyReport};
+use serde_json::json;
+use std::path::PathBuf;
+
+use crate::args::JsonArgs;
+use crate::exit::{Failure, Outcome};
+use crate::human;
+use crate::output::Out;
+use crate::progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  esker verify ./db                      check everything
+  esker verify ./db --json | jq .problems
+
+Checks every checksum and the order of all keys, also of a store too damaged to open. Problems are
+printed one a line with file and offset; the exit code is then 3. `esker repair` saves what is
+intact.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Directory of the store
+    #[arg(value_name = "DB")]
+    db: PathBuf,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+pub(crate) fn run(args: Args) -> Outcome {
+    let mut progress = None;
+    let report = Db::verify_path(&args.db, &mut |done, total| {
+        progress.get_or_insert_with(|| Progress::bytes("verifying", Some(total))).set(done);
+    })?;
+    drop(progress);
+    let mut out = Out::stdout();
+    if args.json.json {
+        out.json(&json!({
+            "files": report.files,
+            "bytes": report.bytes,
+            "entries": report.entries,
+            "problems": report.problems,
+        }))?;
+    } else {
+        for problem in &report.problems {
+            out.line(problem.replace('\n', " "))?;
+        }
+        if report.problems.is_empty() {
+            out.line(format!("sound: {}", checked(&report)))?;
+        }
+    }
+    out.finish()?;
+    if report.problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Broken(format!(
+        "{} in {}; `esker repair {}` saves what is intact",
+        human::counted(report.problems.len() as u64, "problem"),
+        checked(&report),
+        args.db.display()
+    )))
+}
+
+fn checked(report: &VerifyReport) -> String {
+    format!(
+        "{}, {}, {}",
+        human::counted(report.files, "file"),
+        human::bytes(report.bytes),
+        human::counted(report.entries, "entry")
+    )
+}

@@ -1,0 +1,194 @@
+//! One entry a line: key, tab, value, newline. Safe for any bytes.
+//!
+//! In both fields a tab, newline, carriage return and backslash are written `\t`, `\n`, `\r` and
+//! `\\`; every other byte stands for itself, valid UTF-8 or not. With hexadecimal or base64 the
+//! fields are that instead. The newline of the last line may be missing, and a bare carriage
+//! return before a newline belongs to the line's end (a file that passed through Windows), not to
+//! the value: one that belongs to the value is written `\r`.
+//!
+//! A second tab is an error, not the start of a value's tail: it comes from a table with more
+//! columns or from a value that was never escaped, and in the latter the backslashes are wrong too.
+
+use std::io::{self, Read, Write};
+
+use super::input::{Line, Lines};
+use super::{Bad, Limits, ReadEntries, ReadError, WriteEntries, WriteError};
+use crate::encoding::Encoding;
+
+/// Reads tab-separated entries.
+pub struct Reader<R: Read> {
+    lines: Lines<R>,
+    line: Vec<u8>,
+    encoding: Encoding,
+    limits: Limits,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `source`, whose fields are in `encoding`.
+    pub fn new(source: R, encoding: Encoding, limits: Limits) -> Self {
+        // No encoding more than doubles the length; two bytes for the tab and a carriage return.
+        let max_line = 2 * (limits.key + limits.value) + 2;
+        Reader { lines: Lines::new(source, max_line), line: Vec::new(), encoding, limits }
+    }
+
+    fn parse(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<(), String> {
+        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        let Some(tab) = memchr::memchr(b'\t', line) else {
+            return Err(if line.is_empty() {
+                "the line is empty; a line is a key, a tab and a value".into()
+            } else {
+                "no tab between key and value".into()
+            });
+        };
+        let (key_text, value_text) = (&line[..tab], &line[tab + 1..]);
+        if memchr::memchr(b'\t', value_text).is_some() {
+            return Err("a second tab; a tab inside a key or value is written \\t".into());
+        }
+        self.encoding.decode_field(key_text, key).map_err(|e| format!("key: {e}"))?;
+        self.encoding.decode_field(value_text, value).map_err(|e| format!("value: {e}"))?;
+        self.limits.check(key.len() as u64, value.len() as u64)
+    }
+}
+
+impl<R: Read> ReadEntries for Reader<R> {
+    fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        key.clear();
+        value.clear();
+        let parsed = match self.lines.next_line(&mut self.line)? {
+            Line::End => return Ok(false),
+            Line::TooLong => Err("the line is longer than any key and value can be".into()),
+            Line::Whole => self.parse(key, value),
+        };
+        match parsed {
+            Ok(()) => Ok(true),
+            Err(what) => {
+                let number = self.lines.number;
+                Err(ReadError::Bad(Bad { unit: "line", number, what, fatal: false }))
+            }
+        }
+    }
+}
+
+/// Writes tab-separated entries.
+pub struct Writer<W: Write> {
+    out: W,
+    encoding: Encoding,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes to `out` (which should be buffered) with fields in `encoding`.
+    pub fn new(out: W, encoding: Encoding) -> Self {
+        Writer { out, encoding, line: Vec::new() }
+    }
+}
+
+impl<W: Write> WriteEntries for Writer<W> {
+    fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+        self.line.clear();
+        self.encoding.encode_field(key, &mut self.line);
+        self.line.push(b'\t');
+        self.encoding.encode_field(value, &mut self.line);
+        self.line.push(b'\n');
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Dribble, LIMITS, read_all};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &[u8]) -> (super::super::testing::Entries, Vec<Bad>) {
+        read_all(Reader::new(text, Encoding::Plain, LIMITS))
+    }
+
+    #[test]
+    fn good_lines() {
+        let (good, bad) = read(b"k\tv\n\\\\a\\tb\tx\\ny\\r\r\n\t\n\xff\t\xfe");
+        assert_eq!(bad, []);
+        let expected: [(&[u8], &[u8]); 4] =
+            [(b"k", b"v"), (b"\\a\tb", b"x\ny\r"), (b"", b""), (b"\xff", b"\xfe")];
+        for ((k, v), (ek, ev)) in good.iter().zip(expected) {
+            assert_eq!((k.as_slice(), v.as_slice()), (ek, ev));
+        }
+        assert_eq!(good.len(), 4);
+    }
+
+    #[test]
+    fn bad_lines_have_numbers_and_the_rest_is_read() {
+        let long_key = "k".repeat(LIMITS.key + 1);
+        let text = format!("a\t1\nno tab\n\nb\tx\\\nb\t\\q\nb\t1\t2\n{long_key}\tv\nz\t26\n");
+        let (good, bad) = read(text.as_bytes());
+        assert_eq!(good.len(), 2);
+        let said: Vec<_> = bad.iter().map(Bad::to_string).collect();
+        let expected = [
+            "line 2: no tab",
+            "line 3: the line is empty",
+            "line 4: value: unfinished escape",
+            "line 5: value: unknown escape `\\q`",
+            "line 6: a second tab",
+            "line 7: a key of 65537 bytes is over the limit of 65536",
+        ];
+        assert_eq!(said.len(), expected.len(), "{said:?}");
+        for (said, expected) in said.iter().zip(expected) {
+            assert!(said.starts_with(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_can_hold_no_entry_is_skipped_in_constant_memory() {
+        let limits = Limits { key: 4, value: 4 };
+        let text = format!("a\t{}\nb\t2\n", "x".repeat(100_000));
+        let (good, bad) = read_all(Reader::new(text.as_bytes(), Encoding::Plain, limits));
+        assert_eq!(good, [(b"b".to_vec(), b"2".to_vec())]);
+        assert!(bad[0].what.contains("longer"), "{}", bad[0]);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(entries: Vec<(Vec<u8>, Vec<u8>)>) {
+            for encoding in [Encoding::Plain, Encoding::Hex, Encoding::Base64] {
+                let mut text = Vec::new();
+                let mut writer = Writer::new(&mut text, encoding);
+                for (k, v) in &entries {
+                    writer.write(k, v).unwrap();
+                }
+                writer.finish().unwrap();
+                let (good, bad) = read_all(Reader::new(Dribble(&text), encoding, LIMITS));
+                prop_assert_eq!(&good, &entries);
+                prop_assert_eq!(bad, vec![]);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_to_the_end(
+            text in prop::collection::vec(prop::sample::select(b"\t\n\r\\tnra\xff\x00".to_vec()), 0..200)
+        ) {
+            let lines = text.split(|&b| b == b'\n').count() - usize::from(text.ends_with(b"\n") || text.is_empty());
+            for encoding in [Encoding::Plain, Encoding::Hex, Encoding::Base64] {
+                let (good, bad) = read_all(Reader::new(Dribble(&text), encoding, LIMITS));
+                prop_assert_eq!(good.len() + bad.len(), lines);
+            }
+        }
+
+        #[test]
+        fn what_is_read_is_written_back(entries: Vec<(Vec<u8>, Vec<u8>)>) {
+            // Text to entries to text, starting from text that a writer made.
+            let write = |entries: &[(Vec<u8>, Vec<u8>)]| {
+                let mut text = Vec::new();
+                let mut writer = Writer::new(&mut text, Encoding::Plain);
+                entries.iter().for_each(|(k, v)| writer.write(k, v).unwrap());
+                text
+            };
+            let text = write(&entries);
+            let (good, _) = read(&text);
+            prop_assert_eq!(write(&good), text);
+        }
+    }
+}

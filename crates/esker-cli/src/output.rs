@@ -1,0 +1,157 @@
+//! Standard output, or a file that stands in for it: locked, buffered, and quiet about a closed
+//! pipe.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::encoding::Encoding;
+use crate::exit::{Failure, Outcome};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Where a command writes what it was asked for. Dropping it flushes, [`Out::finish`] flushes and
+/// reports errors.
+pub(crate) struct Out {
+    sink: BufWriter<Box<dyn Write>>,
+    name: String,
+    /// The file to rename once it is whole: as written, and as wanted.
+    partial: Option<(PathBuf, PathBuf)>,
+}
+
+impl Out {
+    pub fn stdout() -> Out {
+        let sink: Box<dyn Write> = Box::new(io::stdout().lock());
+        let sink = BufWriter::with_capacity(BUFFER_BYTES, sink);
+        Out { sink, name: "standard output".into(), partial: None }
+    }
+
+    /// Writes to `path`; to standard output when it is absent or `-`. A regular file gets its name
+    /// only when it is whole, so that a dump that failed is never taken for a dump.
+    pub fn create(path: Option<&Path>) -> Result<Out, Failure> {
+        let Some(path) = path.filter(|p| *p != Path::new("-")) else { return Ok(Out::stdout()) };
+        let special = fs::metadata(path).is_ok_and(|m| !m.is_file());
+        let mut written_to = path.as_os_str().to_owned();
+        if !special {
+            written_to.push(".partial");
+        }
+        let written_to = PathBuf::from(written_to);
+        let file = File::create(&written_to)
+            .map_err(|e| Failure::Broken(format!("create {}: {e}", written_to.display())))?;
+        Ok(Out {
+            sink: BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)),
+            name: path.display().to_string(),
+            partial: (!special).then(|| (written_to, path.to_owned())),
+        })
+    }
+
+    /// What a failed write means for the command.
+    pub fn failure(&self, e: &io::Error) -> Failure {
+        if e.kind() == ErrorKind::BrokenPipe {
+            return Failure::ClosedPipe;
+        }
+        Failure::Broken(format!("write {}: {e}", self.name))
+    }
+
+    /// Writes bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Outcome {
+        self.sink.write_all(bytes).map_err(|e| self.failure(&e))
+    }
+
+    /// Writes a line of text.
+    pub fn line(&mut self, text: impl AsRef<str>) -> Outcome {
+        self.bytes(text.as_ref().as_bytes())?;
+        self.bytes(b"\n")
+    }
+
+    /// Writes a line of JSON.
+    pub fn json(&mut self, value: &Value) -> Outcome {
+        self.line(value.to_string())
+    }
+
+    pub fn finish(mut self) -> Outcome {
+        self.sink.flush().map_err(|e| self.failure(&e))?;
+        if let Some((written_to, wanted)) = self.partial.take() {
+            fs::rename(&written_to, &wanted).map_err(|e| {
+                let (from, to) = (written_to.display(), wanted.display());
+                Failure::Broken(format!("rename {from} to {to}: {e}"))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        // Not finished: half a dump is of no use to anyone. Closing it first is not needed.
+        if let Some((written_to, _)) = self.partial.take() {
+            let _ = fs::remove_file(written_to);
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Adds `bytes` to a JSON object as `name`. JSON has no strings of arbitrary bytes: what is not
+/// UTF-8 goes in as base64 under `name_base64`, unless an encoding was asked for, which then holds
+/// for every field.
+pub(crate) fn json_bytes(
+    object: &mut Map<String, Value>,
+    name: &str,
+    bytes: &[u8],
+    encoding: Encoding,
+) {
+    if let (Encoding::Plain, Ok(text)) = (encoding, std::str::from_utf8(bytes)) {
+        object.insert(name.into(), text.into());
+        return;
+    }
+    let (name, encoding) = match encoding {
+        Encoding::Plain => (format!("{name}_base64"), Encoding::Base64),
+        asked_for => (name.to_owned(), asked_for),
+    };
+    let mut text = Vec::new();
+    encoding.encode_field(bytes, &mut text);
+    object.insert(name, String::from_utf8(text).expect("hex and base64 are ASCII").into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_json() {
+        let text = |bytes: &[u8], encoding| {
+            let mut object = Map::new();
+            json_bytes(&mut object, "key", bytes, encoding);
+            Value::from(object).to_string()
+        };
+        assert_eq!(text(b"a\n", Encoding::Plain), r#"{"key":"a\n"}"#);
+        assert_eq!(text(b"\xff", Encoding::Plain), r#"{"key_base64":"/w=="}"#);
+        assert_eq!(text(b"\xff", Encoding::Hex), r#"{"key":"ff"}"#);
+        assert_eq!(text(b"a", Encoding::Base64), r#"{"key":"YQ=="}"#);
+    }
+
+    #[test]
+    fn a_file_gets_its_name_when_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mut out = Out::create(Some(&path)).unwrap();
+        out.line("x").unwrap();
+        assert!(!path.exists());
+        out.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"x\n");
+        let mut half = Out::create(Some(&dir.path().join("half"))).unwrap();
+        half.line("x").unwrap();
+        drop(half);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
