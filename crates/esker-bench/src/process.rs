@@ -73,10 +73,9 @@ fn listen(stdout: ChildStdout) -> Receiver<Message> {
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(std::io::Result::ok) {
             // A line that is no message is an engine's own print.
-            if let Ok(message) = serde_json::from_str(&line) {
-                if sender.send(message).is_err() {
-                    return;
-                }
+            let Ok(message) = serde_json::from_str(&line) else { continue };
+            if sender.send(message).is_err() {
+                return;
             }
         }
     });

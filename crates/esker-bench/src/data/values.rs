@@ -48,7 +48,7 @@ impl FromStr for ValueSize {
         };
         match size.bounds() {
             (a, b) if a > b => Err(format!("{a} is larger than {b}")),
-            (a, _) if a == 0 => Err("a value has at least one byte, which the reads touch".into()),
+            (0, _) => Err("a value has at least one byte, which the reads touch".into()),
             _ => Ok(size),
         }
     }

@@ -189,19 +189,8 @@ fn remarks(results: &Results) -> String {
             let _ = writeln!(out, "{engine}: {why}");
         }
     }
-    for row in &results.rows {
-        for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
-            match results.cell(engine, &row.name) {
-                Cell::Failed(why) => {
-                    let _ = writeln!(out, "FAILED {} {engine}: {why}", row.name);
-                }
-                Cell::Measured { median, .. } if median.note.is_some() => {
-                    let note = median.note.as_deref().unwrap_or_default();
-                    let _ = writeln!(out, "{} {engine}: {note}", row.name);
-                }
-                _ => {}
-            }
-        }
+    for (remark, rows) in grouped_remarks(results) {
+        let _ = writeln!(out, "{remark} [{}]", rows.join(", "));
     }
     out.push_str(
         "\nclass: what a finished write survives: V nothing, K kill -9, F a power cut. \
@@ -209,6 +198,28 @@ fn remarks(results: &Results) -> String {
          Fast operations are timed one in 16; a stall in between is seen in max all the same.\n",
     );
     out
+}
+
+/// Failures and notes with the rows that have them: one crash must not fill the screen.
+fn grouped_remarks(results: &Results) -> Vec<(String, Vec<&str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in &results.rows {
+        for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
+            let remark = match results.cell(engine, &row.name) {
+                Cell::Failed(why) => format!("FAILED {engine}: {why}"),
+                Cell::Measured { median, .. } => match &median.note {
+                    Some(note) => format!("{engine}: {note}"),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            match all.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => all.push((remark, vec![&row.name])),
+            }
+        }
+    }
+    all
 }
 
 /// Columns of equal width: the first to the left, the others to the right.
