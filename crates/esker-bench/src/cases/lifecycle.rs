@@ -1,0 +1,82 @@
+//! Opening a store, after a clean close and after a kill; and its size with compression.
+
+use super::fill::Work;
+use super::load;
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, Model, Order, verify};
+use crate::engine::{Access, Class, Engine, Reader, Sync};
+use crate::measure::Timing;
+use crate::protocol::Sample;
+use crate::system;
+use anyhow::{Context, Result};
+use std::time::Instant;
+
+/// Writes one by one and closes in the first process; opens in the second.
+pub fn open_clean<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = ctx.plan().data();
+    if ctx.spec.step == 0 {
+        return fill::<E>(ctx, &data)?.close();
+    }
+    open::<E>(ctx, &data)
+}
+
+/// Writes one by one in the first process, which is killed; opens in the second.
+pub fn open_killed<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = ctx.plan().data();
+    if ctx.spec.step == 0 {
+        let _held = fill::<E>(ctx, &data)?;
+        ctx.ready();
+        loop {
+            std::thread::park();
+        }
+    }
+    open::<E>(ctx, &data)
+}
+
+/// As many single, buffered puts as there are entries.
+fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<E> {
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    ctx.doing("filling");
+    let work = Work { data, order: Order::Shuffled, seed: data.seed, generation: 1, batch: 1 };
+    work.run(&engine, data.entries, Timing::Sampled)?;
+    Ok(engine)
+}
+
+/// The time until the store is open and has answered one read; then everything is verified.
+fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let mut model = Model::empty(data.entries);
+    model.replay(Order::Shuffled, data.seed, data.entries, 1);
+    let mut key = KeyBuf::new();
+    let key = data.keys.write(data.entries / 2, &mut key);
+    ctx.doing("opening");
+    let start = Instant::now();
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    let answer = engine.reader(Access::Quiet)?.get(key, |_| ());
+    let elapsed = start.elapsed();
+    ctx.doing("verifying");
+    let verdict = answer.and_then(|_| verify(&engine, data, &model));
+    let mut sample = Sample::figure(ctx.row(), elapsed.as_secs_f64() * 1000.0);
+    sample.seconds = elapsed.as_secs_f64();
+    if engine.class() == Class::V {
+        // It never promised more.
+        sample = sample.with_note("class V may lose what was written before a kill");
+    }
+    ctx.report(sample, &verdict);
+    engine.close()
+}
+
+/// Bytes on disk of the settled store when values may be compressed.
+pub fn compressed<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = ctx.plan().data();
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    let model = load(ctx, &engine, &data, Order::Shuffled)?;
+    ctx.doing("settling");
+    engine.settle().context("settle")?;
+    let verdict = verify(&engine, &data, &model);
+    let mut sample = Sample::figure(ctx.row(), system::disk_bytes(ctx.dir()) as f64);
+    if !engine.compresses() {
+        sample = sample.with_note("does not compress");
+    }
+    ctx.report(sample, &verdict);
+    engine.close()
+}

@@ -1,0 +1,85 @@
+//! A store four times as large as memory and page cache together may be (a cgroup sees to that).
+//! Measured by time, because some engines would take hours.
+
+use super::fill::Work;
+use super::{load, touch};
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, Order, Rng, mix};
+use crate::engine::{Access, Engine, Reader, Sync};
+use crate::measure::{Recorder, Timing, Until};
+use crate::protocol::Sample;
+use anyhow::{Context, Result, ensure};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// How many times larger than the limit the store is.
+const TIMES: u64 = 4;
+
+/// Keys and values of `TIMES` the limit.
+fn data(ctx: &Ctx) -> Result<Dataset> {
+    let limit = ctx.plan().memory_limit.context("a limited row without a limit")?;
+    let sample = ctx.plan().data_of(1000);
+    Ok(ctx.plan().data_of((limit * TIMES * sample.entries / sample.raw_bytes(1)).max(1)))
+}
+
+fn deadline(ctx: &Ctx, times: f64) -> Instant {
+    Instant::now() + Duration::from_secs_f64(ctx.plan().seconds * times)
+}
+
+/// Loads in order, settles; then reads and overwrites at random.
+pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = data(ctx)?;
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    load(ctx, &engine, &data, Order::Sequential)?;
+    ctx.doing("settling");
+    engine.settle()?;
+
+    ctx.doing("readrandom.limited");
+    let mut rng = Rng::new(mix(data.seed ^ 6));
+    let (mut key, mut sum) = (KeyBuf::new(), 0u64);
+    let mut recorder = Recorder::new(Timing::Every);
+    let mut reader = engine.reader(Access::Quiet)?;
+    let outcome = recorder.run(Until::Time(deadline(ctx, 2.0)), || {
+        let key = data.keys.write(rng.below(data.entries), &mut key);
+        let touched = reader.get(key, touch)?;
+        ensure!(touched.is_some(), "lost key {}", key.escape_ascii());
+        sum = sum.wrapping_add(touched.unwrap_or(0));
+        Ok(())
+    });
+    black_box(sum);
+    drop(reader);
+    ctx.report(Sample::of("readrandom.limited", &recorder), &outcome);
+
+    if ctx.wants("overwrite.limited") {
+        ctx.doing("overwrite.limited");
+        let work = Work {
+            data: &data,
+            order: Order::Uniform,
+            seed: mix(data.seed ^ 7),
+            generation: 2,
+            batch: 1,
+        };
+        let until = Until::Time(deadline(ctx, 2.0));
+        let recorder = work.run_until(&engine, until, Timing::Every)?;
+        ctx.report(Sample::of("overwrite.limited", &recorder), &Ok(()));
+    }
+    engine.close()
+}
+
+/// Fills at random from empty, as far as it gets in the time there is.
+pub fn fill<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = data(ctx)?;
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    ctx.doing(ctx.row());
+    let seed = mix(data.seed ^ 8);
+    let work = Work { data: &data, order: Order::Uniform, seed, generation: 1, batch: 1 };
+    let until = Until::Either(data.entries, deadline(ctx, 6.0));
+    let recorder = work.run_until(&engine, until, Timing::Every)?;
+    let mut sample = Sample::of(ctx.row(), &recorder);
+    if recorder.ops() < data.entries {
+        let percent = recorder.ops() as f64 / data.entries as f64 * 100.0;
+        sample = sample.with_note(format!("stopped by time at {percent:.0} % of the fill"));
+    }
+    ctx.report(sample, &Ok(()));
+    engine.close()
+}

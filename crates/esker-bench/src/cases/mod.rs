@@ -1,0 +1,69 @@
+//! What engines do, one file per kind of case.
+
+mod delete;
+mod fill;
+mod lifecycle;
+mod limited;
+mod mixed;
+mod reads;
+
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
+use crate::engine::{Engine, Hint, Writer};
+use crate::plan::CaseId;
+use anyhow::Result;
+
+/// Runs the case of `ctx` with an engine.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    match ctx.spec.case {
+        CaseId::Machine => unreachable!("no engine takes part in the machine's limits"),
+        CaseId::FillSeq
+        | CaseId::FillBatch
+        | CaseId::FillRandom
+        | CaseId::FillRandBatch
+        | CaseId::LargeSeq
+        | CaseId::LargeRandom => fill::run::<E>(ctx),
+        CaseId::Overwrite => fill::overwrite::<E>(ctx),
+        CaseId::FillSync | CaseId::FillSyncThreads => fill::synced::<E>(ctx),
+        CaseId::Reads => reads::run::<E>(ctx),
+        CaseId::Mixed => mixed::run::<E>(ctx),
+        CaseId::Delete => delete::run::<E>(ctx),
+        CaseId::OpenClean => lifecycle::open_clean::<E>(ctx),
+        CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),
+        CaseId::Compressed => lifecycle::compressed::<E>(ctx),
+        CaseId::LimitedReads => limited::reads::<E>(ctx),
+        CaseId::LimitedFill => limited::fill::<E>(ctx),
+    }
+}
+
+/// Puts every key once, in generation 1, untimed: the store that other rows start from.
+fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Result<Model> {
+    ctx.doing("loading");
+    let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
+    let mut writer = engine.writer(hint)?;
+    let mut stream = KeyStream::new(order, data.entries, data.seed);
+    let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+    for done in 1..=data.entries {
+        let index = stream.next_index();
+        let value = data.values.value(index, 1, &mut value);
+        writer.batch_put(data.keys.write(index, &mut key), value)?;
+        if done % ctx.plan().batch == 0 {
+            writer.batch_commit()?;
+        }
+    }
+    writer.batch_commit()?;
+    let mut model = Model::empty(data.entries);
+    model.replay(order, data.seed, data.entries, 1);
+    Ok(model)
+}
+
+/// Touches a value or a key as a user would: an engine that hands over bytes it has not read yet
+/// reads them now.
+#[inline]
+fn touch(bytes: &[u8]) -> u64 {
+    match bytes {
+        [] => 0,
+        [only] => *only as u64,
+        [first, .., last] => *first as u64 + ((*last as u64) << 8),
+    }
+}

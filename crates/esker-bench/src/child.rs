@@ -1,0 +1,133 @@
+//! The process that measures one engine in one case.
+
+use crate::cases;
+use crate::data::Dataset;
+use crate::engine::{Class, Engine, Sync};
+use crate::engines::with_engine;
+use crate::plan::{CaseId, Plan};
+use crate::protocol::{Message, Sample, Spec};
+use crate::system::{self, MemoryWatch};
+use anyhow::{Context, Result};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+
+/// What a case is run with: its specification, and where its rows go.
+pub struct Ctx<'a> {
+    /// What to do.
+    pub spec: &'a Spec,
+    say: RefCell<Box<dyn FnMut(Message) + 'a>>,
+    opened: RefCell<Opened>,
+}
+
+#[derive(Default)]
+struct Opened {
+    memory: Option<MemoryWatch>,
+    class: Option<Class>,
+    settings: String,
+}
+
+impl<'a> Ctx<'a> {
+    /// A context that hands messages to `say`.
+    pub fn new(spec: &'a Spec, say: impl FnMut(Message) + 'a) -> Self {
+        Ctx { spec, say: RefCell::new(Box::new(say)), opened: RefCell::default() }
+    }
+    /// Sizes and settings.
+    pub fn plan(&self) -> &'a Plan {
+        &self.spec.plan
+    }
+    /// Whether a row is wanted; what nobody wants is not measured.
+    pub fn wants(&self, row: &str) -> bool {
+        self.spec.rows.iter().any(|r| r == row)
+    }
+    /// The only row of a case that has one.
+    pub fn row(&self) -> &'a str {
+        &self.spec.rows[0]
+    }
+    /// Says what goes on.
+    pub fn doing(&self, what: &str) {
+        (self.say.borrow_mut())(Message::Doing { what: what.to_string() });
+    }
+    /// Says that this process may be killed now.
+    pub fn ready(&self) {
+        (self.say.borrow_mut())(Message::Ready);
+    }
+    /// Opens the store of this case.
+    pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
+        let mut config = self.plan().config(data, sync);
+        if let (true, Some(limit)) = (self.limited(), self.plan().memory_limit) {
+            config.larger_than_memory = true;
+            // The page cache needs the rest: the same split for every engine.
+            config.memory = config.memory.min(limit / 4);
+        }
+        let mut opened = self.opened.borrow_mut();
+        // What is resident before the engine is there is the benchmark's own.
+        opened.memory.get_or_insert_with(MemoryWatch::start);
+        let engine = E::open(&self.spec.dir, &config).context("open")?;
+        opened.class = Some(engine.class());
+        opened.settings = engine.settings();
+        Ok(engine)
+    }
+    fn limited(&self) -> bool {
+        matches!(self.spec.case, CaseId::LimitedReads | CaseId::LimitedFill)
+    }
+    /// Reports a row, with what is known of the store at this moment.
+    pub fn report(&self, mut sample: Sample, verdict: &Result<()>) {
+        if !self.wants(&sample.row) {
+            return;
+        }
+        if let Err(e) = verdict {
+            sample.failed = Some(format!("{e:#}"));
+        }
+        let opened = self.opened.borrow();
+        sample.disk_bytes = system::disk_bytes(&self.spec.dir);
+        sample.rss_bytes = opened.memory.as_ref().map_or(0, MemoryWatch::peak_bytes);
+        sample.class = opened.class;
+        sample.settings.clone_from(&opened.settings);
+        (self.say.borrow_mut())(Message::Row(Box::new(sample)));
+    }
+    /// The most anonymous memory so far, the benchmark's own aside.
+    pub fn peak_memory(&self) -> u64 {
+        self.opened.borrow().memory.as_ref().map_or(0, MemoryWatch::peak_bytes)
+    }
+    /// The store's directory.
+    pub fn dir(&self) -> &Path {
+        &self.spec.dir
+    }
+}
+
+/// Runs what the parent asks for (`args`: one JSON specification) and prints JSON lines; the exit
+/// code. Called by the hidden command that the parent starts this executable with.
+pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
+    system::die_with_parent();
+    match run(args) {
+        Ok(()) => 0,
+        Err(e) => {
+            eprintln!("{e:#}");
+            1
+        }
+    }
+}
+
+fn run(args: impl IntoIterator<Item = String>) -> Result<()> {
+    let text = args.into_iter().next().context("this command is for esker bench itself")?;
+    let spec: Spec = serde_json::from_str(&text).context("specification")?;
+    if let Some(path) = &spec.cgroup {
+        crate::cgroup::join(path)?;
+    }
+    let ctx = Ctx::new(&spec, |message| {
+        let line = serde_json::to_string(&message).expect("a message is plain data");
+        // A parent that is gone has nobody to tell, and this process dies with it.
+        let _ = writeln!(std::io::stdout(), "{line}");
+    });
+    run_case(&ctx)
+}
+
+/// Runs a case in this process.
+pub fn run_case(ctx: &Ctx) -> Result<()> {
+    if ctx.spec.case == CaseId::Machine {
+        return crate::machine::run(ctx);
+    }
+    with_engine!(ctx.spec.engine.as_str(), E => cases::run::<E>(ctx))
+        .unwrap_or_else(|| anyhow::bail!("no engine is called {}", ctx.spec.engine))
+}

@@ -1,0 +1,127 @@
+//! What a store must do to take part. One adapter a file, in [`crate::engines`].
+//!
+//! The traits are generic, not objects, so that every row is compiled for each engine by itself and
+//! a scan step costs no call through a table.
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sync {
+    /// As soon as the engine promises with no wait for the device.
+    Buffered,
+    /// When it survives a power cut.
+    Synced,
+}
+
+/// What a finished write survives. Engines are compared within a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Class {
+    /// Nothing: lost when the process is killed.
+    V,
+    /// Survives `kill -9`, not a power cut.
+    K,
+    /// Survives a power cut.
+    F,
+}
+
+/// What every engine is given alike.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Config {
+    /// Bytes of memory for the engine's own use. The page cache is not counted.
+    pub memory: u64,
+    /// Whether it may compress.
+    pub compression: bool,
+    /// Durability of writes.
+    pub sync: Sync,
+    /// About how many bytes of keys and values the store will hold, for engines that must know.
+    pub expected_bytes: u64,
+    /// Whether the store is larger than memory, for engines whose manual advises other settings then.
+    pub larger_than_memory: bool,
+    /// Settings of a variant of an engine (say a different block size), by name.
+    pub tuning: BTreeMap<String, String>,
+}
+
+/// What the writes of a handle will be like, for engines that have a faster call for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing is known.
+    Any,
+    /// Every key is larger than all in the store.
+    Ascending,
+}
+
+/// What goes on beside a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// No writes: a reader may hold on to one view of the store.
+    Quiet,
+    /// Writes: a reader must move on to newer views, and hold none for more than about a millisecond.
+    BesideWriter,
+}
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first key to the last.
+    Forward,
+    /// From the last to the first.
+    Reverse,
+}
+
+/// A store, opened.
+pub trait Engine: Sized + std::marker::Sync {
+    /// How a thread writes.
+    type Writer<'a>: Writer
+    where
+        Self: 'a;
+    /// How a thread reads.
+    type Reader<'a>: Reader
+    where
+        Self: 'a;
+
+    /// The version of the library, or what to do to get it: `apt-get install ...`.
+    fn version() -> Result<String>;
+    /// Opens or creates a store in a directory.
+    fn open(dir: &Path, config: &Config) -> Result<Self>;
+    /// The settings in force, in words.
+    fn settings(&self) -> String;
+    /// What a write of this store survives once it has returned.
+    fn class(&self) -> Class;
+    /// Whether values are compressed on disk now.
+    fn compresses(&self) -> bool;
+    /// A handle to write with, used by the thread that asked for it.
+    fn writer(&self, hint: Hint) -> Result<Self::Writer<'_>>;
+    /// A handle to read with, used by the thread that asked for it.
+    fn reader(&self, access: Access) -> Result<Self::Reader<'_>>;
+    /// Pays the debts that writing left: flushes, compacts, until a read is as fast as it gets.
+    fn settle(&self) -> Result<()>;
+    /// Closes the store.
+    fn close(self) -> Result<()>;
+}
+
+/// A thread's way to write.
+pub trait Writer {
+    /// Writes one entry, by itself.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    /// Deletes one key, which may not be there.
+    fn delete(&mut self, key: &[u8]) -> Result<()>;
+    /// Adds an entry to the batch.
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    /// Writes the batch, all or nothing.
+    fn batch_commit(&mut self) -> Result<()>;
+}
+
+/// A thread's way to read. `see` is handed the engine's own bytes, with no copy where the engine
+/// needs none.
+pub trait Reader {
+    /// Reads one key; `None` when it is not there.
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>>;
+    /// Hands over up to `count` entries from the first at or after `key`; how many there were.
+    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
+    /// Hands over every entry; how many there were.
+    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
+}

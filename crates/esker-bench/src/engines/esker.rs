@@ -1,0 +1,139 @@
+//! Esker itself, with the settings everybody gets: a memory budget, a durability, a compression.
+
+use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use anyhow::Result;
+use esker::{Compression, Cursor, Db, Durability, Options, WriteBatch};
+use std::path::Path;
+
+/// An Esker store.
+pub struct Esker {
+    db: Db,
+    config: Config,
+}
+
+impl Engine for Esker {
+    type Writer<'a> = EskerWriter<'a>;
+    type Reader<'a> = EskerReader<'a>;
+
+    fn version() -> Result<String> {
+        // One workspace, one version.
+        Ok(env!("CARGO_PKG_VERSION").to_string())
+    }
+
+    fn open(dir: &Path, config: &Config) -> Result<Self> {
+        let db = Options::new()
+            .memory(config.memory)
+            .compression(if config.compression { Compression::Lz4 } else { Compression::None })
+            .durability(match config.sync {
+                Sync::Buffered => Durability::Buffered,
+                Sync::Synced => Durability::Synced,
+            })
+            .open(dir)?;
+        Ok(Esker { db, config: config.clone() })
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "memory {} MiB, compression {}, durability {:?}",
+            self.config.memory >> 20,
+            if self.config.compression { "lz4" } else { "off" },
+            self.config.sync,
+        )
+    }
+
+    fn class(&self) -> Class {
+        if self.config.sync == Sync::Synced { Class::F } else { Class::K }
+    }
+
+    fn compresses(&self) -> bool {
+        self.config.compression
+    }
+
+    fn writer(&self, _hint: Hint) -> Result<EskerWriter<'_>> {
+        Ok(EskerWriter { db: &self.db, batch: WriteBatch::default() })
+    }
+
+    fn reader(&self, _access: Access) -> Result<EskerReader<'_>> {
+        Ok(EskerReader { db: &self.db, cursor: None })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.db.flush()?;
+        Ok(self.db.settle()?)
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(self.db.close()?)
+    }
+}
+
+/// Writes.
+pub struct EskerWriter<'a> {
+    db: &'a Db,
+    batch: WriteBatch,
+}
+
+impl Writer for EskerWriter<'_> {
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        Ok(self.db.put(key, value)?)
+    }
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        Ok(self.db.delete(key)?)
+    }
+    #[inline]
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.batch.put(key, value);
+        Ok(())
+    }
+    fn batch_commit(&mut self) -> Result<()> {
+        Ok(self.db.write(std::mem::take(&mut self.batch))?)
+    }
+}
+
+/// Reads, with a cursor for seeks that is kept between them.
+pub struct EskerReader<'a> {
+    db: &'a Db,
+    cursor: Option<Cursor>,
+}
+
+impl Reader for EskerReader<'_> {
+    #[inline]
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        Ok(self.db.get(key)?.map(|value| see(&value)))
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let cursor = self.cursor.get_or_insert_with(|| self.db.cursor());
+        let mut seen = 0;
+        let mut on_entry = cursor.seek(key)?;
+        while on_entry {
+            see(cursor.key(), cursor.value());
+            seen += 1;
+            if seen == count {
+                break;
+            }
+            on_entry = cursor.next()?;
+        }
+        Ok(seen)
+    }
+
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let mut cursor = self.db.cursor();
+        let mut seen = 0;
+        let mut on_entry = match direction {
+            Direction::Forward => cursor.first()?,
+            Direction::Reverse => cursor.last()?,
+        };
+        while on_entry {
+            see(cursor.key(), cursor.value());
+            seen += 1;
+            on_entry = match direction {
+                Direction::Forward => cursor.next()?,
+                Direction::Reverse => cursor.prev()?,
+            };
+        }
+        Ok(seen)
+    }
+}

@@ -1,0 +1,169 @@
+//! An engine of known behaviour, to test the measuring itself: it takes as long as it is told, loses
+//! what it is told to lose, and crashes when it is told to. Hidden: only asked for by name.
+//!
+//! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
+//! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th).
+
+use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A sorted map with a log of `write` calls, so that it survives being killed.
+pub struct Fake {
+    map: Mutex<(Map, File)>,
+    ops: AtomicU64,
+    config: Config,
+}
+
+impl Fake {
+    fn tuned(&self, name: &str) -> Option<u64> {
+        self.config.tuning.get(name)?.parse().ok()
+    }
+
+    /// Takes the time an operation takes; its number, from 1.
+    fn operation(&self) -> u64 {
+        let start = Instant::now();
+        let n = self.ops.fetch_add(1, Ordering::Relaxed) + 1;
+        let every = |name| self.tuned(name).is_some_and(|k| n.is_multiple_of(k));
+        let name = if every("slow_every") { "slow_us" } else { "delay_us" };
+        assert!(self.tuned("panic_at") != Some(n), "told to panic at operation {n}");
+        while self.tuned("hang_at") == Some(n) {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        // Spinning: a sleep is not known to a microsecond.
+        let delay = Duration::from_micros(self.tuned(name).unwrap_or(0));
+        while start.elapsed() < delay {
+            std::hint::spin_loop();
+        }
+        n
+    }
+
+    fn map(&self) -> MutexGuard<'_, (Map, File)> {
+        self.map.lock().expect("no operation panics while it holds the lock")
+    }
+
+    fn apply(&self, n: u64, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let every = |name| self.tuned(name).is_some_and(|k| n.is_multiple_of(k));
+        if every("lose_every") {
+            return Ok(());
+        }
+        let mut value = value.map(<[u8]>::to_vec);
+        if let (true, Some(byte)) =
+            (every("corrupt_every"), value.as_mut().and_then(|v| v.first_mut()))
+        {
+            *byte ^= 1;
+        }
+        let mut guard = self.map();
+        let (map, log) = &mut *guard;
+        let line = (key, &value);
+        log.write_all(format!("{}\n", serde_json::to_string(&line)?).as_bytes())?;
+        match value {
+            Some(value) => map.insert(key.to_vec(), value),
+            None => map.remove(key),
+        };
+        Ok(())
+    }
+}
+
+impl Engine for Fake {
+    type Writer<'a> = FakeWriter<'a>;
+    type Reader<'a> = FakeReader<'a>;
+
+    fn version() -> Result<String> {
+        Ok("0".to_string())
+    }
+
+    fn open(dir: &Path, config: &Config) -> Result<Self> {
+        std::fs::create_dir_all(dir)?;
+        let path = dir.join("log");
+        let mut map = Map::new();
+        for line in std::fs::read_to_string(&path).unwrap_or_default().lines() {
+            let (key, value): (Vec<u8>, Option<Vec<u8>>) = serde_json::from_str(line)?;
+            match value {
+                Some(value) => map.insert(key, value),
+                None => map.remove(&key),
+            };
+        }
+        let log = File::options().create(true).append(true).open(path)?;
+        Ok(Fake { map: Mutex::new((map, log)), ops: AtomicU64::new(0), config: config.clone() })
+    }
+
+    fn settings(&self) -> String {
+        format!("{:?}", self.config.tuning)
+    }
+    fn class(&self) -> Class {
+        if self.config.sync == Sync::Synced { Class::F } else { Class::K }
+    }
+    fn compresses(&self) -> bool {
+        false
+    }
+    fn writer(&self, _hint: Hint) -> Result<FakeWriter<'_>> {
+        Ok(FakeWriter { fake: self, batch: Vec::new() })
+    }
+    fn reader(&self, _access: Access) -> Result<FakeReader<'_>> {
+        Ok(FakeReader(self))
+    }
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes to the fake.
+pub struct FakeWriter<'a> {
+    fake: &'a Fake,
+    batch: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Writer for FakeWriter<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.fake.apply(self.fake.operation(), key, Some(value))
+    }
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.fake.apply(self.fake.operation(), key, None)
+    }
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.batch.push((key.to_vec(), value.to_vec()));
+        Ok(())
+    }
+    fn batch_commit(&mut self) -> Result<()> {
+        for (key, value) in std::mem::take(&mut self.batch) {
+            self.fake.apply(self.fake.operation(), &key, Some(&value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from the fake.
+pub struct FakeReader<'a>(&'a Fake);
+
+impl Reader for FakeReader<'_> {
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        self.0.operation();
+        Ok(self.0.map().0.get(key).map(|value| see(value)))
+    }
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        self.0.operation();
+        let guard = self.0.map();
+        let entries = guard.0.range(key.to_vec()..).take(count as usize);
+        Ok(entries.map(|(k, v)| see(k, v)).count() as u64)
+    }
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let guard = self.0.map();
+        let entries = guard.0.iter();
+        Ok(match direction {
+            Direction::Forward => entries.map(|(k, v)| see(k, v)).count() as u64,
+            Direction::Reverse => entries.rev().map(|(k, v)| see(k, v)).count() as u64,
+        })
+    }
+}

@@ -1,0 +1,369 @@
+//! LevelDB through its C interface, with the memory split of its own report (128 MB: a 120 MB write
+//! buffer and an 8 MB cache) and the bloom filter of 10 bits that its manual recommends.
+
+use super::library::{self, c_api};
+use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use anyhow::{Context, Result, bail};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+
+type Handle = *mut c_void;
+type Error = *mut c_char;
+
+c_api! {
+    /// The part of `leveldb/c.h` used here.
+    Api {
+        fn leveldb_major_version() -> c_int;
+        fn leveldb_minor_version() -> c_int;
+        fn leveldb_free(*mut c_void);
+        fn leveldb_options_create() -> Handle;
+        fn leveldb_options_destroy(Handle);
+        fn leveldb_options_set_create_if_missing(Handle, c_uchar);
+        fn leveldb_options_set_write_buffer_size(Handle, usize);
+        fn leveldb_options_set_cache(Handle, Handle);
+        fn leveldb_options_set_compression(Handle, c_int);
+        fn leveldb_options_set_filter_policy(Handle, Handle);
+        fn leveldb_cache_create_lru(usize) -> Handle;
+        fn leveldb_cache_destroy(Handle);
+        fn leveldb_filterpolicy_create_bloom(c_int) -> Handle;
+        fn leveldb_filterpolicy_destroy(Handle);
+        fn leveldb_writeoptions_create() -> Handle;
+        fn leveldb_writeoptions_destroy(Handle);
+        fn leveldb_writeoptions_set_sync(Handle, c_uchar);
+        fn leveldb_readoptions_create() -> Handle;
+        fn leveldb_readoptions_destroy(Handle);
+        fn leveldb_readoptions_set_fill_cache(Handle, c_uchar);
+        fn leveldb_open(Handle, *const c_char, *mut Error) -> Handle;
+        fn leveldb_close(Handle);
+        fn leveldb_put(Handle, Handle, *const u8, usize, *const u8, usize, *mut Error);
+        fn leveldb_delete(Handle, Handle, *const u8, usize, *mut Error);
+        fn leveldb_write(Handle, Handle, Handle, *mut Error);
+        fn leveldb_get(Handle, Handle, *const u8, usize, *mut usize, *mut Error) -> *mut u8;
+        fn leveldb_compact_range(Handle, *const u8, usize, *const u8, usize);
+        fn leveldb_writebatch_create() -> Handle;
+        fn leveldb_writebatch_destroy(Handle);
+        fn leveldb_writebatch_clear(Handle);
+        fn leveldb_writebatch_put(Handle, *const u8, usize, *const u8, usize);
+        fn leveldb_create_iterator(Handle, Handle) -> Handle;
+        fn leveldb_iter_destroy(Handle);
+        fn leveldb_iter_valid(Handle) -> c_uchar;
+        fn leveldb_iter_seek_to_first(Handle);
+        fn leveldb_iter_seek_to_last(Handle);
+        fn leveldb_iter_seek(Handle, *const u8, usize);
+        fn leveldb_iter_next(Handle);
+        fn leveldb_iter_prev(Handle);
+        fn leveldb_iter_key(Handle, *mut usize) -> *const u8;
+        fn leveldb_iter_value(Handle, *mut usize) -> *const u8;
+        fn leveldb_iter_get_error(Handle, *mut Error);
+    }
+}
+
+fn api() -> Result<&'static Api> {
+    static API: OnceLock<Result<Api, String>> = OnceLock::new();
+    API.get_or_init(|| {
+        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
+        library::load(&names, "libleveldb1d").and_then(Api::load).map_err(|e| format!("{e:#}"))
+    })
+    .as_ref()
+    .map_err(|e| anyhow::anyhow!("{e}"))
+}
+
+impl Api {
+    /// Turns an error string into an error, and frees it.
+    #[inline]
+    fn check(&self, error: Error) -> Result<()> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: LevelDB set it to a string of its own allocation, which is freed once.
+        let text = unsafe {
+            let text = CStr::from_ptr(error).to_string_lossy().into_owned();
+            (self.leveldb_free)(error.cast());
+            text
+        };
+        bail!("{text}")
+    }
+}
+
+/// A LevelDB database with the options it needs for as long as it is open.
+pub struct LevelDb {
+    api: &'static Api,
+    db: Handle,
+    cache: Handle,
+    filter: Handle,
+    read: Handle,
+    scan: Handle,
+    write: Handle,
+    config: Config,
+}
+
+// SAFETY: a database, and options that are not changed any more, may be shared by threads
+// (leveldb/c.h, doc/index.md "Concurrency").
+unsafe impl std::marker::Sync for LevelDb {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for LevelDb {}
+
+fn write_buffer(memory: u64) -> usize {
+    (memory / 16 * 15) as usize
+}
+
+impl Drop for LevelDb {
+    fn drop(&mut self) {
+        let api = self.api;
+        // SAFETY: handles borrow the database, so none is left; the cache and the filter go after
+        // the database that uses them.
+        unsafe {
+            if !self.db.is_null() {
+                (api.leveldb_close)(self.db);
+            }
+            (api.leveldb_cache_destroy)(self.cache);
+            (api.leveldb_filterpolicy_destroy)(self.filter);
+            (api.leveldb_readoptions_destroy)(self.read);
+            (api.leveldb_readoptions_destroy)(self.scan);
+            (api.leveldb_writeoptions_destroy)(self.write);
+        }
+    }
+}
+
+impl Engine for LevelDb {
+    type Writer<'a> = LevelDbWriter<'a>;
+    type Reader<'a> = LevelDbReader<'a>;
+
+    fn version() -> Result<String> {
+        let api = api()?;
+        // SAFETY: two functions without arguments.
+        unsafe {
+            Ok(format!("{}.{}", (api.leveldb_major_version)(), (api.leveldb_minor_version)()))
+        }
+    }
+
+    fn open(dir: &Path, config: &Config) -> Result<Self> {
+        let api = api()?;
+        let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
+        // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
+        unsafe {
+            let mut leveldb = LevelDb {
+                api,
+                db: ptr::null_mut(),
+                cache: (api.leveldb_cache_create_lru)((config.memory / 16) as usize),
+                filter: (api.leveldb_filterpolicy_create_bloom)(10),
+                read: (api.leveldb_readoptions_create)(),
+                scan: (api.leveldb_readoptions_create)(),
+                write: (api.leveldb_writeoptions_create)(),
+                config: config.clone(),
+            };
+            // doc/index.md: a bulk read should not displace what point reads cached.
+            (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, 0);
+            (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
+            let options = (api.leveldb_options_create)();
+            (api.leveldb_options_set_create_if_missing)(options, 1);
+            (api.leveldb_options_set_write_buffer_size)(options, write_buffer(config.memory));
+            (api.leveldb_options_set_cache)(options, leveldb.cache);
+            (api.leveldb_options_set_filter_policy)(options, leveldb.filter);
+            (api.leveldb_options_set_compression)(options, config.compression as c_int);
+            let mut error = ptr::null_mut();
+            leveldb.db = (api.leveldb_open)(options, path.as_ptr(), &mut error);
+            (api.leveldb_options_destroy)(options);
+            api.check(error)?;
+            Ok(leveldb)
+        }
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface",
+            write_buffer(self.config.memory) >> 20,
+            (self.config.memory / 16) >> 20,
+            if self.config.compression { "snappy" } else { "off" },
+            if self.config.sync == Sync::Synced { "on" } else { "off" },
+        )
+    }
+
+    fn class(&self) -> Class {
+        if self.config.sync == Sync::Synced { Class::F } else { Class::K }
+    }
+
+    fn compresses(&self) -> bool {
+        self.config.compression
+    }
+
+    fn writer(&self, _hint: Hint) -> Result<LevelDbWriter<'_>> {
+        // SAFETY: destroyed by the writer's `drop`.
+        Ok(LevelDbWriter { db: self, batch: unsafe { (self.api.leveldb_writebatch_create)() } })
+    }
+
+    fn reader(&self, _access: Access) -> Result<LevelDbReader<'_>> {
+        Ok(LevelDbReader { db: self, iter: ptr::null_mut() })
+    }
+
+    fn settle(&self) -> Result<()> {
+        // SAFETY: no bounds: the whole database.
+        unsafe { (self.api.leveldb_compact_range)(self.db, ptr::null(), 0, ptr::null(), 0) };
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes; holds a batch that is cleared, not freed, between uses.
+pub struct LevelDbWriter<'a> {
+    db: &'a LevelDb,
+    batch: Handle,
+}
+
+impl Writer for LevelDbWriter<'_> {
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (api, db) = (self.db.api, self.db);
+        let mut error = ptr::null_mut();
+        let (k, v) = (key.as_ptr(), value.as_ptr());
+        // SAFETY: LevelDB copies both before it returns.
+        unsafe {
+            (api.leveldb_put)(db.db, db.write, k, key.len(), v, value.len(), &mut error);
+        }
+        api.check(error)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let (api, db) = (self.db.api, self.db);
+        let mut error = ptr::null_mut();
+        // SAFETY: as in `put`.
+        unsafe { (api.leveldb_delete)(db.db, db.write, key.as_ptr(), key.len(), &mut error) };
+        api.check(error)
+    }
+
+    #[inline]
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (k, v) = (key.as_ptr(), value.as_ptr());
+        // SAFETY: the batch is ours; LevelDB copies both before it returns.
+        unsafe {
+            (self.db.api.leveldb_writebatch_put)(self.batch, k, key.len(), v, value.len());
+        }
+        Ok(())
+    }
+
+    fn batch_commit(&mut self) -> Result<()> {
+        let (api, db) = (self.db.api, self.db);
+        let mut error = ptr::null_mut();
+        // SAFETY: the batch is ours, and stays valid after it was written.
+        unsafe {
+            (api.leveldb_write)(db.db, db.write, self.batch, &mut error);
+            (api.leveldb_writebatch_clear)(self.batch);
+        }
+        api.check(error)
+    }
+}
+
+impl Drop for LevelDbWriter<'_> {
+    fn drop(&mut self) {
+        // SAFETY: created by `writer`, used by nobody else.
+        unsafe { (self.db.api.leveldb_writebatch_destroy)(self.batch) }
+    }
+}
+
+/// Reads, with an iterator for seeks that is kept between them.
+pub struct LevelDbReader<'a> {
+    db: &'a LevelDb,
+    iter: Handle,
+}
+
+impl LevelDbReader<'_> {
+    /// Hands over entries from where `iter` stands, up to `count`.
+    #[inline]
+    fn walk(
+        &self,
+        iter: Handle,
+        direction: Direction,
+        count: u64,
+        mut see: impl FnMut(&[u8], &[u8]),
+    ) -> Result<u64> {
+        let api = self.db.api;
+        let mut seen = 0;
+        // SAFETY: the iterator is open and ours; key and value are looked at only while it is
+        // valid and before it moves.
+        unsafe {
+            while seen < count && (api.leveldb_iter_valid)(iter) != 0 {
+                let (mut key_len, mut value_len) = (0, 0);
+                let key = (api.leveldb_iter_key)(iter, &mut key_len);
+                let value = (api.leveldb_iter_value)(iter, &mut value_len);
+                see(
+                    std::slice::from_raw_parts(key, key_len),
+                    std::slice::from_raw_parts(value, value_len),
+                );
+                seen += 1;
+                if seen == count {
+                    break;
+                }
+                match direction {
+                    Direction::Forward => (api.leveldb_iter_next)(iter),
+                    Direction::Reverse => (api.leveldb_iter_prev)(iter),
+                }
+            }
+            let mut error = ptr::null_mut();
+            (api.leveldb_iter_get_error)(iter, &mut error);
+            api.check(error)?;
+        }
+        Ok(seen)
+    }
+}
+
+impl Reader for LevelDbReader<'_> {
+    #[inline]
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let (api, db) = (self.db.api, self.db);
+        let (mut error, mut len) = (ptr::null_mut(), 0);
+        // SAFETY: the value is LevelDB's allocation of `len` bytes, looked at before it is freed.
+        unsafe {
+            let value =
+                (api.leveldb_get)(db.db, db.read, key.as_ptr(), key.len(), &mut len, &mut error);
+            api.check(error)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            let seen = see(std::slice::from_raw_parts(value, len));
+            (api.leveldb_free)(value.cast());
+            Ok(Some(seen))
+        }
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let api = self.db.api;
+        // SAFETY: created once, destroyed by `drop`.
+        unsafe {
+            if self.iter.is_null() {
+                self.iter = (api.leveldb_create_iterator)(self.db.db, self.db.read);
+            }
+            (api.leveldb_iter_seek)(self.iter, key.as_ptr(), key.len());
+        }
+        self.walk(self.iter, Direction::Forward, count, see)
+    }
+
+    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let api = self.db.api;
+        // SAFETY: an iterator of our own, destroyed below.
+        unsafe {
+            let iter = (api.leveldb_create_iterator)(self.db.db, self.db.scan);
+            match direction {
+                Direction::Forward => (api.leveldb_iter_seek_to_first)(iter),
+                Direction::Reverse => (api.leveldb_iter_seek_to_last)(iter),
+            }
+            let seen = self.walk(iter, direction, u64::MAX, see);
+            (api.leveldb_iter_destroy)(iter);
+            seen
+        }
+    }
+}
+
+impl Drop for LevelDbReader<'_> {
+    fn drop(&mut self) {
+        if !self.iter.is_null() {
+            // SAFETY: created by `seek`, used by nobody else.
+            unsafe { (self.db.api.leveldb_iter_destroy)(self.iter) }
+        }
+    }
+}

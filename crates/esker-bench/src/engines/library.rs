@@ -1,0 +1,36 @@
+//! Shared libraries found at run time, so that the build needs none of the peers.
+
+use anyhow::{Result, bail};
+use libloading::Library;
+
+/// Loads the first of `names` that is there and leaves it loaded for good; otherwise says how to
+/// install it.
+pub fn load(names: &[&str], package: &str) -> Result<&'static Library> {
+    for name in names {
+        // SAFETY: loading runs the library's initialisers; these are released C and C++ libraries,
+        // whose initialisers set up their own statics only.
+        if let Ok(library) = unsafe { Library::new(*name) } {
+            // A function pointer taken from it must stay valid until the process ends.
+            return Ok(Box::leak(Box::new(library)));
+        }
+    }
+    bail!("not installed: apt-get install {package}")
+}
+
+/// A table of a C library's functions: declares a struct of function pointers and a `load` that
+/// fills it in.
+macro_rules! c_api {
+    ($(#[$doc:meta])* $name:ident { $(fn $f:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
+        $(#[$doc])*
+        #[allow(non_snake_case)]
+        struct $name { $($f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+        impl $name {
+            fn load(library: &'static libloading::Library) -> anyhow::Result<Self> {
+                // SAFETY: the signatures are those of the library's public header, whose ABI its
+                // soname promises.
+                unsafe { Ok($name { $($f: *library.get(stringify!($f))?,)* }) }
+            }
+        }
+    };
+}
+pub(crate) use c_api;

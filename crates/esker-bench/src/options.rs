@@ -1,0 +1,211 @@
+//! The options of `esker bench`, one definition for the command and for this crate's own binary.
+
+use crate::data::{KeyShape, ValueSize};
+use crate::engines;
+use crate::plan::Plan;
+use anyhow::{Result, bail, ensure};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Compares Esker with other embedded stores on this machine.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchOptions {
+    /// Engines to compare, by name, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub engines: Vec<String>,
+
+    /// Rows to measure, by name; `*` stands for anything: `fill*,readrandom` [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "ROWS")]
+    pub rows: Vec<String>,
+
+    /// List the rows and engines and stop
+    #[arg(long)]
+    pub list: bool,
+
+    /// Entries in the store; k and m stand for thousands and millions
+    #[arg(long, default_value = "1m", value_parser = parse_count, value_name = "N")]
+    pub entries: u64,
+
+    /// What keys look like
+    #[arg(long, value_enum, default_value_t, value_name = "SHAPE")]
+    pub keys: KeyShape,
+
+    /// Bytes of a value: a number, a range as in 80..1000, or zipf:16..4096 (mostly short)
+    #[arg(long, default_value = "100", value_name = "SIZE")]
+    pub value_size: ValueSize,
+
+    /// Memory for each engine's own use, in MiB
+    #[arg(long, default_value_t = 128, value_name = "MIB")]
+    pub memory: u64,
+
+    /// Let engines compress (the row disk.compressed does so anyway)
+    #[arg(long)]
+    pub compression: bool,
+
+    /// Random fills write each key once, instead of drawing every key from all of them
+    #[arg(long)]
+    pub unique: bool,
+
+    /// How often everything is measured; the median counts
+    #[arg(long, default_value_t = 3, value_name = "TIMES")]
+    pub repeat: u32,
+
+    /// Threads of the row fillsyncN
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    pub threads: u64,
+
+    /// Readers beside the throttled writer, a row for each number
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4], value_name = "NUMBERS")]
+    pub readers: Vec<u64>,
+
+    /// Seconds of a row that is measured by time
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    pub seconds: f64,
+
+    /// Multiplies the entries
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub scale: f64,
+
+    /// A first impression in a few minutes: a tenth of the entries, measured once
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Adds rows over a store four times as large as this many MiB of memory and page cache
+    #[arg(long, value_name = "MIB")]
+    pub memory_limit: Option<u64>,
+
+    /// Where the stores are made [default: a temporary directory below TMPDIR, or here]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Writes one JSON object per engine and row to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Writes the table to a file too
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Seed of keys and values
+    #[arg(long, default_value_t = 301, value_name = "N")]
+    pub seed: u64,
+
+    /// Seconds after which a process that measures is given up [default: by the entries]
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+
+    /// Sets an engine's own setting: for adapters that have variants
+    #[arg(long = "set", value_name = "NAME=VALUE", hide = true)]
+    pub tuning: Vec<String>,
+}
+
+fn parse_count(s: &str) -> Result<u64, String> {
+    let lower = s.to_ascii_lowercase();
+    let (digits, factor) = match lower.strip_suffix('k') {
+        Some(d) => (d, 1e3),
+        None => lower.strip_suffix('m').map_or((lower.as_str(), 1.0), |d| (d, 1e6)),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("'{s}' is not a number"))?;
+    if number * factor >= 1.0 && number * factor <= 1e12 {
+        Ok((number * factor) as u64)
+    } else {
+        Err(format!("{s} is not between 1 and 10^12"))
+    }
+}
+
+impl BenchOptions {
+    /// Names of the engines that take part.
+    pub fn engine_names(&self) -> Result<Vec<String>> {
+        let all = || engines::NAMES.iter().map(|n| n.to_string()).collect();
+        let names = if self.engines.is_empty() { all() } else { self.engines.clone() };
+        for name in &names {
+            if !engines::exists(name) {
+                bail!("no engine is called {name}; there are {}", engines::NAMES.join(", "));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether a row is asked for.
+    pub fn wants_row(&self, row: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|pattern| matches(pattern, row))
+    }
+
+    /// How often everything is measured.
+    pub fn repetitions(&self) -> u32 {
+        if self.quick { 1 } else { self.repeat.max(1) }
+    }
+
+    /// Sizes and settings.
+    pub fn plan(&self) -> Result<Plan> {
+        ensure!(self.memory >= 1, "--memory is at least 1 MiB");
+        ensure!(self.threads >= 1, "--threads is at least 1");
+        ensure!(self.seconds >= 0.3, "--seconds is at least 0.3");
+        ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
+        ensure!(self.scale > 0.0, "--scale is above 0");
+        let scale = self.scale * if self.quick { 0.1 } else { 1.0 };
+        let entries = ((self.entries as f64 * scale) as u64).max(1);
+        let mut tuning = BTreeMap::new();
+        for setting in &self.tuning {
+            let Some((name, value)) = setting.split_once('=') else {
+                bail!("--set takes NAME=VALUE, not {setting}");
+            };
+            tuning.insert(name.to_string(), value.to_string());
+        }
+        Ok(Plan {
+            entries,
+            keys: self.keys,
+            value_size: self.value_size.to_string(),
+            memory: self.memory << 20,
+            compression: self.compression,
+            unique: self.unique,
+            seed: self.seed,
+            batch: 1000,
+            sync_ops: (entries / 100).clamp(self.threads, 10_000.max(self.threads)),
+            sync_threads: self.threads,
+            large_ops: (entries / 1000).max(1),
+            large_len: 100_000,
+            readers: self.readers.clone(),
+            writer_rate: 10_000.0,
+            seconds: self.seconds * if self.quick { 0.4 } else { 1.0 },
+            memory_limit: self.memory_limit.map(|mib| mib << 20),
+            tuning,
+        })
+    }
+
+    /// Seconds after which a child is given up.
+    pub fn timeout_seconds(&self, plan: &Plan) -> u64 {
+        let by_size = 120 + plan.entries / 5_000 + plan.memory_limit.unwrap_or(0) / 500_000;
+        self.timeout.unwrap_or(by_size)
+    }
+}
+
+/// Whether `name` fits a pattern in which `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => {
+            let Some(rest) = name.strip_prefix(head) else { return false };
+            (0..=rest.len()).any(|i| rest.is_char_boundary(i) && matches(tail, &rest[i..]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_a_shell() {
+        assert!(matches("fill*", "fillseq") && matches("*.settled", "readseq.settled"));
+        assert!(matches("read*q", "readseq") && matches("*", ""));
+        assert!(!matches("fill", "fillseq") && !matches("fill*x", "fillseq"));
+    }
+
+    #[test]
+    fn counts_have_suffixes() {
+        assert_eq!(parse_count("20M"), Ok(20_000_000));
+        assert_eq!(parse_count("1.5k"), Ok(1500));
+        assert!(parse_count("0").is_err() && parse_count("many").is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! Running one child: what it says, how it ends, and that it ends.
+
+use crate::plan::Step;
+use crate::protocol::{Message, Spec};
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Set by Ctrl-C; the child is killed and everything is cleaned up.
+pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Kills its child when dropped, on whatever way out.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a child to its end, or until it is ready and is killed; hands each message to `on`.
+pub fn run(
+    command: &[String],
+    spec: &Spec,
+    step: Step,
+    timeout: Duration,
+    on: &mut dyn FnMut(Message),
+) -> Result<()> {
+    let executable = std::env::current_exe().context("where is this executable?")?;
+    let child = Command::new(executable)
+        .args(command)
+        .arg(serde_json::to_string(spec)?)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start a process")?;
+    let mut guard = Guard(child);
+    let stdout = guard.0.stdout.take().context("stdout is piped")?;
+    let stderr = guard.0.stderr.take().context("stderr is piped")?;
+    let messages = listen(stdout);
+    let complaint = collect(stderr);
+
+    let end = Instant::now() + timeout;
+    loop {
+        match messages.recv_timeout(Duration::from_millis(100)) {
+            Ok(Message::Ready) if step == Step::KillWhenReady => return Ok(()),
+            Ok(message) => on(message),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        if Instant::now() >= end {
+            bail!("gave up after {} s (see --timeout)", timeout.as_secs());
+        }
+    }
+    let status = guard.0.wait()?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+    bail!("{}", describe(&text, &status.to_string()))
+}
+
+fn listen(stdout: ChildStdout) -> Receiver<Message> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(std::io::Result::ok) {
+            // A line that is no message is an engine's own print.
+            let Ok(message) = serde_json::from_str(&line) else { continue };
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn collect(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, receiver): (Sender<String>, _) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut reader = stderr;
+        let mut chunk = [0; 4096];
+        while let Ok(n @ 1..) = reader.read(&mut chunk) {
+            // The end tells why; an engine that prints without end must not fill memory.
+            bytes.extend_from_slice(&chunk[..n]);
+            let excess = bytes.len().saturating_sub(64 << 10);
+            bytes.drain(..excess);
+        }
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// One line from what a child wrote before it failed.
+fn describe(stderr: &str, status: &str) -> String {
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let panic = lines.iter().position(|l| l.contains("panicked at"));
+    let line = match panic {
+        Some(at) => lines.get(at + 1).or(lines.get(at)).map(|l| format!("panicked: {l}")),
+        None => lines.iter().rfind(|l| !l.starts_with("note:")).map(|l| l.to_string()),
+    };
+    match line {
+        Some(line) => format!("{line} ({status})"),
+        None => status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe;
+
+    #[test]
+    fn a_failure_is_told_in_one_line() {
+        let panic = "\nthread 'main' (1) panicked at src/x.rs:1:2:\nnot yet implemented\nnote: run";
+        assert_eq!(
+            describe(panic, "exit status: 101"),
+            "panicked: not yet implemented (exit status: 101)"
+        );
+        assert_eq!(describe("", "signal: 9"), "signal: 9");
+        assert_eq!(
+            describe("open: no space\n", "exit status: 1"),
+            "open: no space (exit status: 1)"
+        );
+    }
+}

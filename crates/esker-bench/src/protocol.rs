@@ -1,0 +1,115 @@
+//! What parent and child say to each other: a specification on the command line, JSON lines back.
+
+use crate::engine::Class;
+use crate::measure::{Latency, Recorder};
+use crate::plan::{CaseId, Plan};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a child is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spec {
+    /// Which engine.
+    pub engine: String,
+    /// Which case.
+    pub case: CaseId,
+    /// Which of its processes.
+    pub step: usize,
+    /// Rows that are wanted.
+    pub rows: Vec<String>,
+    /// Where; empty before the first step.
+    pub dir: PathBuf,
+    /// Memory cgroup to join first.
+    pub cgroup: Option<PathBuf>,
+    /// Sizes and settings.
+    pub plan: Plan,
+}
+
+/// What a child says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Message {
+    /// A row is measured, or failed.
+    Row(Box<Sample>),
+    /// What it is busy with.
+    Doing {
+        /// In words.
+        what: String,
+    },
+    /// It waits to be killed.
+    Ready,
+}
+
+/// One measurement of one row.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its row.
+    pub row: String,
+    /// The figure, in the row's unit.
+    pub value: f64,
+    /// Operations behind it.
+    pub ops: u64,
+    /// Seconds behind it.
+    pub seconds: f64,
+    /// Latencies, where operations were timed.
+    pub latency: Option<Latency>,
+    /// Slowest and fastest quarter of a second, in operations a second.
+    pub quarters: Option<(f64, f64)>,
+    /// The writer beside readers.
+    pub writer: Option<WriterSide>,
+    /// Bytes the store occupied after it.
+    pub disk_bytes: u64,
+    /// Most anonymous memory so far, the benchmark's own aside.
+    pub rss_bytes: u64,
+    /// What a write survives.
+    pub class: Option<Class>,
+    /// The engine's settings.
+    pub settings: String,
+    /// What one should know of the figure.
+    pub note: Option<String>,
+    /// Why it does not count.
+    pub failed: Option<String>,
+}
+
+/// How a throttled writer fared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriterSide {
+    /// Writes a second it was to do.
+    pub wanted_per_s: f64,
+    /// Writes a second it did.
+    pub ops_per_s: f64,
+    /// From when a write was due to when it was done.
+    pub latency: Latency,
+}
+
+impl Sample {
+    /// Operations a second from a recorder.
+    pub fn of(row: &str, recorder: &Recorder) -> Self {
+        Sample {
+            latency: Some(recorder.latency()),
+            quarters: recorder.window_extremes(),
+            ..Sample::rate(row, recorder.ops(), recorder.seconds())
+        }
+    }
+    /// Operations a second.
+    pub fn rate(row: &str, ops: u64, seconds: f64) -> Self {
+        Sample { ops, seconds, ..Sample::figure(row, ops as f64 / seconds.max(1e-9)) }
+    }
+    /// A figure in the row's unit.
+    pub fn figure(row: &str, value: f64) -> Self {
+        Sample { row: row.to_string(), value, ..Sample::default() }
+    }
+    /// Counts each operation as `n`: a batch is timed as one, and is many entries.
+    pub fn times(mut self, n: u64) -> Self {
+        self.value *= n as f64;
+        self.ops *= n;
+        self.quarters = self.quarters.map(|(a, b)| (a * n as f64, b * n as f64));
+        self.with_note(format!("latencies are those of a batch of {n}"))
+    }
+    /// Adds a note.
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        let note = note.into();
+        self.note = Some(self.note.map_or(note.clone(), |old| format!("{old}; {note}")));
+        self
+    }
+}

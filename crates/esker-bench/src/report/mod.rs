@@ -1,0 +1,7 @@
+//! The result, for people and for programs.
+
+mod json;
+mod table;
+
+pub use json::write_json_lines;
+pub use table::table;

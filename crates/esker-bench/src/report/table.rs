@@ -1,0 +1,245 @@
+//! The table on the terminal.
+
+use crate::plan::{Row, Unit};
+use crate::results::{Cell, OURS, Results};
+use crate::run::MACHINE;
+use crate::system;
+use std::fmt::Write;
+
+/// A spread from which on a figure is marked as unsure.
+const WIDE_SPREAD: f64 = 0.2;
+
+/// The whole table, with its legend.
+pub fn table(results: &Results) -> String {
+    let mut lines = vec![header(results)];
+    lines.extend(
+        results.rows.iter().filter(|row| !results.is_limit(row)).map(|row| line(results, row)),
+    );
+    let mut out = preamble(results);
+    out.push_str(&align(&lines));
+    out.push_str(&latencies(results));
+    out.push_str(&limits(results));
+    out.push_str(&remarks(results));
+    out
+}
+
+fn preamble(results: &Results) -> String {
+    let plan = &results.plan;
+    format!(
+        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}\n\n",
+        grouped(plan.entries as f64),
+        plan.keys,
+        plan.value_size,
+        plan.memory >> 20,
+        if plan.compression { "on" } else { "off" },
+        plan.seed,
+        results.repetitions,
+        system::cpu_name(),
+        system::kernel(),
+    )
+}
+
+fn header(results: &Results) -> Vec<String> {
+    let mut cells = vec!["row".to_string(), "unit".to_string(), "class".to_string()];
+    for engine in &results.engines {
+        cells.push(format!("{engine} {}", results.version_of(engine)).trim().to_string());
+    }
+    cells.extend([format!("{OURS}/best"), "of limit".to_string(), String::new()]);
+    cells
+}
+
+fn line(results: &Results, row: &Row) -> Vec<String> {
+    let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(results, row)];
+    for engine in &results.engines {
+        cells.push(match results.cell(engine, &row.name) {
+            Cell::Measured { median, spread, .. } => {
+                figure(row.unit, median.value, spread, results)
+            }
+            Cell::Failed(_) => "FAILED".to_string(),
+            Cell::Missing(_) => "not installed".to_string(),
+            Cell::Nothing => "-".to_string(),
+        });
+    }
+    let ratio = results.ratio_to_best_peer(row);
+    cells.push(ratio.map_or_else(String::new, |r| format!("{r:.2}x")));
+    cells.push(limit_share(results, row));
+    let missed = ratio.is_some_and(|r| r < row.target);
+    cells.push(if missed { format!("<< below {}x", row.target) } else { String::new() });
+    cells
+}
+
+/// The share of the machine's limit that we reach, or, without us, the best engine.
+fn limit_share(results: &Results, row: &Row) -> String {
+    let share = results.ratio_to_limit(OURS, row).or_else(|| {
+        let all = results.engines.iter().filter_map(|e| results.ratio_to_limit(e, row));
+        all.reduce(|a, b| row.unit.better(a, b))
+    });
+    match (share, row.unit) {
+        (None, _) => String::new(),
+        (Some(share), Unit::Bytes) => format!("{share:.2}x raw"),
+        (Some(share), _) => format!("{:.0} %", share * 100.0),
+    }
+}
+
+fn classes(results: &Results, row: &Row) -> String {
+    let mut all = Vec::new();
+    for engine in &results.engines {
+        if let Some((_, Some(class))) = results.figure(engine, &row.name) {
+            all.push(format!("{class:?}"));
+        }
+    }
+    if all.windows(2).all(|w| w[0] == w[1]) {
+        all.truncate(1);
+    }
+    all.join("/")
+}
+
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::OpsPerSecond => "ops/s",
+        Unit::Seconds => "s",
+        Unit::Milliseconds => "ms",
+        Unit::Bytes => "MB",
+    }
+}
+
+fn number(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::OpsPerSecond => grouped(value),
+        Unit::Bytes => format!("{:.1}", value / 1e6),
+        _ if value < 10.0 => format!("{value:.3}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+fn figure(unit: Unit, value: f64, spread: f64, results: &Results) -> String {
+    if results.repetitions < 2 {
+        return number(unit, value);
+    }
+    let unsure = if spread > WIDE_SPREAD { "?" } else { "" };
+    // Half of the spread to either side.
+    format!("{} ±{:.0}%{unsure}", number(unit, value), spread * 50.0)
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Rows beside a writer, and rows of synced writes, are about latency as much as throughput.
+fn latencies(results: &Results) -> String {
+    let mut lines = vec![
+        [
+            "latency, µs",
+            "engine",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "slowest and fastest 1/4 s, ops/s",
+            "writer p99, max",
+        ]
+        .map(String::from)
+        .to_vec(),
+    ];
+    for row in results.rows.iter().filter(|row| !results.is_limit(row)) {
+        for engine in &results.engines {
+            let Cell::Measured { median, .. } = results.cell(engine, &row.name) else { continue };
+            let Some(l) = &median.latency else { continue };
+            let quarters = median.quarters.map(|(a, b)| format!("{} {}", grouped(a), grouped(b)));
+            let writer = median.writer.as_ref().map(|w| {
+                format!("{:.0} {:.0} at {:.0}/s", w.latency.p99_us, w.latency.max_us, w.ops_per_s)
+            });
+            let mut cells = vec![row.name.clone(), engine.clone()];
+            cells.extend([l.p50_us, l.p99_us, l.p999_us, l.max_us].map(|us| format!("{us:.1}")));
+            cells.extend([quarters.unwrap_or_default(), writer.unwrap_or_default()]);
+            lines.push(cells);
+        }
+    }
+    if lines.len() == 1 { String::new() } else { format!("\n{}", align(&lines)) }
+}
+
+fn limits(results: &Results) -> String {
+    let mut lines = Vec::new();
+    for row in results.rows.iter().filter(|row| results.is_limit(row)) {
+        if let Cell::Measured { median, spread, .. } = results.cell(MACHINE, &row.name) {
+            let shown = figure(row.unit, median.value, spread, results);
+            lines.push(vec![row.name.clone(), unit(row.unit).to_string(), shown]);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("\nThe machine:\n{}", align(&lines)) }
+}
+
+/// Settings, failures and notes, each once.
+fn remarks(results: &Results) -> String {
+    let mut out = String::from("\n");
+    for engine in &results.engines {
+        if let Some(settings) = results.settings_of(engine) {
+            let _ = writeln!(out, "{engine} {}: {settings}", results.version_of(engine));
+        }
+        if let Cell::Missing(why) = results.cell(engine, "") {
+            let _ = writeln!(out, "{engine}: {why}");
+        }
+    }
+    for (remark, rows) in grouped_remarks(results) {
+        let _ = writeln!(out, "{remark} [{}]", rows.join(", "));
+    }
+    out.push_str(
+        "\nclass: what a finished write survives: V nothing, K kill -9, F a power cut. \
+         ±: half the spread of the repetitions; ?: too wide to trust.\n\
+         Fast operations are timed one in 16; a stall in between is seen in max all the same.\n",
+    );
+    out
+}
+
+/// Failures and notes with the rows that have them: one crash must not fill the screen.
+fn grouped_remarks(results: &Results) -> Vec<(String, Vec<&str>)> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in &results.rows {
+        for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
+            let remark = match results.cell(engine, &row.name) {
+                Cell::Failed(why) => format!("FAILED {engine}: {why}"),
+                Cell::Measured { median, .. } => match &median.note {
+                    Some(note) => format!("{engine}: {note}"),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            match all.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, rows)) => rows.push(&row.name),
+                None => all.push((remark, vec![&row.name])),
+            }
+        }
+    }
+    all
+}
+
+/// Columns of equal width: the first to the left, the others to the right.
+fn align(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |i: usize| lines.iter().filter_map(|l| Some(l.get(i)?.chars().count())).max();
+    let widths: Vec<usize> = (0..columns).map(|i| width(i).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for line in lines {
+        let mut text = String::new();
+        for (i, cell) in line.iter().enumerate() {
+            let pad = " ".repeat(widths[i] - cell.chars().count());
+            if i == 0 {
+                let _ = write!(text, "{cell}{pad}");
+            } else {
+                let _ = write!(text, "  {pad}{cell}");
+            }
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
