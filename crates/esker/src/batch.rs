@@ -1,6 +1,7 @@
 //! Batches: several writes that become visible, and survive a crash, together or not at all.
 
 use crate::error::{Error, Result};
+use crate::keyspace::Keyspace;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
 use crate::log::record::Record;
 use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
@@ -19,9 +20,36 @@ pub struct WriteBatch {
     payload: u64,
     longest_key: usize,
     longest_value: usize,
+    /// The keyspaces written to, each once. Few: a batch seldom spans more than a handful.
+    keyspaces: Vec<u32>,
 }
 
 impl WriteBatch {
+    /// Gives `key` this value in the default keyspace.
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.push(0, Kind::Put, key.as_ref(), value.as_ref());
+    }
+
+    /// Takes the value of `key` in the default keyspace away.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
+        self.push(0, Kind::Delete, key.as_ref(), &[]);
+    }
+
+    /// Gives `key` this value in `keyspace`.
+    pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
+    }
+
+    /// Takes the value of `key` in `keyspace` away.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
+        self.push(keyspace.id(), Kind::Delete, key.as_ref(), &[]);
+    }
+
+    /// The keyspaces written to, each once, by first use.
+    pub(crate) fn keyspaces(&self) -> &[u32] {
+        &self.keyspaces
+    }
+
     /// An empty batch. Takes no memory yet.
     pub fn new() -> Self {
         Self::default()
@@ -57,6 +85,9 @@ impl WriteBatch {
         }
         let len = record_len(key.len(), value.len());
         self.records += 1;
+        if self.keyspaces.last() != Some(&keyspace) && !self.keyspaces.contains(&keyspace) {
+            self.keyspaces.push(keyspace);
+        }
         self.payload = self.payload.saturating_add(len as u64);
         self.longest_key = self.longest_key.max(key.len());
         self.longest_value = self.longest_value.max(value.len());

@@ -66,7 +66,7 @@ impl Handle {
             store.segments.advance(segment + 1);
         }
         drop(w);
-        store.sync.forget();
+        store.sync.retire(u64::MAX);
         store.give_back(true);
         // Once more: segments that the first round set free.
         store.give_back(true);

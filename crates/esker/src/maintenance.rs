@@ -141,6 +141,7 @@ impl Store {
 
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
     pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+        self.check_writable()?;
         if self.env.exists(dir).map_err(|e| Error::io("create", dir, e))? {
             let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
             return Err(Error::io("create", dir, e));
@@ -178,10 +179,6 @@ impl Store {
     /// to the same moment, and views that keep its files. No merge can run meanwhile, as the jobs
     /// lock is held while it is taken.
     fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
-        if self.options.read_only {
-            let views = self.keyspaces.read().all().iter().map(|k| k.view.load_full()).collect();
-            return Ok((self.control.lock().state().clone(), views));
-        }
         let _job = self.jobs.lock();
         let upto = {
             let mut w = self.writer.lock();
@@ -297,11 +294,12 @@ impl Load<'_> {
         for summary in self.done.drain(..) {
             added.push((run, store.load_table(self.ks, summary, seq)?));
         }
-        // Its sequence lies between two frames of the log: both sides are told.
-        store.rotate_if_used(&mut w)?;
-        store.sync_all_held(&w)?;
-        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
+        // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
+        // and the log is durable before the load is, as the load comes after it.
         w.last_seq = seq;
+        store.rotate(&mut w, 0)?;
+        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
+        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
         store.visible.0.store(seq, Ordering::Release);
         Ok(())
     }

@@ -310,7 +310,7 @@ impl Recovery {
         for (ks, memtable) in found {
             self.memtables.entry(ks).or_default().insert(0, memtable);
         }
-        Ok(frames.end())
+        Ok(frames.finish())
     }
 
     /// A log file of no use: kept for making the next segment of.

@@ -323,7 +323,7 @@ impl Store {
     }
 
     /// A number for a run newer than all of the keyspace, those being written included.
-    fn next_run(&self, ks: &KeyspaceState) -> u64 {
+    pub(crate) fn next_run(&self, ks: &KeyspaceState) -> u64 {
         let busy = ks.busy_runs.lock().iter().max().copied().unwrap_or(0);
         ks.view.load().version.next_run().max(busy + 1)
     }

@@ -164,15 +164,15 @@ impl Appender {
         Some(((at + FRAME_HEADER) / ALIGN) as u32)
     }
 
-    /// Writes a batch, and then calls `each` for every record in order: reference, keyspace, kind
-    /// and key. `None`, and no call, when it does not fit.
+    /// Writes a batch, and then calls `each` for every record in order: reference, keyspace, kind,
+    /// key and value. `None`, and no call, when it does not fit.
     ///
     /// The batch is not empty and passed its `check`. `seq` is the one before plus one.
     pub(crate) fn append_batch(
         &mut self,
         seq: Seq,
         batch: &WriteBatch,
-        mut each: impl FnMut(u32, u32, Kind, &[u8]),
+        mut each: impl FnMut(u32, u32, Kind, &[u8], &[u8]),
     ) -> Option<()> {
         let bytes = batch.frame();
         assert!(!batch.is_empty() && batch.byte_len() == bytes.len(), "{batch:?} is refused");
@@ -188,7 +188,7 @@ impl Appender {
         }
         for (start, record) in batch.records() {
             let r = ((at + start) / ALIGN) as u32;
-            each(r, record.keyspace, record.kind, record.key);
+            each(r, record.keyspace, record.kind, record.key, record.value);
         }
         Some(())
     }

@@ -18,6 +18,8 @@ pub(super) const FORMAT: u32 = 1;
 /// Where the first frame starts. The header has a page of its own: later writes never touch it, so
 /// that no torn write can take it along.
 pub(super) const FIRST_FRAME: usize = 4096;
+/// The same as an offset in a file.
+pub(crate) const FIRST_FRAME_OFFSET: u64 = FIRST_FRAME as u64;
 /// Bytes of the header that carry something; the rest of its page is zero.
 const HEADER_USED: usize = 40;
 

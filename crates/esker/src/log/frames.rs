@@ -134,6 +134,16 @@ impl<'a> Frames<'a> {
         self.end
     }
 
+    /// Walks to the end, past frames not yet taken, and says why it is one.
+    pub(crate) fn finish(mut self) -> End {
+        loop {
+            match self.end {
+                Some(end) => return end,
+                None => drop(self.next()),
+            }
+        }
+    }
+
     /// The next frame, or why there is none. Does not move.
     pub(super) fn read(&self) -> Result<Frame<'a>, End> {
         let offset = self.at as u64;

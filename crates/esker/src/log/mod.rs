@@ -30,6 +30,7 @@ mod tests;
 
 pub(crate) use appender::Appender;
 pub(crate) use format::{
+    FIRST_FRAME_OFFSET as FIRST_FRAME,
     FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words, segment_bytes_for,
 };
 pub(crate) use frames::{End, Frame, Frames, Records};

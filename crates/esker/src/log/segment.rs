@@ -372,6 +372,25 @@ impl Segment {
         self.sync()
     }
 
+    /// Bytes that the file system has set aside for it; less than its size once parts are punched.
+    pub(crate) fn allocated(&self) -> Result<u64> {
+        self.file.allocated().map_err(|e| Error::io("measure", &self.path, e))
+    }
+
+    /// How many names its file has. More than one: a checkpoint shares it.
+    pub(crate) fn links(&self) -> Result<u64> {
+        self.file.links().map_err(|e| Error::io("measure", &self.path, e))
+    }
+
+    /// Gives the space of a range back that nobody reads any more. Left alone where a checkpoint
+    /// shares the file, or the file system cannot.
+    pub(crate) fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        if self.links()? == 1 {
+            self.file.punch(offset, len).map_err(|e| Error::io("punch", &self.path, e))?;
+        }
+        Ok(())
+    }
+
     /// Makes everything appended before the call durable. Once it failed it fails forever, without
     /// asking again.
     pub(crate) fn sync(&self) -> Result<()> {

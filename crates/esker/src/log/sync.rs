@@ -283,6 +283,18 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.wakes.notify_all();
     }
 
+    /// Segments below `number` are no longer part of the log: what they held is durable in tables.
+    /// A sync that is under way still ends on them.
+    pub(crate) fn retire(&self, number: u64) {
+        let mut ledger = self.ledger.lock();
+        while ledger.files.front().is_some_and(|t| t.file.number() < number) {
+            let Some(t) = ledger.files.pop_front() else { break };
+            let end = Position { segment: t.file.number(), end: t.file.end() };
+            ledger.durable = ledger.durable.max(end);
+        }
+        self.wakes.notify_all();
+    }
+
     /// Syncs one file after the other, and stops at the first failure.
     fn carry_out(&self, plan: &[Step<S>]) -> Result<()> {
         for step in plan {

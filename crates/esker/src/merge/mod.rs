@@ -5,8 +5,11 @@
 //! (`docs/design/merging.md`).
 
 pub(crate) mod clusters;
+pub(crate) mod job;
 pub(crate) mod pacing;
 pub(crate) mod picker;
+pub(crate) mod pressure;
+pub(crate) mod versions;
 
 #[cfg(test)]
 mod simulation;

@@ -33,12 +33,12 @@ impl Store {
     /// Makes `outcome` the truth. On an error nothing has changed for readers, and the caller
     /// removes the files of the added tables.
     pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
-        let active = self.active_number();
         if let Some(upto) = outcome.flushed {
             self.keep_a_prefix(ks, upto)?;
         }
         let mut control = self.control.lock();
         ks.check_alive()?;
+        let active = self.active_number();
         let log_start = self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
         let edit = self.edit_for(ks, &outcome, log_start);
         self.commit(&mut control, edit)?;
@@ -105,9 +105,6 @@ impl Store {
         }
         let next = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
         changes.push(Change::NextFile { number: next });
-        if let Some(seq) = outcome.added.iter().map(|(_, t)| t.meta.max_seq).max() {
-            changes.push(Change::LastSeq { seq });
-        }
         Edit { changes }
     }
 
@@ -133,6 +130,7 @@ impl Store {
         if let Some(upto) = outcome.flushed {
             self.segments.note_flushed(ks.id, upto);
             self.segments.advance(log_start);
+            self.sync.retire(log_start);
             self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
             self.signal.notify_done();
         }
@@ -147,7 +145,7 @@ impl Store {
     /// Opens the table that `meta` names.
     pub(crate) fn open_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<Arc<LoadedTable>> {
         let path = self.dir.join(crate::table::file_name(meta.number));
-        let table = Table::open(&self.env, &path, meta.number, meta.size, ks.order.clone(), meta.base_seq)?;
+        let table = Table::open(&*self.env, &path, meta.number, meta.size, ks.order.clone(), meta.base_seq)?;
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
         for r in &meta.references {
             let segment = self.segments.get(r.segment).ok_or_else(|| {
@@ -171,7 +169,7 @@ pub(crate) fn memtables_upto(view: &SuperVersion, upto: u64) -> Vec<Arc<Memtable
 }
 
 /// What the manifest says of a table just written.
-fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
+pub(crate) fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
     TableMeta {
         number: s.number,
         size: s.size,

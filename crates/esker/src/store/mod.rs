@@ -28,7 +28,7 @@ use crate::worker::Signal;
 use crate::write::Writer;
 
 mod counters;
-mod install;
+pub(crate) mod install;
 
 pub(crate) use counters::Counters;
 
@@ -47,6 +47,8 @@ pub(crate) struct Store {
     pub segments: Segments,
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
+    /// Whether the worker is flushing in the middle of a merge.
+    pub nested: AtomicBool,
     pub purge: Arc<PurgeQueue>,
     pub pressure: Pressure,
     pub signal: Signal,
@@ -156,6 +158,7 @@ impl Store {
             segments,
             sync,
             snapshots: Arc::default(),
+            nested: AtomicBool::new(false),
             purge,
             pressure,
             signal: Signal::default(),
@@ -245,7 +248,7 @@ impl Store {
             bytes += view
                 .runs
                 .iter()
-                .flat_map(|r| &r.tables)
+                .flat_map(|r| r.tables())
                 .map(|t| t.table.memory() as u64)
                 .sum::<u64>();
         }

@@ -196,6 +196,17 @@ impl TableBuilder {
         }
     }
 
+    /// Whether a packed value can be added as it is: it is packed the way this table packs.
+    pub(crate) fn accepts(&self, value: &Stored<'_>) -> bool {
+        match value {
+            Stored::Packed { codec, dict, .. } => {
+                let ours = self.packer.dictionary().map_or(0, |d| d.id());
+                self.packer.codec() == Some(*codec) && (*dict == 0 || *dict == ours)
+            }
+            _ => true,
+        }
+    }
+
     /// Length of the file if it were finished now, in bytes, nearly.
     pub(crate) fn size_estimate(&self) -> u64 {
         let index = self.blocks.keyed.len() as u64 * 16 / 3;

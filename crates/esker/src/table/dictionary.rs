@@ -84,6 +84,14 @@ impl Dictionary {
         self.id
     }
 
+    /// Whether tables of this compression can use it.
+    pub(crate) fn is_for(&self, compression: Compression) -> bool {
+        matches!(
+            (compression, self.codec()),
+            (Compression::Lz4, Codec::Lz4) | (Compression::Zstd, Codec::Zstd)
+        )
+    }
+
     /// The codec it is for.
     pub(crate) fn codec(&self) -> Codec {
         match self.prepared {

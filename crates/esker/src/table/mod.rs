@@ -29,6 +29,7 @@ mod index;
 mod lz4;
 mod mem;
 mod reader;
+mod salvage;
 mod verify;
 mod wire;
 
@@ -118,6 +119,13 @@ pub(crate) struct Found<'a> {
     pub kind: Kind,
     /// The value as it lies in the table.
     pub stored: Stored<'a>,
+}
+
+/// The number of the table with this file name, `None` when it is no table's.
+pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".tbl")?;
+    let number = digits.parse().ok()?;
+    (file_name(number) == name).then_some(number)
 }
 
 /// Name of the table's file.

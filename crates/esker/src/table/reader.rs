@@ -464,6 +464,12 @@ impl Table {
         Ok(())
     }
 
+    /// Bytes of memory that it takes besides its mapping.
+    pub(crate) fn memory(&self) -> usize {
+        let pinned = self.pinned.get().map_or(0, |m| m.len());
+        std::mem::size_of::<Table>() + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8 + pinned
+    }
+
     /// Bytes of the point index.
     pub(crate) fn index_len(&self) -> usize {
         self.geometry.bytes()

@@ -81,7 +81,7 @@ impl Store {
                     appender.append_one(seq, ks.id, kind, key, value).ok_or_else(|| too_large(bytes))?
                 }
             };
-            self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind));
+            self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
             self.publish(&mut w, seq, bytes)
         };
         self.wait_if_synced(position, durability)
@@ -89,12 +89,12 @@ impl Store {
 
     /// Writes a batch: all of it or, after a crash, none of it.
     pub(crate) fn write_batch(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
-        batch.check_limits()?;
+        batch.check()?;
         self.check_writable()?;
         if batch.is_empty() {
             return Ok(());
         }
-        let bytes = batch.byte_len() as u64;
+        let bytes = batch.payload_len();
         self.slow_down(bytes)?;
         let position = {
             let mut w = self.writer.lock();
@@ -103,7 +103,7 @@ impl Store {
             let keyspaces = {
                 let names = self.keyspaces.read();
                 let mut found = Vec::new();
-                for id in batch.keyspaces() {
+                for &id in batch.keyspaces() {
                     let ks = names.by_id.get(&id).cloned();
                     let ks = ks.ok_or_else(|| Error::UnknownKeyspace { name: format!("#{id}") })?;
                     found.push(ks);
@@ -120,11 +120,11 @@ impl Store {
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
             let mut at = 0;
             appender
-                .append_batch(seq, batch, |r, keyspace, kind, key| {
+                .append_batch(seq, batch, |r, keyspace, kind, key, value| {
                     if memtables[at].0 != keyspace {
                         at = memtables.iter().position(|m| m.0 == keyspace).expect("collected from the batch");
                     }
-                    memtables[at].1.insert(r, key, key_hash(key), seq, kind);
+                    memtables[at].1.insert(r, key, key_hash(key), seq, kind, key.len() + value.len());
                 })
                 .ok_or_else(|| too_large(bytes))?;
             self.publish(&mut w, seq, bytes)
@@ -238,15 +238,32 @@ impl Store {
             self.segments.note_sealed(old, appender.end());
             appender.seal(w.last_seq);
         }
-        self.segments.add(Arc::clone(&segment), false);
         self.sync.rotate(Arc::clone(&segment), false);
+        self.go_on_in(w, segment);
+        Ok(())
+    }
+
+    /// Goes on in a new segment after a sync failed: the old one is never written again, not even
+    /// its seal. The caller writes all memtables into tables before it lets go of the writer.
+    pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
+        let segment = self.segments.create(self.new_file_number(), self.options.segment_bytes())?;
+        if let Some(appender) = w.appender.take() {
+            self.segments.note_sealed(appender.segment().number(), appender.end());
+        }
+        self.sync.reset(Arc::clone(&segment), false);
+        self.go_on_in(w, segment);
+        Ok(())
+    }
+
+    fn go_on_in(&self, w: &mut Writer, segment: Arc<Segment>) {
+        let number = segment.number();
+        self.segments.add(Arc::clone(&segment), false);
         self.active.store(number, Ordering::Release);
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         w.active_bytes = 0;
         self.pressure.set_pending(self.segments.pending_bytes(number));
         self.signal.wake();
-        Ok(())
     }
 }
 

@@ -1,0 +1,251 @@
+//! Verification: reading everything there is and saying all that is wrong.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::key::{Cursor, Stored};
+use crate::log::{self, Segment};
+use crate::read::LoadedTable;
+use crate::recovery::LOCK;
+use crate::store::Store;
+use crate::table::{self, Table};
+use crate::version::{self, Orders, State, TableMeta};
+
+/// What a verification found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Entries in intact tables and log segments.
+    pub entries: u64,
+    /// Everything found wrong, in words that name file and offset. Empty: the store is sound.
+    pub problems: Vec<String>,
+}
+
+impl VerifyReport {
+    fn problem(&mut self, e: impl std::fmt::Display) {
+        self.problems.push(e.to_string());
+    }
+}
+
+/// How far a verification is.
+struct Progress<'a> {
+    done: u64,
+    total: u64,
+    tell: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Progress<'_> {
+    fn at(&mut self, within_file: u64) {
+        (self.tell)((self.done + within_file).min(self.total), self.total);
+    }
+
+    fn finish_file(&mut self, bytes: u64) {
+        self.done += bytes;
+        self.at(0);
+    }
+}
+
+impl Store {
+    /// See [`Db::verify`](crate::Db::verify).
+    pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        let views: Vec<_> = self.keyspaces.read().all().iter().map(|ks| ks.view.load_full()).collect();
+        let tables: Vec<&Arc<LoadedTable>> = views.iter().flat_map(|v| v.version.tables()).collect();
+        let total = tables.iter().map(|t| t.meta.size).sum();
+        let mut progress = Progress { done: 0, total, tell };
+        for t in tables {
+            check_table(&t.table, &t.meta, &mut report, &mut progress)?;
+            check_pointers(&t.table, &|n| t.segments().iter().find(|s| s.number() == n).cloned(), &mut report);
+        }
+        Ok(report)
+    }
+}
+
+/// What `paranoid_checks` adds to opening.
+pub(crate) fn check_open(store: &Store) -> Result<()> {
+    let report = store.verify(&mut |_, _| {})?;
+    match report.problems.first() {
+        None => Ok(()),
+        Some(first) => {
+            let more = report.problems.len() - 1;
+            Err(Error::corrupt(&store.dir, 0, format!("{first} (and {more} more problems)")))
+        }
+    }
+}
+
+/// Verifies the store in `dir`, which must not be open. Changes nothing.
+pub(crate) fn verify_path(env: Arc<dyn Env>, dir: &Path, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+    let _lock = lock_existing(&env, dir)?;
+    let mut report = VerifyReport::default();
+    // Tables of unknown order cannot be checked for it; all else can.
+    let loaded = match version::load(&*env, dir, &Orders::default()) {
+        Ok(loaded) => loaded,
+        Err(e @ (Error::NotAStore { .. } | Error::NewerFormat { .. })) => return Err(e),
+        Err(e) => {
+            report.problem(e);
+            return Ok(report);
+        }
+    };
+    report.files += 2;
+    let state = &loaded.state;
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let tables: Vec<_> = state
+        .keyspaces
+        .values()
+        .flat_map(|k| k.version.tables().map(move |t| (k, t)))
+        .collect();
+    let total = tables.iter().map(|(_, t)| t.size).sum();
+    let mut progress = Progress { done: 0, total, tell };
+    let segments = open_segments(&env, dir, state, &names, &mut report);
+    for (ks, meta) in tables {
+        let Some(order) = ks.order.clone() else {
+            report.problem(format!(
+                "keyspace {:?} is ordered by comparator {:?}, which is not known here: its tables were not checked",
+                ks.name, ks.order_name
+            ));
+            continue;
+        };
+        let path = dir.join(table::file_name(meta.number));
+        match Table::open(&*env, &path, meta.number, meta.size, order, meta.base_seq) {
+            Err(e) => {
+                report.files += 1;
+                report.problem(e);
+                progress.finish_file(meta.size);
+            }
+            Ok(t) => {
+                let t = Arc::new(t);
+                check_table(&t, meta, &mut report, &mut progress)?;
+                check_pointers(&t, &|n| segments.iter().find(|s| s.number() == n).cloned(), &mut report);
+            }
+        }
+    }
+    check_log(state, &segments, &mut report);
+    Ok(report)
+}
+
+/// The directory's lock, without making anything in a directory that is no store.
+pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Send + Sync>> {
+    if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
+        return Err(Error::NotAStore { path: dir.to_path_buf() });
+    }
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let ours = |n: &String| {
+        n == version::CURRENT
+            || version::parse_manifest_name(n).is_some()
+            || table::parse_file_name(n).is_some()
+            || log::parse_file_name(n).is_some()
+    };
+    if !names.iter().any(ours) {
+        return Err(Error::NotAStore { path: dir.to_path_buf() });
+    }
+    let path = dir.join(LOCK);
+    env.lock(&path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::WouldBlock => Error::Locked { path },
+        _ => Error::io("lock", &path, e),
+    })
+}
+
+fn check_table(t: &Arc<Table>, meta: &TableMeta, report: &mut VerifyReport, progress: &mut Progress<'_>) -> Result<()> {
+    report.files += 1;
+    report.bytes += meta.size;
+    let problems = t.verify(&mut |bytes| progress.at(bytes))?;
+    progress.finish_file(meta.size);
+    if problems.is_empty() {
+        report.entries += t.entries();
+    }
+    for p in problems {
+        report.problem(p);
+    }
+    let mut differ = |what: &str, table: u64, manifest: u64| {
+        if table != manifest {
+            report.problem(Error::corrupt(
+                t.path(),
+                0,
+                format!("the table has {table} {what}, the manifest says {manifest}"),
+            ));
+        }
+    };
+    differ("entries", t.entries(), meta.entries);
+    differ("tombstones", t.tombstones(), meta.tombstones);
+    if t.smallest() != meta.smallest || t.largest() != meta.largest {
+        report.problem(Error::corrupt(t.path(), 0, "its keys do not range as the manifest says"));
+    }
+    Ok(())
+}
+
+/// Every value that stayed in a log segment is there and whole.
+fn check_pointers(t: &Arc<Table>, segment: &dyn Fn(u64) -> Option<Arc<Segment>>, report: &mut VerifyReport) {
+    if t.references().is_empty() {
+        return;
+    }
+    let mut cursor = t.cursor();
+    let mut step = cursor.first();
+    while step.is_ok() && cursor.valid() {
+        if let Stored::Pointer(p) = cursor.stored() {
+            match segment(p.segment) {
+                None => report.problem(Error::corrupt(
+                    t.path(),
+                    0,
+                    format!("a value is in log segment {}, which is missing or damaged", p.segment),
+                )),
+                Some(s) => {
+                    report.bytes += u64::from(p.len);
+                    if let Err(e) = s.value(&p) {
+                        report.problem(e);
+                    }
+                }
+            }
+        }
+        step = cursor.next();
+    }
+    // Damage that stops the walk was reported by the table's own verification.
+}
+
+fn open_segments(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    state: &State,
+    names: &[String],
+    report: &mut VerifyReport,
+) -> Vec<Arc<Segment>> {
+    let mut numbers: BTreeSet<u64> = state.segment_references().into_keys().collect();
+    numbers.extend(names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= state.log_start));
+    let newest = numbers.last().copied();
+    let mut segments = Vec::new();
+    for number in numbers {
+        report.files += 1;
+        match Segment::open(env, dir, number, false) {
+            Ok(s) => segments.push(Arc::new(s)),
+            // Made, and never used before a crash: nothing was in it.
+            Err(_) if Some(number) == newest && Segment::never_used(env, dir, number).unwrap_or(false) => {}
+            Err(e) => report.problem(e),
+        }
+    }
+    segments
+}
+
+/// The log reads from its start to its end: all segments but the last are complete.
+fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
+    let log: Vec<_> = segments.iter().filter(|s| s.number() >= state.log_start).collect();
+    for (at, segment) in log.iter().enumerate() {
+        let mut frames = segment.frames();
+        for frame in frames.by_ref() {
+            report.entries += frame.records().count() as u64;
+            report.bytes += frame.len() as u64;
+        }
+        let end = frames.finish();
+        let goes_on = log[at + 1..].iter().any(|s| s.frames().next().is_some());
+        if let log::End::Torn { offset, why } = end
+            && goes_on
+        {
+            report.problem(Error::corrupt(segment.path(), offset, format!("{why}, and the log goes on after it")));
+        }
+    }
+}
