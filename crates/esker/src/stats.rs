@@ -73,6 +73,8 @@ pub struct Stats {
     pub merge_written: u64,
     /// Since open: flushes and merges.
     pub merges: u64,
+    /// Since open: syncs of the log; threads that wait share one.
+    pub syncs: u64,
     /// Since open: time that writers were made to wait for flushes, in nanoseconds.
     pub slowdown_ns: u64,
     /// Snapshots held.
@@ -138,6 +140,7 @@ impl Store {
             merge_read: Counters::get(&c.merge_read),
             merge_written: Counters::get(&c.merge_written),
             merges: Counters::get(&c.merges),
+            syncs: self.sync.rounds(),
             slowdown_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
             open_files: segments.log_segments + segments.value_segments + 2,

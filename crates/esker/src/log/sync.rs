@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -168,6 +168,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     wakes: Condvar,
     /// Whether `ledger.failed` is set: asked before every write, so without the lock.
     failed: AtomicBool,
+    /// Rounds of syncing that succeeded.
+    rounds: AtomicU64,
 }
 
 impl<S: Syncable + ?Sized> SyncGroup<S> {
@@ -187,6 +189,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             ledger: Mutex::new(ledger),
             wakes: Condvar::new(),
             failed: AtomicBool::new(false),
+            rounds: AtomicU64::new(0),
         }
     }
 
@@ -249,6 +252,11 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.wait_durable(position)
     }
 
+    /// How often waiting threads shared a sync since the store was opened.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
     /// Everything before this position is durable.
     pub(crate) fn durable(&self) -> Position {
         self.ledger.lock().durable
@@ -304,6 +312,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             step.file.sync()?;
             self.ledger.lock().done(step);
         }
+        self.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
