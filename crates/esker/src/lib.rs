@@ -5,6 +5,7 @@ mod db;
 mod env;
 mod error;
 mod key;
+mod memtable;
 mod options;
 
 pub use db::*;

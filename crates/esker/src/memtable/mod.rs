@@ -1,0 +1,3 @@
+//! The memtable.
+
+pub(crate) mod index;
