@@ -24,6 +24,10 @@ mod sync;
 mod values;
 
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod sync_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
