@@ -1,8 +1,8 @@
 //! Batches: several writes that become visible, and survive a crash, together or not at all.
 
 use crate::error::{Error, Result};
-use crate::keyspace::Keyspace;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
+use crate::keyspace::Keyspace;
 use crate::log::record::Record;
 use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
 

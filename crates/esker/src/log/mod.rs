@@ -34,8 +34,8 @@ mod tests;
 
 pub(crate) use appender::Appender;
 pub(crate) use format::{
-    FIRST_FRAME_OFFSET as FIRST_FRAME,
-    FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words, segment_bytes_for,
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words,
+    segment_bytes_for,
 };
 pub(crate) use frames::{End, Frame, Frames, Records};
 pub(crate) use record::Record;
