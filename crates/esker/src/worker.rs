@@ -181,7 +181,9 @@ impl Store {
 
     fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.keyspaces.read().all() {
-            if self.has_sealed(&ks) {
+            // Memtables that are being written already must not be written twice, nor may newer
+            // ones of the keyspace come into force before them.
+            if self.has_sealed(&ks) && !ks.flushing.load(Ordering::Relaxed) {
                 self.merge_picked(&ks, false, true)?;
             }
         }
@@ -295,6 +297,8 @@ impl Store {
         let merge =
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
+        // Whether this merge writes memtables; a merge that one is nested in writes none.
+        ks.flushing.store(!merge.memtables.is_empty(), Ordering::Relaxed);
         let start = Instant::now();
         let result = merge.run().and_then(|outcome| {
             let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
@@ -303,6 +307,7 @@ impl Store {
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
         ks.busy_runs.lock().retain(|id| !ids.contains(id));
+        ks.flushing.store(false, Ordering::Relaxed);
         if ks.dropped.load(Ordering::Relaxed) {
             // Dropped while it was being merged: nothing to install, nothing wrong.
             return Ok(());

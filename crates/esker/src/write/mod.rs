@@ -240,7 +240,7 @@ impl Store {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
         let memtable = Arc::new(Memtable::new(Arc::clone(segment), ks.order.clone()));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
-        ks.view.rcu(|view| {
+        ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
             next.memtables.insert(0, Arc::clone(&memtable));
             next
