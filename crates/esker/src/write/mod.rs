@@ -116,7 +116,7 @@ impl Store {
                 found
             };
             let seq = w.last_seq + 1;
-            if w.appender.as_ref().is_none_or(|a| (a.remaining() as u64) < bytes) {
+            if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 self.rotate(&mut w, segment_bytes_for(bytes))?;
             }
             // One memtable for the usual batch in one keyspace.
