@@ -122,7 +122,7 @@ impl Store {
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
                 let upto = w.active_number();
-                for ks in self.keyspaces.read().all() {
+                for ks in self.all_keyspaces() {
                     self.flush_upto(&ks, upto)?;
                 }
             } else {
@@ -203,15 +203,15 @@ impl Store {
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;
-            if w.active_bytes > 0 {
+            if w.has_entries() {
                 self.rotate(&mut w, 0)?;
             }
             w.active_number()
         };
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             self.flush_upto(&ks, upto)?;
         }
-        let views = self.keyspaces.read().all().iter().map(|k| k.view.load_full()).collect();
+        let views = self.all_keyspaces().iter().map(|k| k.view.load_full()).collect();
         Ok((self.control.lock().state().clone(), views))
     }
 

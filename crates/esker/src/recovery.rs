@@ -211,7 +211,7 @@ impl Recovery {
             next_file,
             ..
         } = self;
-        let writer = Writer { appender: None, segment: None, last_seq, active_bytes: 0 };
+        let writer = Writer { appender: None, segment: None, last_seq };
         let read_only = options.read_only;
         let store = Store::new(
             env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file,
@@ -292,6 +292,7 @@ impl Recovery {
             }
             let end = self.replay_segment(&segment)?;
             self.segments_add(&segment);
+            self.segments.note_sealed(number, end.offset());
             match end {
                 End::Clean { last_seq, .. } => {
                     self.last_seq = self.last_seq.max(last_seq);

@@ -147,7 +147,7 @@ impl Store {
         if idle && self.should_flush_active(settle) {
             self.seal_active()?;
         }
-        let keyspaces = self.keyspaces.read().all();
+        let keyspaces = self.all_keyspaces();
         let _job = self.jobs.lock();
         for ks in &keyspaces {
             if self.has_sealed(ks) && self.merge_picked(ks, idle, false)? {
@@ -159,7 +159,7 @@ impl Store {
                 return Ok(true);
             }
         }
-        Ok(false)
+        self.advance_log()
     }
 
     /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
@@ -180,7 +180,7 @@ impl Store {
     }
 
     fn flush_sealed_between(&self) -> Result<()> {
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             // Memtables that are being written already must not be written twice, nor may newer
             // ones of the keyspace come into force before them.
             if self.has_sealed(&ks) && !ks.flushing.load(Ordering::Relaxed) {
@@ -201,7 +201,7 @@ impl Store {
         let active = self.active_number();
         let mut in_memory = 0;
         let mut in_tables = 0;
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             let view = ks.view.load();
             in_memory += view
                 .memtables
@@ -218,7 +218,7 @@ impl Store {
     pub(crate) fn seal_active(&self) -> Result<()> {
         let mut w = self.writer.lock();
         self.check_writable()?;
-        if w.active_bytes > 0 {
+        if w.has_entries() {
             self.rotate(&mut w, 0)?;
         }
         Ok(())
@@ -339,7 +339,7 @@ impl Store {
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;
-            if w.active_bytes > 0 {
+            if w.has_entries() {
                 self.rotate(&mut w, 0)?;
             }
             w.active_number()

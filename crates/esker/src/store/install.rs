@@ -67,6 +67,29 @@ impl Store {
         Ok(())
     }
 
+    /// Gives up segments of the log that no flush did, as nothing in them waited for one: what they
+    /// held was of keyspaces that were dropped, or nothing. `false` when there are none.
+    pub(crate) fn advance_log(&self) -> Result<bool> {
+        let mut control = self.control.lock();
+        let log_start = self.segments.log_start_after(self.active_number(), None);
+        if log_start <= control.state().log_start {
+            return Ok(false);
+        }
+        let number = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
+        let changes = vec![Change::LogStart { segment: log_start }, Change::NextFile { number }];
+        self.commit(&mut control, Edit::from(changes))?;
+        self.leave_segments(log_start);
+        Ok(true)
+    }
+
+    /// The log starts at `log_start`, durably.
+    fn leave_segments(&self, log_start: u64) {
+        self.segments.advance(log_start, || self.old_views());
+        self.sync.retire(log_start);
+        self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
+        self.signal.notify_done();
+    }
+
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
     /// whether the edit is durable is unknown until a new manifest is written.
     pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
@@ -129,10 +152,7 @@ impl Store {
         }
         if let Some(upto) = outcome.flushed {
             self.segments.note_flushed(ks.id, upto);
-            self.segments.advance(log_start, || self.old_views());
-            self.sync.retire(log_start);
-            self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
-            self.signal.notify_done();
+            self.leave_segments(log_start);
         }
     }
 

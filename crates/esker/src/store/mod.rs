@@ -285,15 +285,21 @@ impl Store {
         }
     }
 
+    /// All keyspaces, by id. The list is let go of before anything is done with them: who makes or
+    /// drops one holds the manifest and waits for the list.
+    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
+        self.keyspaces.read().all()
+    }
+
     /// The views of all keyspaces before the present ones that a reader may hold.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        self.keyspaces.read().by_id.values().flat_map(|ks| ks.old_views()).collect()
+        self.all_keyspaces().iter().flat_map(|ks| ks.old_views()).collect()
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.
     pub(crate) fn memory_used(&self) -> u64 {
         let mut bytes = 0;
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             let view = ks.view.load();
             bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
             bytes += view
