@@ -9,6 +9,8 @@ pub(crate) mod pacing;
 pub(crate) mod picker;
 
 #[cfg(test)]
+mod pacing_tests;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
