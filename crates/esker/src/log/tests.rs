@@ -534,3 +534,29 @@ proptest! {
         }
     }
 }
+
+/// The worked example of `docs/format/log.md`, byte by byte.
+#[test]
+fn the_documented_example() {
+    let (env, segment) = testing::segment(7, 8192);
+    let mut appender = Appender::new(segment);
+    let mut batch = WriteBatch::new();
+    batch.push(0, Kind::Put, b"city", b"Bern");
+    batch.push(1, Kind::Delete, b"old", b"");
+    appender.append_batch(300, &batch, |_, _, _, _| ()).unwrap();
+    appender.seal(300);
+    let bytes = env.bytes(Path::new(&file_name(7)));
+    let hex = |range: std::ops::Range<usize>| -> String {
+        let rows = bytes[range.clone()].chunks(16).zip(range.step_by(16));
+        rows.map(|(row, at)| {
+            let row: Vec<String> = row.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{at:04x}  {}\n", row.join(" "))
+        })
+        .collect()
+    };
+    let example = hex(0..48) + &hex(4096..4176);
+    let page = include_str!("../../../../docs/format/log.md");
+    for line in example.lines() {
+        assert!(page.contains(line), "docs/format/log.md does not show\n{example}");
+    }
+}
