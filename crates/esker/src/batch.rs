@@ -28,16 +28,6 @@ pub struct WriteBatch {
 }
 
 impl WriteBatch {
-    /// Gives `key` this value in the default keyspace.
-    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.push(0, Kind::Put, key.as_ref(), value.as_ref());
-    }
-
-    /// Takes the value of `key` in the default keyspace away.
-    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        self.push(0, Kind::Delete, key.as_ref(), &[]);
-    }
-
     /// Gives `key` this value in `keyspace`.
     pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
