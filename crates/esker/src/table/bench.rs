@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{file_name, Dictionary, Table, TableBuilder, TableOptions};
+use super::{Dictionary, Table, TableBuilder, TableOptions, file_name};
 use crate::env::{Env, OsEnv};
-use crate::key::{key_hash, Cursor, Kind, KeyOrder, Stored};
+use crate::key::{Cursor, KeyOrder, Kind, Stored, key_hash};
 use crate::options::Compression;
 
 /// Keys of this many tables are spread as a store of that many partitions would.
@@ -177,7 +177,11 @@ fn measure(store: &Store, n: u64) {
     });
     let walk = |c: &mut super::TableCursor, forward: bool, touch: bool| {
         let mut sum = 0u64;
-        if forward { c.first().unwrap() } else { c.last().unwrap() }
+        if forward {
+            c.first().unwrap()
+        } else {
+            c.last().unwrap()
+        }
         while c.valid() {
             sum += u64::from(c.key_fast()[15]);
             let s = black_box(c.stored_fast());

@@ -5,6 +5,7 @@ use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
     WIDE_LEN, checksum, tag,
 };
+use super::mem::common_prefix;
 use super::wire::{put_varint, varint_len};
 use crate::key::Seq;
 
@@ -297,22 +298,4 @@ impl BlockBuilder {
         self.limit = self.block_size;
         Finished { pages, first, records: len - first }
     }
-}
-
-/// Length of what two strings begin with in common.
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let n = a.len().min(b.len());
-    let mut at = 0;
-    while at + 8 <= n {
-        let differing = u64::from_le_bytes(a[at..at + 8].try_into().unwrap_or_default())
-            ^ u64::from_le_bytes(b[at..at + 8].try_into().unwrap_or_default());
-        if differing != 0 {
-            return at + differing.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while at < n && a[at] == b[at] {
-        at += 1;
-    }
-    at
 }
