@@ -229,7 +229,7 @@ impl TableBuilder {
 
         let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
         let geometry =
-            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages, self.blocks.max_slot)
+            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages - 1, self.blocks.max_slot)
                 .unwrap_or(none);
         let data_end = self.blocks.out.len();
         if geometry.lines > 0 {
