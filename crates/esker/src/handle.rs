@@ -48,7 +48,7 @@ impl Handle {
         flushed?;
         // Writers that were past the check when `closed` was set are through once we had the lock.
         let mut w = store.writer.lock();
-        if w.active_bytes > 0 {
+        if w.has_entries() {
             // Someone wrote between the flush and the close: it stays in the log.
             return store.sync.sync_all();
         }

@@ -200,7 +200,7 @@ impl Store {
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;
-            if w.active_bytes > 0 {
+            if w.has_entries() {
                 self.rotate(&mut w, 0)?;
             }
             w.active_number()

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
-use crate::log::{Appender, Position, Segment, segment_bytes_for};
+use crate::log::{Appender, FIRST_FRAME, Position, Segment, segment_bytes_for};
 use crate::memtable::Memtable;
 use crate::merge::pacing::Admission;
 use crate::options::Durability;
@@ -28,11 +28,14 @@ pub(crate) struct Writer {
     pub appender: Option<Appender>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
-    /// User bytes in the active segment.
-    pub active_bytes: u64,
 }
 
 impl Writer {
+    /// Whether the active segment holds anything. Entries of no bytes count too.
+    pub(crate) fn has_entries(&self) -> bool {
+        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+    }
+
     /// Number of the active segment; all memtables over lower ones are sealed.
     pub(crate) fn active_number(&self) -> u64 {
         self.segment.as_ref().map_or(u64::MAX, |s| s.number())
@@ -196,7 +199,6 @@ impl Store {
     #[inline]
     fn publish(&self, w: &mut Writer, seq: Seq, bytes: u64) -> Position {
         w.last_seq = seq;
-        w.active_bytes += bytes;
         Counters::add_exclusive(&self.counters.user_bytes, bytes);
         // Release: whoever sees the sequence sees the index entries stored before it.
         self.visible.0.store(seq, Ordering::Release);
@@ -263,7 +265,7 @@ impl Store {
     pub(crate) fn trim_log(&self) -> Result<()> {
         let active = {
             let mut w = self.writer.lock();
-            if w.active_bytes > 0 || self.check_writable().is_err() {
+            if w.has_entries() || self.check_writable().is_err() {
                 return Ok(());
             }
             if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
@@ -344,7 +346,6 @@ impl Store {
         self.active.store(number, Ordering::Release);
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
-        w.active_bytes = 0;
         self.pressure.set_pending(self.segments.pending_bytes(number));
         self.signal.wake();
     }
