@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::KeySource;
 use super::head::{Heads, first_bytes, shared_len};
 use super::node::{INNER, Inner, Leaf, Permutation};
-use super::prefix::{Prefix, PrefixCopy};
+use super::prefix::PrefixCopy;
 
 /// Room for a full inner node (the larger kind) and the entry that makes it split.
 const ROOM: usize = INNER + 1;
