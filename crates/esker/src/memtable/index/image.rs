@@ -148,6 +148,9 @@ impl Image {
             inner.heads[i].store(self.heads[i], Relaxed);
             inner.refs[i].store(self.refs[i], Release);
         }
+        for head in &inner.heads[self.len..] {
+            head.store(u64::MAX, Relaxed);
+        }
         inner.set_len(self.len);
     }
 }
