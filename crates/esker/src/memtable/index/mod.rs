@@ -93,8 +93,8 @@ impl Index {
     pub fn get<S: KeySource>(&self, src: &S, key: &[u8]) -> Option<u32> {
         loop {
             let (leaf, version) = self.leaf_of(src, key, false);
-            let place = self.find(leaf, src, key, leaf.entries());
-            let found = place.slot.map(|slot| leaf.refs[slot].load(Acquire));
+            let slot = self.find_equal(leaf, src, key, leaf.entries());
+            let found = slot.map(|slot| leaf.refs[slot].load(Acquire));
             if leaf.header.unchanged(version) {
                 return found;
             }

@@ -9,8 +9,8 @@ use super::prefix::Prefix;
 
 /// Entries of a leaf: what a 64-bit permutation word can order.
 pub(super) const LEAF: usize = 15;
-/// Separators of an inner node.
-pub(super) const INNER: usize = 28;
+/// Separators of an inner node: what five halvings tell apart.
+pub(super) const INNER: usize = 31;
 
 /// What leaves and inner nodes begin with, so that a pointer to either is one to this.
 #[repr(C)]
@@ -110,8 +110,9 @@ pub(super) struct Leaf {
     next: AtomicPtr<Leaf>,
     pub(super) heads: [AtomicU64; LEAF],
     /// Stored with release and loaded with acquire, always: whoever sees a reference may read its
-    /// key. A slot that was live once holds a valid reference for ever.
-    pub(super) refs: [AtomicU32; LEAF],
+    /// key. A slot that was live once holds a valid reference for ever. The last one is not used:
+    /// it makes every four-bit number a valid index.
+    pub(super) refs: [AtomicU32; LEAF + 1],
 }
 
 const _: () = assert!(size_of::<Leaf>() == 256);
@@ -123,7 +124,7 @@ impl Leaf {
             entries: AtomicU64::new(Permutation::sorted(0).0),
             next: AtomicPtr::new(ptr::null_mut()),
             heads: [const { AtomicU64::new(0) }; LEAF],
-            refs: [const { AtomicU32::new(0) }; LEAF],
+            refs: [const { AtomicU32::new(0) }; LEAF + 1],
         }
     }
 
@@ -155,6 +156,7 @@ impl Leaf {
 pub(super) struct Inner {
     pub(super) header: Header,
     len: AtomicU32,
+    /// The largest number after the last one, so that a search needs no length.
     pub(super) heads: [AtomicU64; INNER],
     /// As in a leaf. A separator is the first key its right side had, and still has.
     pub(super) refs: [AtomicU32; INNER],
@@ -166,7 +168,7 @@ impl Inner {
         Inner {
             header: Header { version: AtomicU32::new(0), level, prefix: Prefix::new() },
             len: AtomicU32::new(0),
-            heads: [const { AtomicU64::new(0) }; INNER],
+            heads: [const { AtomicU64::new(u64::MAX) }; INNER],
             refs: [const { AtomicU32::new(0) }; INNER],
             children: [const { AtomicPtr::new(ptr::null_mut()) }; INNER + 1],
         }
