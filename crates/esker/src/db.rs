@@ -160,7 +160,7 @@ impl Db {
         }
         let view = ks.view.load_full();
         for table in view.version.tables() {
-            table.retire(None);
+            table.retire();
         }
         store
             .segments

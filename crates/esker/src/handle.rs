@@ -63,7 +63,7 @@ impl Handle {
                 Change::CleanClose { segment, end, last_seq: w.last_seq },
             ];
             store.commit(&mut store.control.lock(), Edit::from(changes))?;
-            store.segments.advance(segment + 1);
+            store.segments.advance(segment + 1, || store.old_views());
         }
         drop(w);
         if let Some(spare) = store.spare.lock().take() {

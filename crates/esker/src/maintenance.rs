@@ -164,7 +164,10 @@ impl Store {
             return Err(Error::io("create", dir, e));
         }
         self.env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
-        let result = self.copy_to(dir);
+        // The copy is locked like any store; who opens it read-only must not have to make the file.
+        let lock = dir.join(crate::recovery::LOCK);
+        let locked = self.env.lock(&lock).map_err(|e| Error::io("lock", &lock, e));
+        let result = locked.and_then(|_guard| self.copy_to(dir));
         if result.is_err() {
             if let Ok(names) = self.env.list(dir) {
                 crate::purge::remove_files(&*self.env, dir, &names);
@@ -319,7 +322,8 @@ impl Load<'_> {
         // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
         // and the log is durable before the load is, as the load comes after it.
         w.last_seq = seq;
-        store.rotate(&mut w, 0)?;
+        // Should there be no room for another segment, the log goes on in this one without a gap.
+        store.rotate(&mut w, 0).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.install(self.ks, Outcome { added, ..Outcome::default() })?;
         store.visible.0.store(seq, Ordering::Release);

@@ -65,31 +65,6 @@ fn whole_pages(offset: u64, len: u64) -> (u64, u64) {
     (offset.next_multiple_of(4096), (offset + len) & !4095)
 }
 
-/// Separated values that a merge dropped. They may still be read through the merge's inputs, so
-/// the inputs hold this, and the last of them to go gives the space back.
-#[derive(Debug)]
-pub(crate) struct DeadValues {
-    queue: Arc<PurgeQueue>,
-    ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
-}
-
-impl DeadValues {
-    pub(crate) fn new(
-        queue: Arc<PurgeQueue>,
-        ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
-    ) -> DeadValues {
-        DeadValues { queue, ranges }
-    }
-}
-
-impl Drop for DeadValues {
-    fn drop(&mut self) {
-        for (segment, ranges) in self.ranges.drain(..) {
-            self.queue.push(Purge::Punch(segment, ranges));
-        }
-    }
-}
-
 /// The parts of `0..end` from `start` on that none of `live` (offset, length) covers.
 pub(crate) fn complement(start: u64, end: u64, live: &mut [(u64, u64)]) -> Vec<(u64, u64)> {
     live.sort_unstable();

@@ -380,6 +380,9 @@ impl Recovery {
 /// Opens all tables and publishes the first views.
 fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>) -> Result<()> {
     let described: Vec<_> = store.control.lock().state().keyspaces.values().cloned().collect();
+    // Of all keyspaces at once: a segment that has no pointers yet counts as one without any.
+    let tables = described.iter().flat_map(|ks| ks.version.tables());
+    store.segments.account(tables.flat_map(|t| &t.references), std::iter::empty());
     for ks in described {
         let Some(order) = ks.order.clone() else { continue };
         let state =
@@ -390,9 +393,6 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
                 tables.push((run.id(), store.open_table(&state, (**meta).clone())?));
             }
         }
-        store
-            .segments
-            .account(tables.iter().flat_map(|(_, t)| &t.meta.references), std::iter::empty());
         let version = KeyspaceVersion::default()
             .edit(Some(&state.order), &[], tables)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
@@ -416,19 +416,9 @@ pub(crate) fn new_keyspace(
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
     let view = SuperVersion::new(Arc::clone(&store.lock), KeyspaceVersion::default());
-    KeyspaceState {
-        id,
-        name: name.to_string(),
-        order,
-        compression,
-        separate_values_from: separate_values_from
-            .map_or(store.options.separate_values_from, |n| {
-                usize::try_from(n).unwrap_or(usize::MAX)
-            }),
-        view: ArcSwap::from_pointee(view),
-        dropped: AtomicBool::new(false),
-        busy_runs: Mutex::default(),
-    }
+    let separate_values_from = separate_values_from
+        .map_or(store.options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    KeyspaceState::new(id, name.to_string(), order, compression, separate_values_from, view)
 }
 
 /// Makes the first active segment. The end of a clean close is durable before it.

@@ -59,6 +59,8 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
         std::io::ErrorKind::WouldBlock => Error::Locked { path: lock_path.clone() },
         _ => Error::io("lock", &lock_path, e),
     })?;
+    // Again, now that nobody else is in it: the lock file is new where the store was never opened.
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     // CURRENT first: a store that is half removed is none.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
     names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::recovery::LOCK));

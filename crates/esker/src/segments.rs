@@ -19,7 +19,9 @@ use crate::error::Result;
 use crate::log::{self, Position, Segment};
 use crate::memtable::Memtable;
 use crate::merge::picker::SegmentUse;
+
 use crate::purge::{Purge, PurgeQueue, complement};
+use crate::read::SuperVersion;
 use crate::version::SegmentRef;
 
 /// Most files kept for reuse.
@@ -42,7 +44,7 @@ struct Inner {
     values: BTreeMap<u64, Arc<Segment>>,
     /// How many tables of the present versions point into a segment, and to how many bytes.
     references: HashMap<u64, Reference>,
-    /// Segments with ranges that nothing points to, until no reader holds a memtable over them.
+    /// Segments with ranges that nothing points to, until no reader holds an old view of them.
     quieting: Vec<Quieting>,
     /// Segments that nothing refers to; reused when the last reader lets go.
     retired: Vec<Arc<Segment>>,
@@ -71,11 +73,21 @@ struct LogSegment {
     bytes: u64,
 }
 
+/// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
+/// and those of *their* inputs, whose tables are long gone from any version.
 #[derive(Debug)]
 struct Quieting {
     segment: Arc<Segment>,
     gaps: Vec<(u64, u64)>,
     memtables: Vec<Weak<Memtable>>,
+    views: Vec<Weak<SuperVersion>>,
+}
+
+impl Quieting {
+    fn is_read(&self) -> bool {
+        self.memtables.iter().any(|m| m.strong_count() > 0)
+            || self.views.iter().any(|v| v.strong_count() > 0)
+    }
 }
 
 /// What the shape of the log looks like, for statistics and pacing.
@@ -241,6 +253,20 @@ impl Segments {
         punchable
     }
 
+    /// Gives the space of values that a merge dropped back, once no reader holds one of the views
+    /// before it.
+    pub(crate) fn punch_unread(
+        &self,
+        dead: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
+        views: Vec<Weak<SuperVersion>>,
+    ) {
+        let mut inner = self.inner.lock();
+        for (segment, gaps) in dead {
+            let (memtables, views) = (Vec::new(), views.clone());
+            inner.quieting.push(Quieting { segment, gaps, memtables, views });
+        }
+    }
+
     /// All memtables of `keyspace` up to segment `upto` are in tables.
     pub(crate) fn note_flushed(&self, keyspace: u32, upto: u64) {
         let mut inner = self.inner.lock();
@@ -273,8 +299,8 @@ impl Segments {
 
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
     /// those that keep values, what nothing points to is punched as soon as no reader holds a
-    /// memtable over them.
-    pub(crate) fn advance(&self, log_start: u64) {
+    /// memtable over them, nor one of the `old_views`.
+    pub(crate) fn advance(&self, log_start: u64, old_views: impl Fn() -> Vec<Weak<SuperVersion>>) {
         let mut inner = self.inner.lock();
         while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
             let Some(mut s) = inner.log.pop_front() else { break };
@@ -286,7 +312,8 @@ impl Segments {
             if s.live_known {
                 let gaps = complement(log::FIRST_FRAME, s.segment.capacity(), &mut s.live);
                 let segment = Arc::clone(&s.segment);
-                inner.quieting.push(Quieting { segment, gaps, memtables: s.memtables });
+                let (memtables, views) = (s.memtables, old_views());
+                inner.quieting.push(Quieting { segment, gaps, memtables, views });
             }
             inner.values.insert(number, s.segment);
         }
@@ -297,9 +324,8 @@ impl Segments {
     pub(crate) fn housekeep(&self, trim: bool) {
         let (free, trimmed) = {
             let mut inner = self.inner.lock();
-            let (quiet, read): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.quieting)
-                .into_iter()
-                .partition(|q| q.memtables.iter().all(|m| m.strong_count() == 0));
+            let (quiet, read): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut inner.quieting).into_iter().partition(|q| !q.is_read());
             inner.quieting = read;
             for q in quiet {
                 self.purge.push(Purge::Punch(q.segment, q.gaps));

@@ -165,7 +165,8 @@ impl<'a> Frames<'a> {
             return torn(Why::Checksum);
         }
         let follows = match self.last_seq {
-            Some(last) if seal => seq == last,
+            // A bulk load takes a sequence without a frame.
+            Some(last) if seal => seq >= last,
             Some(last) => last.checked_add(1) == Some(seq),
             None => true,
         };

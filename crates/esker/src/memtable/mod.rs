@@ -24,7 +24,8 @@ pub(crate) struct Memtable {
     segment: Arc<Segment>,
     index: Index,
     chains: Chains,
-    filter: Filter,
+    /// `None` where keys that differ in bytes, and so in their hashes, may be one key.
+    filter: Option<Filter>,
     entries: AtomicUsize,
     tombstones: AtomicUsize,
     /// Bytes of keys and values.
@@ -52,9 +53,9 @@ impl Memtable {
     /// An empty one over `segment`.
     pub(crate) fn new(segment: Arc<Segment>, order: KeyOrder) -> Memtable {
         Memtable {
+            filter: order.equal_means_same_bytes().then(|| Filter::new(segment.capacity())),
             index: Index::new(order),
             chains: Chains::default(),
-            filter: Filter::new(segment.capacity()),
             segment,
             entries: AtomicUsize::new(0),
             tombstones: AtomicUsize::new(0),
@@ -82,7 +83,9 @@ impl Memtable {
     pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, len: usize) {
         // The store's write lock sees to it; this makes sure, for the price of one swap.
         assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
-        self.filter.insert(hash);
+        if let Some(filter) = &self.filter {
+            filter.insert(hash);
+        }
         let make = |present| match present {
             None => r,
             Some(present) => {
@@ -117,7 +120,7 @@ impl Memtable {
     /// The newest version of `key` that is visible at `seq`.
     #[inline]
     pub(crate) fn get(&self, key: &[u8], hash: u64, seq: Seq) -> Option<Record<'_>> {
-        if !self.filter.may_contain(hash) {
+        if self.filter.as_ref().is_some_and(|f| !f.may_contain(hash)) {
             return None;
         }
         let mut next = self.index.get(&self.keys(), key);
@@ -136,7 +139,7 @@ impl Memtable {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         // The filters of a few memtables fit the second-level cache; reading the word is cheap.
-        let _ = self.filter.may_contain(hash);
+        let _ = self.filter.as_ref().map(|f| f.may_contain(hash));
     }
 
     /// A walk over all versions. Not positioned.
@@ -186,7 +189,7 @@ impl Memtable {
 
     /// Bytes of memory it uses, the segment aside.
     pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.chains.memory() + self.filter.memory()
+        self.index.memory() + self.chains.memory() + self.filter.as_ref().map_or(0, Filter::memory)
     }
 }
 

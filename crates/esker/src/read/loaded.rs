@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored, ValuePointer};
 use crate::log::Segment;
-use crate::purge::{DeadValues, Purge, PurgeQueue};
+use crate::purge::{Purge, PurgeQueue};
 use crate::table::Table;
 use crate::version::{HasMeta, Run, TableMeta};
 
@@ -25,8 +23,6 @@ pub(crate) struct LoadedTable {
     path: PathBuf,
     obsolete: AtomicBool,
     purge: Arc<PurgeQueue>,
-    /// Values that die with the tables that this one was merged away with.
-    dead: Mutex<Vec<Arc<DeadValues>>>,
 }
 
 impl LoadedTable {
@@ -38,22 +34,11 @@ impl LoadedTable {
         purge: Arc<PurgeQueue>,
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
-        LoadedTable {
-            table,
-            meta,
-            segments,
-            path,
-            obsolete: AtomicBool::new(false),
-            purge,
-            dead: Mutex::new(Vec::new()),
-        }
+        LoadedTable { table, meta, segments, path, obsolete: AtomicBool::new(false), purge }
     }
 
     /// No version names this table any more: its file is removed when the last reader lets go.
-    pub(crate) fn retire(&self, dead: Option<&Arc<DeadValues>>) {
-        if let Some(dead) = dead {
-            self.dead.lock().push(Arc::clone(dead));
-        }
+    pub(crate) fn retire(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
 

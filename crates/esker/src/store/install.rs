@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::key::Seq;
 use crate::log::Segment;
 use crate::memtable::Memtable;
-use crate::purge::DeadValues;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
 use crate::version::{Change, Edit, Invalid, SegmentRef, TableMeta};
@@ -46,7 +45,7 @@ impl Store {
 
         let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
         let mut refused = None;
-        ks.view.rcu(|view| {
+        ks.publish(|view| {
             match view.version.edit(Some(&ks.order), &removed, outcome.added.clone()) {
                 Ok(version) => {
                     let mut next = view.with_version(version);
@@ -124,14 +123,13 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        let dead =
-            (!dead.is_empty()).then(|| Arc::new(DeadValues::new(Arc::clone(&self.purge), dead)));
+        self.segments.punch_unread(dead, ks.old_views());
         for t in &leaving {
-            t.retire(dead.as_ref());
+            t.retire();
         }
         if let Some(upto) = outcome.flushed {
             self.segments.note_flushed(ks.id, upto);
-            self.segments.advance(log_start);
+            self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
             self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
             self.signal.notify_done();

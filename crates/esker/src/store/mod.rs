@@ -6,8 +6,8 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, RwLock};
@@ -117,12 +117,52 @@ pub(crate) struct KeyspaceState {
     pub separate_values_from: usize,
     /// What readers read.
     pub view: ArcSwap<SuperVersion>,
+    /// Views that were published before, as long as a reader may hold one.
+    old_views: Mutex<Vec<Weak<SuperVersion>>>,
     pub dropped: AtomicBool,
     /// Ids of the runs that a merge is reading: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
 }
 
 impl KeyspaceState {
+    /// A keyspace whose readers see `view`.
+    pub(crate) fn new(
+        id: u32,
+        name: String,
+        order: KeyOrder,
+        compression: Compression,
+        separate_values_from: usize,
+        view: SuperVersion,
+    ) -> KeyspaceState {
+        KeyspaceState {
+            id,
+            name,
+            order,
+            compression,
+            separate_values_from,
+            view: ArcSwap::from_pointee(view),
+            old_views: Mutex::default(),
+            dropped: AtomicBool::new(false),
+            busy_runs: Mutex::default(),
+        }
+    }
+
+    /// Publishes what `next` makes of the present view.
+    pub(crate) fn publish(&self, next: impl FnMut(&Arc<SuperVersion>) -> SuperVersion) {
+        // Under the lock, so that no view is missing from the list once another has followed it.
+        let mut old = self.old_views.lock();
+        let before = self.view.rcu(next);
+        old.retain(|v| v.strong_count() > 0);
+        old.push(Arc::downgrade(&before));
+    }
+
+    /// The views before the present one that a reader may hold.
+    pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
+        let mut old = self.old_views.lock();
+        old.retain(|v| v.strong_count() > 0);
+        old.clone()
+    }
+
     pub(crate) fn check_alive(&self) -> Result<()> {
         if self.dropped.load(Ordering::Relaxed) {
             return Err(Error::UnknownKeyspace { name: self.name.clone() });
@@ -243,6 +283,11 @@ impl Store {
                 return (view, seq);
             }
         }
+    }
+
+    /// The views of all keyspaces before the present ones that a reader may hold.
+    pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
+        self.keyspaces.read().by_id.values().flat_map(|ks| ks.old_views()).collect()
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.

@@ -123,7 +123,7 @@ impl Store {
                 found
             };
             let seq = w.last_seq + 1;
-            if w.appender.as_ref().is_none_or(|a| (a.remaining() as u64) < bytes) {
+            if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 self.rotate(&mut w, segment_bytes_for(bytes))?;
             }
             // One memtable for the usual batch in one keyspace.
@@ -246,7 +246,7 @@ impl Store {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
         let memtable = Arc::new(Memtable::new(Arc::clone(segment), ks.order.clone()));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
-        ks.view.rcu(|view| {
+        ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
             next.memtables.insert(0, Arc::clone(&memtable));
             next
