@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds Esker, loads Debian's package index into a store, looks into it, and compares Esker with
+# LMDB and LevelDB on this machine. Installs what it needs. A few minutes.
+#
+#   scripts/demo.sh [ARGUMENTS OF esker bench]
+#
+# The store stays in target/demo. Arguments replace those of the comparison: `scripts/demo.sh
+# --entries 1m` measures everything, three times, which takes much longer.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+. scripts/setup.sh
+
+say "set-up"
+need_build_tools
+need_peers || note "the comparison goes without what is missing"
+need_package_index || note "there is no package index here; a small sample takes its place"
+
+say "build"
+cargo build --locked --release -p esker-cli
+target=$(target_dir)
+esker=$target/release/esker
+demo=$target/demo
+mkdir -p "$demo"
+rm -rf "$demo/packages.db"
+
+ESKER=$esker crates/esker-cli/examples/debian-packages.sh "$demo/packages.db"
+
+say "everything checked"
+"$esker" verify "$demo/packages.db"
+
+say "Esker beside LMDB and LevelDB on this machine"
+if [ $# -eq 0 ]; then
+    set -- --entries 200k --repeat 1 --seconds 2
+fi
+"$esker" bench --dir "$demo/bench" --json "$demo/bench.jsonl" --out "$demo/bench.txt" "$@"
+
+say "done"
+echo "The store:  $demo/packages.db   try: $esker scan $demo/packages.db --prefix bash --keys-only"
+echo "The table:  $demo/bench.txt"
+echo "As JSON:    $demo/bench.jsonl"
