@@ -5,12 +5,13 @@ use crate::data::Dataset;
 use crate::engine::{Class, Engine, Sync};
 use crate::engines::with_engine;
 use crate::plan::{CaseId, Plan};
-use crate::protocol::{Message, Sample, Spec};
+use crate::protocol::{Message, Sample, Shape, Spec};
 use crate::system::{self, MemoryWatch};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What a case is run with: its specification, and where its rows go.
 pub struct Ctx<'a> {
@@ -25,6 +26,8 @@ struct Opened {
     memory: Option<MemoryWatch>,
     class: Option<Class>,
     settings: String,
+    shape: Option<Shape>,
+    open_time: Duration,
 }
 
 impl<'a> Ctx<'a> {
@@ -63,9 +66,13 @@ impl<'a> Ctx<'a> {
         let mut opened = self.opened.borrow_mut();
         // What is resident before the engine is there is the benchmark's own.
         opened.memory.get_or_insert_with(MemoryWatch::start);
+        let shape = Shape::of(data);
+        let start = Instant::now();
         let engine = E::open(&self.spec.dir, &config).context("open")?;
+        opened.open_time = start.elapsed();
         opened.class = Some(engine.class());
         opened.settings = engine.settings();
+        opened.shape = Some(shape);
         Ok(engine)
     }
     fn limited(&self) -> bool {
@@ -83,8 +90,13 @@ impl<'a> Ctx<'a> {
         sample.disk_bytes = system::disk_bytes(&self.spec.dir);
         sample.rss_bytes = opened.memory.as_ref().map_or(0, MemoryWatch::peak_bytes);
         sample.class = opened.class;
+        sample.shape.clone_from(&opened.shape);
         sample.settings.clone_from(&opened.settings);
         (self.say.borrow_mut())(Message::Row(Box::new(sample)));
+    }
+    /// How long the engine took to open the store.
+    pub fn open_time(&self) -> Duration {
+        self.opened.borrow().open_time
     }
     /// The most anonymous memory so far, the benchmark's own aside.
     pub fn peak_memory(&self) -> u64 {
@@ -125,7 +137,7 @@ fn run(args: impl IntoIterator<Item = String>) -> Result<()> {
 
 /// Runs a case in this process.
 pub fn run_case(ctx: &Ctx) -> Result<()> {
-    if ctx.spec.case == CaseId::Machine {
+    if matches!(ctx.spec.case, CaseId::Machine | CaseId::MachineSync) {
         return crate::machine::run(ctx);
     }
     with_engine!(ctx.spec.engine.as_str(), E => cases::run::<E>(ctx))

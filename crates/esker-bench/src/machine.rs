@@ -4,7 +4,7 @@
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Order, Rng, mix};
 use crate::measure::{Recorder, Timing, Until};
-use crate::plan::limits;
+use crate::plan::{CaseId, limits};
 use crate::protocol::Sample;
 use anyhow::{Context, Result};
 use memmap2::MmapMut;
@@ -22,17 +22,19 @@ pub fn run(ctx: &Ctx) -> Result<()> {
     let (plan, data) = (ctx.plan(), ctx.plan().data());
     std::fs::create_dir_all(ctx.dir())?;
     let report = |sample| ctx.report(sample, &Ok(()));
-    if ctx.wants(limits::COPY) || ctx.wants(limits::SCAN) || ctx.wants(limits::ACCESS) {
+    if ctx.spec.case == CaseId::MachineSync {
+        report(Sample::of(limits::SYNC, &sync(ctx, plan.sync_ops)?));
+        return Ok(());
+    }
+    if ctx.spec.rows.iter().any(|row| row != limits::COPY_LARGE && row != limits::RAW) {
         let map = mapped(ctx, "copy", stored_bytes(&data))?;
         report_of(ctx, &data, map)?;
     }
     if ctx.wants(limits::COPY_LARGE) {
         let data = plan.large_data();
         let mut map = mapped(ctx, "large", stored_bytes(&data))?;
+        copy(&data, &mut map, Timing::Every)?;
         report(Sample::of(limits::COPY_LARGE, &copy(&data, &mut map, Timing::Every)?));
-    }
-    if ctx.wants(limits::SYNC) {
-        report(Sample::of(limits::SYNC, &sync(ctx, plan.sync_ops)?));
     }
     report(Sample::figure(limits::RAW, data.raw_bytes(1) as f64));
     Ok(())
@@ -40,8 +42,10 @@ pub fn run(ctx: &Ctx) -> Result<()> {
 
 /// The three limits that share one mapping: filling it, walking it, reading from it at random.
 fn report_of(ctx: &Ctx, data: &Dataset, mut map: MmapMut) -> Result<()> {
-    let filled = copy(data, &mut map, Timing::Sampled)?;
-    ctx.report(Sample::of(limits::COPY, &filled), &Ok(()));
+    for row in [limits::COPY_FRESH, limits::COPY] {
+        let filled = copy(data, &mut map, Timing::Sampled)?;
+        ctx.report(Sample::of(row, &filled), &Ok(()));
+    }
     let start = Instant::now();
     let seen = walk(&map);
     let seconds = start.elapsed().as_secs_f64();

@@ -1,5 +1,6 @@
 //! What parent and child say to each other: a specification on the command line, JSON lines back.
 
+use crate::data::{Dataset, KeyBuf};
 use crate::engine::Class;
 use crate::measure::{Latency, Recorder};
 use crate::plan::{CaseId, Plan};
@@ -63,12 +64,39 @@ pub struct Sample {
     pub rss_bytes: u64,
     /// What a write survives.
     pub class: Option<Class>,
+    /// The data it was measured with.
+    pub shape: Option<Shape>,
     /// The engine's settings.
     pub settings: String,
     /// What one should know of the figure.
     pub note: Option<String>,
     /// Why it does not count.
     pub failed: Option<String>,
+}
+
+/// The data of a row.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shape {
+    /// Distinct keys.
+    pub entries: u64,
+    /// Bytes of a key, the first one's.
+    pub key_len: usize,
+    /// Bytes of a value, as [`crate::ValueSize`] is written.
+    pub value_size: String,
+    /// Bytes of all keys and values.
+    pub raw_bytes: u64,
+}
+
+impl Shape {
+    /// The shape of a dataset.
+    pub fn of(data: &Dataset) -> Self {
+        Shape {
+            entries: data.entries,
+            key_len: data.keys.write(0, &mut KeyBuf::new()).len(),
+            value_size: data.values.size().to_string(),
+            raw_bytes: data.raw_bytes(1),
+        }
+    }
 }
 
 /// How a throttled writer fared.

@@ -20,6 +20,8 @@ pub struct Results {
     pub engines: Vec<String>,
     /// How often everything was measured.
     pub repetitions: u32,
+    /// KiB that the stores' device reads ahead.
+    pub read_ahead_kib: Option<u64>,
     versions: HashMap<String, String>,
     missing: HashMap<String, String>,
     samples: HashMap<(String, String), Vec<Sample>>,
@@ -53,6 +55,7 @@ impl Results {
             rows: cases.iter().flat_map(|case| case.rows.clone()).collect(),
             engines: engines.to_vec(),
             repetitions,
+            read_ahead_kib: None,
             versions: HashMap::new(),
             missing: HashMap::new(),
             samples: HashMap::new(),
@@ -128,11 +131,12 @@ impl Results {
         Some(row.unit.ratio(ours, best))
     }
 
-    /// The machine's limit of a row, in the row's unit.
+    /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
+    /// machine could do that.
     pub fn limit_of(&self, row: &Row) -> Option<f64> {
         let (name, factor) = row.limit?;
-        let (value, _) = self.figure(MACHINE, name)?;
-        Some(value * factor)
+        let Cell::Measured { runs, .. } = self.cell(MACHINE, name) else { return None };
+        Some(runs.into_iter().reduce(f64::max)? * factor)
     }
 
     /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data).

@@ -7,6 +7,7 @@ use crate::plan::{self, Case, CaseId, Plan};
 use crate::process::{self, INTERRUPTED};
 use crate::protocol::{Message, Sample, Spec};
 use crate::results::Results;
+use crate::system;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashSet;
@@ -28,6 +29,7 @@ pub fn run(options: &BenchOptions, child_command: &[String]) -> Result<Results> 
     let root = make_root(options.dir.as_deref())?;
 
     let mut results = Results::new(&plan, &cases, &names, options.repetitions());
+    results.read_ahead_kib = system::read_ahead_kib(root.path());
     let mut present = Vec::new();
     for name in &names {
         match engines::version(name) {
@@ -84,7 +86,7 @@ fn wanted_cases(options: &BenchOptions, plan: &Plan) -> Result<Vec<Case>> {
 /// The engines of a case, beginning with another one in each repetition: who comes first finds the
 /// machine in another state.
 fn in_turn(case: &Case, engines: &[String], repetition: usize) -> Vec<String> {
-    if case.id == CaseId::Machine {
+    if matches!(case.id, CaseId::Machine | CaseId::MachineSync) {
         return vec![MACHINE.to_string()];
     }
     let mut turn = engines.to_vec();

@@ -1,8 +1,8 @@
 //! Batches: several writes that become visible, and survive a crash, together or not at all.
 
 use crate::error::{Error, Result};
-use crate::keyspace::Keyspace;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
+use crate::keyspace::Keyspace;
 use crate::log::record::Record;
 use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
 
@@ -155,5 +155,54 @@ impl WriteBatch {
 impl std::fmt::Debug for WriteBatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "WriteBatch({} writes, {} bytes)", self.len(), self.byte_len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_clears() {
+        let mut batch = WriteBatch::new();
+        assert!(batch.is_empty() && batch.byte_len() == 0);
+        batch.push(0, Kind::Put, b"key", b"value");
+        batch.push(3, Kind::Delete, b"other", b"");
+        assert_eq!((batch.len(), batch.byte_len()), (2, 16 + 24 + 24));
+        let keys: Vec<_> = batch.records().map(|(at, r)| (at, r.key, r.keyspace)).collect();
+        assert_eq!(keys, [(16, &b"key"[..], 0), (40, &b"other"[..], 3)]);
+        batch.clear();
+        assert!(batch.is_empty() && batch.byte_len() == 0 && batch.records().count() == 0);
+        batch.push(0, Kind::Put, b"", b"");
+        assert_eq!(batch.byte_len(), 32);
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_whole() {
+        let mut batch = WriteBatch::new();
+        batch.push(0, Kind::Put, &[1; MAX_KEY_LEN], b"");
+        assert!(batch.check().is_ok());
+        assert_eq!(batch.records().next().unwrap().1.key.len(), MAX_KEY_LEN);
+        batch.push(0, Kind::Put, &[1; MAX_KEY_LEN + 1], b"");
+        batch.push(0, Kind::Put, b"key", b"");
+        assert!(matches!(batch.check(), Err(Error::KeyTooLong { len }) if len == MAX_KEY_LEN + 1));
+        assert_eq!(batch.len(), 3);
+        batch.clear();
+        assert!(batch.check().is_ok());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes a gigabyte")]
+    fn the_longest_value_is_refused_uncopied() {
+        let mut batch = WriteBatch::new();
+        let value = vec![0; MAX_VALUE_LEN + 1]; // untouched pages: takes no memory
+        batch.push(0, Kind::Put, b"key", &value);
+        assert!(matches!(batch.check(), Err(Error::ValueTooLong { .. })));
+        for _ in 0..5 {
+            batch.push(0, Kind::Put, b"key", &value[1..]);
+        }
+        batch.longest_value = 0;
+        assert!(matches!(batch.check(), Err(Error::BatchTooLarge { .. })));
+        assert!(batch.frame().len() < 100);
     }
 }

@@ -56,13 +56,19 @@ impl Store {
     /// See [`Db::verify`](crate::Db::verify).
     pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        let views: Vec<_> = self.keyspaces.read().all().iter().map(|ks| ks.view.load_full()).collect();
-        let tables: Vec<&Arc<LoadedTable>> = views.iter().flat_map(|v| v.version.tables()).collect();
+        let views: Vec<_> =
+            self.keyspaces.read().all().iter().map(|ks| ks.view.load_full()).collect();
+        let tables: Vec<&Arc<LoadedTable>> =
+            views.iter().flat_map(|v| v.version.tables()).collect();
         let total = tables.iter().map(|t| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };
         for t in tables {
             check_table(&t.table, &t.meta, &mut report, &mut progress)?;
-            check_pointers(&t.table, &|n| t.segments().iter().find(|s| s.number() == n).cloned(), &mut report);
+            check_pointers(
+                &t.table,
+                &|n| t.segments().iter().find(|s| s.number() == n).cloned(),
+                &mut report,
+            );
         }
         Ok(report)
     }
@@ -81,7 +87,11 @@ pub(crate) fn check_open(store: &Store) -> Result<()> {
 }
 
 /// Verifies the store in `dir`, which must not be open. Changes nothing.
-pub(crate) fn verify_path(env: Arc<dyn Env>, dir: &Path, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+pub(crate) fn verify_path(
+    env: Arc<dyn Env>,
+    dir: &Path,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<VerifyReport> {
     let _lock = lock_existing(&env, dir)?;
     let mut report = VerifyReport::default();
     // Tables of unknown order cannot be checked for it; all else can.
@@ -96,11 +106,8 @@ pub(crate) fn verify_path(env: Arc<dyn Env>, dir: &Path, tell: &mut dyn FnMut(u6
     report.files += 2;
     let state = &loaded.state;
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let tables: Vec<_> = state
-        .keyspaces
-        .values()
-        .flat_map(|k| k.version.tables().map(move |t| (k, t)))
-        .collect();
+    let tables: Vec<_> =
+        state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t))).collect();
     let total = tables.iter().map(|(_, t)| t.size).sum();
     let mut progress = Progress { done: 0, total, tell };
     let segments = open_segments(&env, dir, state, &names, &mut report);
@@ -122,7 +129,11 @@ pub(crate) fn verify_path(env: Arc<dyn Env>, dir: &Path, tell: &mut dyn FnMut(u6
             Ok(t) => {
                 let t = Arc::new(t);
                 check_table(&t, meta, &mut report, &mut progress)?;
-                check_pointers(&t, &|n| segments.iter().find(|s| s.number() == n).cloned(), &mut report);
+                check_pointers(
+                    &t,
+                    &|n| segments.iter().find(|s| s.number() == n).cloned(),
+                    &mut report,
+                );
             }
         }
     }
@@ -152,7 +163,12 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Se
     })
 }
 
-fn check_table(t: &Arc<Table>, meta: &TableMeta, report: &mut VerifyReport, progress: &mut Progress<'_>) -> Result<()> {
+fn check_table(
+    t: &Arc<Table>,
+    meta: &TableMeta,
+    report: &mut VerifyReport,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
     report.files += 1;
     report.bytes += meta.size;
     let problems = t.verify(&mut |bytes| progress.at(bytes))?;
@@ -181,7 +197,11 @@ fn check_table(t: &Arc<Table>, meta: &TableMeta, report: &mut VerifyReport, prog
 }
 
 /// Every value that stayed in a log segment is there and whole.
-fn check_pointers(t: &Arc<Table>, segment: &dyn Fn(u64) -> Option<Arc<Segment>>, report: &mut VerifyReport) {
+fn check_pointers(
+    t: &Arc<Table>,
+    segment: &dyn Fn(u64) -> Option<Arc<Segment>>,
+    report: &mut VerifyReport,
+) {
     if t.references().is_empty() {
         return;
     }
@@ -216,7 +236,9 @@ fn open_segments(
     report: &mut VerifyReport,
 ) -> Vec<Arc<Segment>> {
     let mut numbers: BTreeSet<u64> = state.segment_references().into_keys().collect();
-    numbers.extend(names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= state.log_start));
+    numbers.extend(
+        names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= state.log_start),
+    );
     let newest = numbers.last().copied();
     let mut segments = Vec::new();
     for number in numbers {
@@ -224,7 +246,9 @@ fn open_segments(
         match Segment::open(env, dir, number, false) {
             Ok(s) => segments.push(Arc::new(s)),
             // Made, and never used before a crash: nothing was in it.
-            Err(_) if Some(number) == newest && Segment::never_used(env, dir, number).unwrap_or(false) => {}
+            Err(_)
+                if Some(number) == newest
+                    && Segment::never_used(env, dir, number).unwrap_or(false) => {}
             Err(e) => report.problem(e),
         }
     }
@@ -245,7 +269,11 @@ fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport
         if let log::End::Torn { offset, why } = end
             && goes_on
         {
-            report.problem(Error::corrupt(segment.path(), offset, format!("{why}, and the log goes on after it")));
+            report.problem(Error::corrupt(
+                segment.path(),
+                offset,
+                format!("{why}, and the log goes on after it"),
+            ));
         }
     }
 }

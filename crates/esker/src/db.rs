@@ -162,7 +162,9 @@ impl Db {
         for table in view.version.tables() {
             table.retire(None);
         }
-        store.segments.account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
+        store
+            .segments
+            .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
         let empty = new_keyspace(store, ks.id, name, ks.order.clone(), None, None);
         ks.view.store(empty.view.load_full());
@@ -211,7 +213,10 @@ impl Db {
     }
 
     /// Verifies a store that is not open, writing nothing, even when it is too damaged to open.
-    pub fn verify_path(path: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+    pub fn verify_path(
+        path: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<VerifyReport> {
         crate::check::verify_path(Arc::new(OsEnv::new()), path.as_ref(), progress)
     }
 

@@ -106,7 +106,13 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
         durability: Durability,
     ) -> Result<()> {
-        self.handle.store.write_one(&self.state, Kind::Put, key.as_ref(), value.as_ref(), durability)
+        self.handle.store.write_one(
+            &self.state,
+            Kind::Put,
+            key.as_ref(),
+            value.as_ref(),
+            durability,
+        )
     }
 
     /// Takes the value of `key` away, if it has one, with the store's default durability.

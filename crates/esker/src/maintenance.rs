@@ -25,7 +25,8 @@ impl Store {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
         self.check_writable()?;
-        let mut load = Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
+        let mut load =
+            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
         let result = load.read_all(entries).and_then(|n| {
             load.install()?;
             Ok(n)
@@ -38,7 +39,11 @@ impl Store {
     }
 
     /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
-    pub(crate) fn compact<K: AsRef<[u8]>>(&self, ks: &KeyspaceState, range: &impl RangeBounds<K>) -> Result<()> {
+    pub(crate) fn compact<K: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+    ) -> Result<()> {
         self.seal_active()?;
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
@@ -57,13 +62,23 @@ impl Store {
             .collect();
         let all = 0..runs.len();
         let rewrite = |t: &TableMeta| chosen.contains(&t.number);
-        let parts =
-            clusters::clusters(&ks.order, &inputs, runs, all.clone(), self.options.table_bytes(), rewrite);
+        let parts = clusters::clusters(
+            &ks.order,
+            &inputs,
+            runs,
+            all.clone(),
+            self.options.table_bytes(),
+            rewrite,
+        );
         self.merge(ks, &view, memtables, all, parts, Vec::new())
     }
 
     /// See [`Keyspace::approximate_size`](crate::Keyspace::approximate_size).
-    pub(crate) fn approximate_size<K: AsRef<[u8]>>(&self, ks: &KeyspaceState, range: &impl RangeBounds<K>) -> u64 {
+    pub(crate) fn approximate_size<K: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+    ) -> u64 {
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let view = ks.view.load();
@@ -135,7 +150,9 @@ impl Store {
         let inputs = describe(&memtables);
         let runs = view.version.runs();
         let parts =
-            clusters::clusters(&ks.order, &inputs, runs, 0..0, self.options.table_bytes(), |_| false);
+            clusters::clusters(&ks.order, &inputs, runs, 0..0, self.options.table_bytes(), |_| {
+                false
+            });
         self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
     }
 
@@ -201,8 +218,10 @@ impl Store {
         if self.env.hard_link(&from, &to).is_ok() {
             return Ok(());
         }
-        let source = self.env.open(&from, OpenMode::Read).map_err(|e| Error::io("open", &from, e))?;
-        let target = self.env.open(&to, OpenMode::CreateNew).map_err(|e| Error::io("create", &to, e))?;
+        let source =
+            self.env.open(&from, OpenMode::Read).map_err(|e| Error::io("open", &from, e))?;
+        let target =
+            self.env.open(&to, OpenMode::CreateNew).map_err(|e| Error::io("create", &to, e))?;
         let len = source.len().map_err(|e| Error::io("read", &from, e))?;
         let mut buf = vec![0; 1 << 20];
         let mut at = 0;
@@ -226,7 +245,10 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(&mut self, entries: impl IntoIterator<Item = (K, V)>) -> Result<u64> {
+    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
         let mut last: Option<Vec<u8>> = None;
         let mut position = 0;
         for (key, value) in entries {

@@ -74,7 +74,10 @@ pub(crate) struct DeadValues {
 }
 
 impl DeadValues {
-    pub(crate) fn new(queue: Arc<PurgeQueue>, ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>) -> DeadValues {
+    pub(crate) fn new(
+        queue: Arc<PurgeQueue>,
+        ranges: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
+    ) -> DeadValues {
         DeadValues { queue, ranges }
     }
 }

@@ -43,13 +43,17 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
             return Err(Error::StoreExists { path: dir.to_path_buf() });
         }
         Ok(loaded) => Found::Store(Box::new(loaded)),
-        Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => Found::Nothing,
+        Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => {
+            Found::Nothing
+        }
         Err(e) => return Err(e),
     };
     let (control, fresh) = match manifest {
         Found::Nothing => (create(&env, dir, &options, orders)?, true),
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
-        Found::Store(loaded) => (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false),
+        Found::Store(loaded) => {
+            (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
+        }
     };
     check_orders(control.state(), &options)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
@@ -61,7 +65,11 @@ enum Found {
     Store(Box<Loaded>),
 }
 
-fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<Arc<dyn Any + Send + Sync>> {
+fn take_lock(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    options: &Options,
+) -> Result<Arc<dyn Any + Send + Sync>> {
     let there = env.exists(dir).map_err(|e| Error::io("open", dir, e))?;
     if !there {
         if options.read_only || !options.create_if_missing {
@@ -84,7 +92,10 @@ fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<Arc<dy
         // A medium that cannot be written has no writers to fear.
         Err(e)
             if options.read_only
-                && matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied) =>
+                && matches!(
+                    e.kind(),
+                    io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+                ) =>
         {
             Ok(Arc::new(()))
         }
@@ -157,7 +168,9 @@ impl Recovery {
         control: Control,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
-        let numbers = names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
+        let numbers = names
+            .iter()
+            .filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
         let state = control.state();
         let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(state.next_file);
         let purge = Arc::new(PurgeQueue::default());
@@ -185,11 +198,24 @@ impl Recovery {
         if !self.options.read_only {
             self.remove_leftovers();
         }
-        let Recovery { env, dir, options, lock, control, segments, purge, sync, last_seq, next_file, .. } = self;
+        let Recovery {
+            env,
+            dir,
+            options,
+            lock,
+            control,
+            segments,
+            purge,
+            sync,
+            last_seq,
+            next_file,
+            ..
+        } = self;
         let writer = Writer { appender: None, segment: None, last_seq, active_bytes: 0 };
         let read_only = options.read_only;
-        let store =
-            Store::new(env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file);
+        let store = Store::new(
+            env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file,
+        );
         add_keyspaces(&store, self.memtables)?;
         if store.options.paranoid {
             crate::check::check_open(&store)?;
@@ -215,15 +241,20 @@ impl Recovery {
     /// Indexes what the log holds.
     fn replay(&mut self) -> Result<()> {
         let log_start = self.control.state().log_start;
-        let mut numbers: Vec<u64> =
-            self.names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= log_start).collect();
+        let mut numbers: Vec<u64> = self
+            .names
+            .iter()
+            .filter_map(|n| log::parse_file_name(n))
+            .filter(|n| *n >= log_start)
+            .collect();
         numbers.sort_unstable();
         // The sequence that the next segment begins with; known once one was complete.
         let mut expected = None;
         let mut torn: Option<(PathBuf, u64, String)> = None;
         for (at, &number) in numbers.iter().enumerate() {
             let last = at + 1 == numbers.len();
-            let segment = match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
+            let segment = match Segment::open(&self.env, &self.dir, number, !self.options.read_only)
+            {
                 Ok(segment) => Arc::new(segment),
                 Err(e) => {
                     let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
@@ -239,7 +270,11 @@ impl Recovery {
                 // What follows a gap was never promised to survive a power cut: had any of it been
                 // synced, so had been all before it.
                 if first.is_some() && self.options.paranoid {
-                    return Err(Error::corrupt(path, *offset, format!("{why}, and the log goes on after it")));
+                    return Err(Error::corrupt(
+                        path,
+                        *offset,
+                        format!("{why}, and the log goes on after it"),
+                    ));
                 }
                 self.retire_file(number);
                 continue;
@@ -250,7 +285,9 @@ impl Recovery {
                 return Err(Error::corrupt(
                     segment.path(),
                     0,
-                    format!("the log goes on at sequence {first} where {expected} should follow; a segment is missing"),
+                    format!(
+                        "the log goes on at sequence {first} where {expected} should follow; a segment is missing"
+                    ),
                 ));
             }
             let end = self.replay_segment(&segment)?;
@@ -345,14 +382,17 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
     let described: Vec<_> = store.control.lock().state().keyspaces.values().cloned().collect();
     for ks in described {
         let Some(order) = ks.order.clone() else { continue };
-        let state = new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from);
+        let state =
+            new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from);
         let mut tables = Vec::new();
         for run in ks.version.runs() {
             for meta in run.tables() {
                 tables.push((run.id(), store.open_table(&state, (**meta).clone())?));
             }
         }
-        store.segments.account(tables.iter().flat_map(|(_, t)| &t.meta.references), std::iter::empty());
+        store
+            .segments
+            .account(tables.iter().flat_map(|(_, t)| &t.meta.references), std::iter::empty());
         let version = KeyspaceVersion::default()
             .edit(Some(&state.order), &[], tables)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
@@ -373,7 +413,8 @@ pub(crate) fn new_keyspace(
     compression: Option<u8>,
     separate_values_from: Option<u64>,
 ) -> KeyspaceState {
-    let compression = compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
+    let compression =
+        compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
     let view = SuperVersion::new(Arc::clone(&store.lock), KeyspaceVersion::default());
     KeyspaceState {
         id,
@@ -381,7 +422,9 @@ pub(crate) fn new_keyspace(
         order,
         compression,
         separate_values_from: separate_values_from
-            .map_or(store.options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+            .map_or(store.options.separate_values_from, |n| {
+                usize::try_from(n).unwrap_or(usize::MAX)
+            }),
         view: ArcSwap::from_pointee(view),
         dropped: AtomicBool::new(false),
         busy_runs: Mutex::default(),

@@ -65,7 +65,9 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     for name in names {
         let path = dir.join(name);
         match env.remove(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", &path, e)),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &path, e));
+            }
             _ => {}
         }
     }
@@ -80,7 +82,8 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
     let _lock = lock_existing(&env, dir)?;
     let salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let numbers = names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
+    let numbers =
+        names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
     let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(salvaged.state.next_file);
     let manifest_damaged = !salvaged.lost.is_empty();
     let mut repair = Repair {
@@ -124,10 +127,13 @@ impl Repair {
 
     fn open_segments(&mut self) {
         let references = self.old.segment_references();
-        let mut numbers: Vec<u64> = self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
+        let mut numbers: Vec<u64> =
+            self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
         numbers.sort_unstable();
         for number in numbers {
-            let needed = self.manifest_damaged || number >= self.old.log_start || references.contains_key(&number);
+            let needed = self.manifest_damaged
+                || number >= self.old.log_start
+                || references.contains_key(&number);
             match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(s) => self.segments.push(Arc::new(s)),
                 Err(_) if !needed => {}
@@ -166,7 +172,14 @@ impl Repair {
                 continue;
             };
             let path = self.dir.join(table::file_name(meta.number));
-            let opened = Table::open(&*self.env, &path, meta.number, meta.size, order.clone(), meta.base_seq);
+            let opened = Table::open(
+                &*self.env,
+                &path,
+                meta.number,
+                meta.size,
+                order.clone(),
+                meta.base_seq,
+            );
             match opened {
                 Err(e) => {
                     self.lose(format!(
@@ -182,7 +195,14 @@ impl Repair {
         Ok(())
     }
 
-    fn keep_or_copy(&mut self, id: u32, run: u64, t: Arc<Table>, order: KeyOrder, meta: TableMeta) -> Result<()> {
+    fn keep_or_copy(
+        &mut self,
+        id: u32,
+        run: u64,
+        t: Arc<Table>,
+        order: KeyOrder,
+        meta: TableMeta,
+    ) -> Result<()> {
         let problems = t.verify(&mut |_| {})?;
         let values_whole = meta.references.iter().all(|r| self.values_whole(&t, r.segment));
         if problems.is_empty() && values_whole {
@@ -199,7 +219,10 @@ impl Repair {
             let seq = (seq != meta.base_seq).then_some(seq);
             match stored {
                 Stored::Pointer(p) => {
-                    let whole = segments.iter().find(|s| s.number() == p.segment).is_some_and(|s| s.value(&p).is_ok());
+                    let whole = segments
+                        .iter()
+                        .find(|s| s.number() == p.segment)
+                        .is_some_and(|s| s.value(&p).is_ok());
                     if !whole {
                         bad_values.push(show(key));
                         return Ok(());
@@ -218,7 +241,10 @@ impl Repair {
         })?;
         let saved = copy.finish()?;
         for l in lost {
-            let after = l.after.as_deref().map_or("the first key".to_string(), |k| format!("key {}", show(k)));
+            let after = l
+                .after
+                .as_deref()
+                .map_or("the first key".to_string(), |k| format!("key {}", show(k)));
             self.lose(format!("{name} at byte {}: a block after {after}: {}", l.offset, l.what));
         }
         for key in bad_values {
@@ -273,7 +299,9 @@ impl Repair {
             let size = size.map_err(|e| Error::io("open", &path, e))?;
             let opened = [KeyOrder::Bytewise, KeyOrder::Reverse]
                 .into_iter()
-                .map(|order| (order.clone(), Table::open(&*self.env, &path, number, size, order, 0)))
+                .map(|order| {
+                    (order.clone(), Table::open(&*self.env, &path, number, size, order, 0))
+                })
                 .find(|(_, t)| !matches!(t, Err(Error::ComparatorMismatch { .. })));
             match opened {
                 Some((order, Ok(t))) => {
@@ -286,7 +314,8 @@ impl Repair {
                     self.lose(format!("{e}; it may have been part of the store"));
                     self.aside.push(name);
                 }
-                None => self.lose(format!("{name} has an order that repair does not know; left as it is")),
+                None => self
+                    .lose(format!("{name} has an order that repair does not know; left as it is")),
             }
         }
         Ok(())
@@ -336,14 +365,25 @@ impl Repair {
                         self.know_keyspace(0, &KeyOrder::Bytewise);
                     }
                     let Some(ks) = self.old.keyspaces.get(&record.keyspace) else { continue };
-                    let (Some(order), true) = (ks.order.clone(), ks.flushed < number) else { continue };
-                    let at = memtables.iter().position(|m| m.0 == record.keyspace).unwrap_or_else(|| {
-                        let m = Memtable::new(Arc::clone(segment), order);
-                        memtables.push((record.keyspace, Arc::new(m)));
-                        memtables.len() - 1
-                    });
+                    let (Some(order), true) = (ks.order.clone(), ks.flushed < number) else {
+                        continue;
+                    };
+                    let at = memtables.iter().position(|m| m.0 == record.keyspace).unwrap_or_else(
+                        || {
+                            let m = Memtable::new(Arc::clone(segment), order);
+                            memtables.push((record.keyspace, Arc::new(m)));
+                            memtables.len() - 1
+                        },
+                    );
                     let len = record.key.len() + record.value.len();
-                    memtables[at].1.insert(r, record.key, key_hash(record.key), frame.seq, record.kind, len);
+                    memtables[at].1.insert(
+                        r,
+                        record.key,
+                        key_hash(record.key),
+                        frame.seq,
+                        record.kind,
+                        len,
+                    );
                 }
             }
             let goes_on = segments[at + 1..].iter().any(|s| s.frames().next().is_some());
@@ -351,7 +391,9 @@ impl Repair {
                 && goes_on
             {
                 let name = log::file_name(number);
-                self.lose(format!("{name} from byte {offset} on: {why}, and the log goes on after it"));
+                self.lose(format!(
+                    "{name} from byte {offset} on: {why}, and the log goes on after it"
+                ));
                 self.aside.push(name);
             }
             for (id, m) in memtables {
@@ -411,7 +453,8 @@ impl Repair {
                 separate_values_from: k.separate_values_from,
             });
         }
-        let last_seq = self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0).max(self.old.last_seq);
+        let last_seq =
+            self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0).max(self.old.last_seq);
         changes.push(Change::LastSeq { seq: last_seq });
         changes.push(Change::LogStart { segment: self.next_file });
         changes.push(Change::NextFile { number: self.next_file + 1 });
@@ -424,7 +467,9 @@ impl Repair {
             note.truncate(cut);
             changes.push(Change::Repaired { note });
         }
-        let bad = |e: version::Invalid| Error::corrupt(&self.dir, 0, format!("repair could not put it together: {e}"));
+        let bad = |e: version::Invalid| {
+            Error::corrupt(&self.dir, 0, format!("repair could not put it together: {e}"))
+        };
         state = state.apply(&Edit::from(changes)).map_err(bad)?;
         // One table after the other: where ages no longer fit together the table becomes a run of
         // its own, newer than those before it.
@@ -432,7 +477,8 @@ impl Repair {
         found.sort_by_key(|(_, run, m)| (*run, m.number));
         for (id, run, meta) in found {
             self.report.tables += 1;
-            let add = |run| Edit::from(vec![Change::AddTable { keyspace: id, run, meta: meta.clone() }]);
+            let add =
+                |run| Edit::from(vec![Change::AddTable { keyspace: id, run, meta: meta.clone() }]);
             let next = state.apply(&add(run)).or_else(|_| {
                 let newest = state.keyspaces.get(&id).map_or(1, |k| k.version.next_run());
                 state.apply(&add(newest))

@@ -220,7 +220,10 @@ impl Segments {
 
     /// A merge dropped values. In a segment that is still part of the log they are only struck from
     /// the live ones, as recovery must be able to read the frames; the others are returned.
-    pub(crate) fn strike(&self, dead: HashMap<u64, Vec<(u64, u64)>>) -> Vec<(Arc<Segment>, Vec<(u64, u64)>)> {
+    pub(crate) fn strike(
+        &self,
+        dead: HashMap<u64, Vec<(u64, u64)>>,
+    ) -> Vec<(Arc<Segment>, Vec<(u64, u64)>)> {
         let mut inner = self.inner.lock();
         let mut punchable = Vec::new();
         for (number, ranges) in dead {
@@ -252,7 +255,10 @@ impl Segments {
         let inner = self.inner.lock();
         for s in &inner.log {
             let number = s.segment.number();
-            let waits = s.unflushed.iter().any(|k| !flushed.is_some_and(|(f, upto)| f == *k && number <= upto));
+            let waits = s
+                .unflushed
+                .iter()
+                .any(|k| !flushed.is_some_and(|(f, upto)| f == *k && number <= upto));
             if number >= active || waits {
                 return number;
             }
@@ -293,8 +299,9 @@ impl Segments {
             for q in quiet {
                 self.purge.push(Purge::Punch(q.segment, q.gaps));
             }
-            let (free, held): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut inner.retired).into_iter().partition(|s| Arc::strong_count(s) == 1);
+            let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.retired)
+                .into_iter()
+                .partition(|s| Arc::strong_count(s) == 1);
             inner.retired = held;
             let trimmed = if trim { std::mem::take(&mut inner.pool) } else { Vec::new() };
             (free, trimmed)

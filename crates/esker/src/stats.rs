@@ -181,7 +181,11 @@ impl Store {
 fn disk_bytes(store: &Store, dir: &Path) -> u64 {
     let names = store.env.list(dir).unwrap_or_default();
     let size = |name: &String| {
-        store.env.open(&dir.join(name), crate::env::OpenMode::Read).and_then(|f| f.allocated()).unwrap_or(0)
+        store
+            .env
+            .open(&dir.join(name), crate::env::OpenMode::Read)
+            .and_then(|f| f.allocated())
+            .unwrap_or(0)
     };
     names.iter().map(size).sum()
 }

@@ -292,7 +292,8 @@ impl Store {
             _ => self.next_run(ks),
         };
         let read: u64 = clusters.iter().filter(|c| !c.moves).map(|c| c.bytes).sum();
-        let merge = Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
+        let merge =
+            Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
         let start = Instant::now();
         let result = merge.run().and_then(|outcome| {

@@ -188,6 +188,9 @@ fn large_one(path: &Path, bytes: usize, size: usize, how: usize) -> f64 {
     (puts * size) as f64 * 1e3 / start.elapsed().as_nanos() as f64
 }
 
+/// How far the writer is, and whether to stop; and the thread that wants to know.
+type Helper = (Arc<(AtomicUsize, AtomicBool)>, std::thread::JoinHandle<()>);
+
 /// A bare log in a mapping.
 struct Log {
     file: File,
@@ -196,8 +199,7 @@ struct Log {
     ready: usize,
     ahead: usize,
     zeros: Vec<u8>,
-    /// How far the writer is, for the helper; and whether it is to stop.
-    helper: Option<(Arc<(AtomicUsize, AtomicBool)>, std::thread::JoinHandle<()>)>,
+    helper: Option<Helper>,
 }
 
 impl Log {

@@ -4,7 +4,7 @@
 use super::fill::Work;
 use super::{load, touch};
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, Order, Rng, mix};
+use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
 use crate::engine::{Access, Engine, Reader, Sync};
 use crate::measure::{Recorder, Timing, Until};
 use crate::protocol::Sample;
@@ -30,7 +30,7 @@ fn deadline(ctx: &Ctx, times: f64) -> Instant {
 pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = data(ctx)?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
-    load(ctx, &engine, &data, Order::Sequential)?;
+    let mut model = load(ctx, &engine, &data, Order::Sequential)?;
     ctx.doing("settling");
     engine.settle()?;
 
@@ -48,6 +48,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     });
     black_box(sum);
     drop(reader);
+    let outcome = outcome.and_then(|()| verify_sample(&engine, &data, &model));
     ctx.report(Sample::of("readrandom.limited", &recorder), &outcome);
 
     if ctx.wants("overwrite.limited") {
@@ -61,7 +62,9 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
         };
         let until = Until::Time(deadline(ctx, 2.0));
         let recorder = work.run_until(&engine, until, Timing::Every)?;
-        ctx.report(Sample::of("overwrite.limited", &recorder), &Ok(()));
+        model.replay(Order::Uniform, work.seed, recorder.ops(), 2);
+        let verdict = verify_sample(&engine, &data, &model);
+        ctx.report(Sample::of("overwrite.limited", &recorder), &verdict);
     }
     engine.close()
 }
@@ -80,6 +83,8 @@ pub fn fill<E: Engine>(ctx: &Ctx) -> Result<()> {
         let percent = recorder.ops() as f64 / data.entries as f64 * 100.0;
         sample = sample.with_note(format!("stopped by time at {percent:.0} % of the fill"));
     }
-    ctx.report(sample, &Ok(()));
+    let mut model = Model::empty(data.entries);
+    model.replay(Order::Uniform, seed, recorder.ops(), 1);
+    ctx.report(sample, &verify_sample(&engine, &data, &model));
     engine.close()
 }

@@ -16,7 +16,9 @@ use anyhow::Result;
 /// Runs the case of `ctx` with an engine.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     match ctx.spec.case {
-        CaseId::Machine => unreachable!("no engine takes part in the machine's limits"),
+        CaseId::Machine | CaseId::MachineSync => {
+            unreachable!("no engine takes part in the machine's limits")
+        }
         CaseId::FillSeq
         | CaseId::FillBatch
         | CaseId::FillRandom

@@ -7,7 +7,7 @@ mod rng;
 mod values;
 
 pub use keys::{KeyBuf, KeyShape};
-pub use model::{Model, verify};
+pub use model::{Model, verify, verify_sample};
 pub use order::{KeyStream, Order};
 pub use rng::{Rng, mix};
 pub use values::{ValueSize, Values};

@@ -99,9 +99,9 @@ impl Values {
         Values { size, seed, lengths, pool }
     }
 
-    /// The longest value in bytes.
-    pub fn max_len(&self) -> usize {
-        self.size.bounds().1
+    /// How long values are.
+    pub fn size(&self) -> ValueSize {
+        self.size
     }
 
     /// How long the value of key `index` in `generation` is.

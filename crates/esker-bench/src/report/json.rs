@@ -32,6 +32,7 @@ fn common(results: &Results, row: &Row, engine: &str, command: &[String]) -> Map
         "entries": plan.entries,
         "keys": plan.keys,
         "value_size": plan.value_size,
+        "read_ahead_kib": results.read_ahead_kib,
         "memory_bytes": plan.memory,
         "memory_limit_bytes": plan.memory_limit,
         "compression": plan.compression,
@@ -64,6 +65,13 @@ fn add_figures(line: &mut Map<String, Value>, results: &Results, row: &Row, engi
             return;
         }
     };
+    if let Some(shape) = &median.shape {
+        // Some rows have fewer entries, or larger values.
+        set("entries", json!(shape.entries));
+        set("key_len", json!(shape.key_len));
+        set("value_size", json!(shape.value_size));
+        set("raw_bytes", json!(shape.raw_bytes));
+    }
     set("value", json!(median.value));
     let is_rate = row.unit == crate::plan::Unit::OpsPerSecond;
     set("ops_per_s", if is_rate { json!(median.value) } else { Value::Null });

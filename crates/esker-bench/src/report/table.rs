@@ -26,7 +26,7 @@ pub fn table(results: &Results) -> String {
 fn preamble(results: &Results) -> String {
     let plan = &results.plan;
     format!(
-        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}\n\n",
+        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}{}\n\n",
         grouped(plan.entries as f64),
         plan.keys,
         plan.value_size,
@@ -36,6 +36,7 @@ fn preamble(results: &Results) -> String {
         results.repetitions,
         system::cpu_name(),
         system::kernel(),
+        results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
     )
 }
 

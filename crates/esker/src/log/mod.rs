@@ -24,14 +24,18 @@ mod sync;
 mod values;
 
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod sync_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use appender::Appender;
 pub(crate) use format::{
-    FIRST_FRAME_OFFSET as FIRST_FRAME,
-    FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words, segment_bytes_for,
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words,
+    segment_bytes_for,
 };
 pub(crate) use frames::{End, Frame, Frames, Records};
 pub(crate) use record::Record;

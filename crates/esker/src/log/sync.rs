@@ -220,7 +220,6 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                 Next::Done(result) => return result,
                 Next::Wait => self.wakes.wait(&mut ledger),
                 Next::Lead => {
-                    ledger.syncing = true;
                     let plan = ledger.plan();
                     if plan.is_empty() {
                         // A position that was never written: a bug of the caller's. It must not
@@ -228,6 +227,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                         let why = io::Error::other(format!("{position:?} is beyond the log"));
                         return Err(Error::io("sync", &self.dir, why));
                     }
+                    ledger.syncing = true;
                     drop(ledger);
                     let result = self.carry_out(&plan);
                     ledger = self.ledger.lock();

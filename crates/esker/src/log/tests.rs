@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use proptest::prelude::*;
 
 use super::format::FIRST_FRAME;
 use super::frames::{End, Why};
 use super::testing::{self, HeapEnv};
 use super::*;
 use crate::batch::WriteBatch;
-use crate::env::{Env, OsEnv};
+use crate::env::{Env, File, OsEnv};
 use crate::key::Kind;
 
 /// An entry as the tests remember it.
@@ -100,99 +103,434 @@ fn a_batch_is_one_frame() {
     assert!(entries.iter().all(|e| e.0 == 42));
 }
 
-/// What a single put costs, against a real file: `cargo test --release -p esker log_speed -- \
-/// --ignored --nocapture`.
+/// A small sealed segment with frames of all sorts: the environment, and what is in it.
+fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
+    let (env, segment) = testing::segment(number, 8192);
+    let mut appender = Appender::new(segment.clone());
+    appender.append_one(10, 0, Kind::Put, b"first", b"value").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.push(1, Kind::Put, b"k1", &[3; 40]);
+    batch.push(0, Kind::Delete, b"first", b"");
+    batch.push(2, Kind::Put, b"", b"");
+    appender.append_batch(11, &batch, |_, _, _, _| ()).unwrap();
+    appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
+    appender.seal(12);
+    let (entries, end) = read_all(&segment);
+    assert_eq!(entries.len(), 5);
+    assert!(end.is_sealed());
+    (env, entries, end)
+}
+
+/// Opens a segment made of these bytes.
+fn open_bytes(number: u64, bytes: &[u8]) -> crate::Result<Segment> {
+    let env = HeapEnv::new();
+    env.put(Path::new(&file_name(number)), bytes);
+    testing::reopen(&env, number)
+}
+
+/// Whether `part` is the first frames of `whole`, each of them complete.
+fn is_prefix(part: &[Entry], whole: &[Entry]) -> bool {
+    let next = whole.get(part.len());
+    let cuts_a_frame = next.is_some_and(|next| part.last().is_some_and(|last| last.0 == next.0));
+    whole.starts_with(part) && !cuts_a_frame
+}
+
 #[test]
-#[ignore = "a measurement"]
-fn log_speed() {
-    use std::time::Instant;
-    let dir = std::env::var_os("ESKER_TEST_DIR").map_or_else(std::env::temp_dir, Into::into);
-    let dir = tempfile::tempdir_in(dir).unwrap();
-    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
-    let bytes = 64 << 20;
-    let puts = (bytes - 8192) / 152;
-    let mut refs = vec![1; puts as usize];
-    let mut costs: [Vec<f64>; 6] = Default::default();
-    let mut number = 0;
-    let mut create = |old: Option<&Segment>| {
-        number += 1;
-        let old = old.map(Segment::path);
-        Arc::new(Segment::create(&env, dir.path(), number, bytes, old).unwrap())
-    };
-    for _ in 0..9 {
-        let fresh = create(None);
-        let mut appender = Appender::new(fresh.clone());
-        let mut fill = |appender: &mut Appender, cost: &mut Vec<f64>| {
-            let start = Instant::now();
-            for i in 0..puts {
-                let r = appender.append_one(i, 0, Kind::Put, &format_key(i), &[7; 100]);
-                refs[i as usize] = r.unwrap();
-            }
-            cost.push(start.elapsed().as_nanos() as f64 / puts as f64);
-        };
-        fill(&mut appender, &mut costs[0]);
-        let recycled = create(Some(&fresh));
-        let mut appender = Appender::new(recycled.clone());
-        fill(&mut appender, &mut costs[1]);
-
-        let start = Instant::now();
-        let sum: u64 = refs
-            .iter()
-            .map(|&r| recycled.record(r))
-            .map(|r| r.seq + r.key.len() as u64 + u64::from(r.value[99]))
-            .sum();
-        costs[2].push(start.elapsed().as_nanos() as f64 / puts as f64);
-        assert_eq!(sum, puts * (puts - 1) / 2 + 23 * puts);
-        let start = Instant::now();
-        assert_eq!(recycled.frames().count() as u64, puts);
-        costs[3].push(start.elapsed().as_nanos() as f64 / puts as f64);
-        env.remove(recycled.path()).unwrap();
-
-        let large = create(None);
-        let mut appender = Appender::new(large.clone());
-        let value = vec![3; 100 << 10];
-        let start = Instant::now();
-        let mut n = 0;
-        while appender.append_one(n + 1, 0, Kind::Put, &format_key(n), &value).is_some() {
-            n += 1;
+fn what_is_cut_off_leaves_a_prefix() {
+    let (env, whole, end) = small_segment(3);
+    let bytes = env.bytes(Path::new(&file_name(3)));
+    let written = end.offset() as usize + FRAME_HEADER;
+    for cut in FIRST_FRAME..written {
+        let mut torn = bytes.clone();
+        torn[cut..].fill(0);
+        if torn == bytes {
+            continue; // zeros were cut off zeros
         }
-        costs[4].push(start.elapsed().as_nanos() as f64 / n as f64);
-        assert_eq!(large.frames().count() as u64, n);
-        env.remove(large.path()).unwrap();
-
-        let batched = create(None);
-        let mut appender = Appender::new(batched.clone());
-        let mut batch = WriteBatch::new();
-        (0..1000).for_each(|i| batch.push(0, Kind::Put, &format_key(i), &[7; 100]));
-        let start = Instant::now();
-        let (mut n, mut keys) = (0, 0);
-        while appender.append_batch(n + 1, &batch, |_, _, _, key| keys += key.len()).is_some() {
-            n += 1;
-        }
-        costs[5].push(start.elapsed().as_nanos() as f64 / (n * 1000) as f64);
-        assert_eq!(batched.frames().count() as u64, n);
-        assert_eq!(keys as u64, n * 16_000);
-        env.remove(batched.path()).unwrap();
-    }
-    let names = [
-        "put, fresh",
-        "put, recycled",
-        "record",
-        "frame",
-        "put of 100 KiB, fresh",
-        "entry of a batch, fresh",
-    ];
-    for (name, cost) in names.iter().zip(&mut costs) {
-        cost.sort_by(f64::total_cmp);
-        println!("{name:>24}: median {:8.1} ns, best {:8.1} ns", cost[4], cost[0]);
+        let (entries, end) = read_all(&open_bytes(3, &torn).unwrap());
+        assert!(is_prefix(&entries, &whole), "cut at {cut}: {entries:?}");
+        // Rounded up: a frame's last bytes may be zeros anyway.
+        let limit = cut.next_multiple_of(8) as u64;
+        assert!(!end.is_sealed() && end.offset() <= limit, "cut at {cut}: {end:?}");
     }
 }
 
-fn format_key(n: u64) -> [u8; 16] {
-    let (mut key, mut n) = ([b'0'; 16], n);
-    for b in key.iter_mut().rev() {
-        *b += (n % 10) as u8;
-        n /= 10;
+#[test]
+fn a_short_file_is_an_error() {
+    let (env, _, _) = small_segment(3);
+    let bytes = env.bytes(Path::new(&file_name(3)));
+    for len in [1, 39, 40, 4095, 4096, 5000, 8191] {
+        let error = open_bytes(3, &bytes[..len]).unwrap_err();
+        assert!(error.is_corruption(), "{len}: {error}");
     }
-    key
+}
+
+#[test]
+fn any_flipped_bit_is_noticed() {
+    let (env, whole, end) = small_segment(3);
+    let bytes = env.bytes(Path::new(&file_name(3)));
+    let written = end.offset() as usize + FRAME_HEADER;
+    // Miri takes its time; a few bytes of every kind will do there.
+    let step = if cfg!(miri) { 7 } else { 1 };
+    let places = (0..40).chain(FIRST_FRAME..written).step_by(step);
+    for at in places {
+        let flips = (0..8).map(|bit| 1 << bit).chain([0xff]);
+        for flip in flips.step_by(step) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= flip;
+            if at < FIRST_FRAME {
+                let error = open_bytes(3, &damaged).unwrap_err();
+                assert!(error.is_corruption(), "{at}: {error}");
+                continue;
+            }
+            let (entries, end) = read_all(&open_bytes(3, &damaged).unwrap());
+            assert!(is_prefix(&entries, &whole) && !end.is_sealed(), "{flip:x} at {at}");
+            assert!(end.offset() <= at as u64);
+        }
+    }
+}
+
+#[test]
+fn lengths_out_of_this_world_are_harmless() {
+    let (env, whole, _) = small_segment(3);
+    let bytes = env.bytes(Path::new(&file_name(3)));
+    for at in (FIRST_FRAME..FIRST_FRAME + 200).step_by(4) {
+        for word in [0, 1, 7, 8, 0x7fff_ffff, 0xffff_fff8, u32::MAX] {
+            let mut damaged = bytes.clone();
+            damaged[at..at + 4].copy_from_slice(&u32::to_le_bytes(word));
+            let segment = open_bytes(3, &damaged).unwrap();
+            assert!(is_prefix(&read_all(&segment).0, &whole));
+            for r in (0..1024).chain([u32::MAX]) {
+                segment.try_record(r);
+            }
+        }
+    }
+}
+
+#[test]
+fn records_forged_under_a_right_checksum_are_refused() {
+    let (env, _, _) = small_segment(3);
+    let bytes = env.bytes(Path::new(&file_name(3)));
+    let frame_len = FRAME_HEADER + record_len(5, 5);
+    for at in FRAME_HEADER..FRAME_HEADER + 12 {
+        // Back, kind, both lengths: no other value of their bytes is sound.
+        let mut forged = bytes.clone();
+        forged[FIRST_FRAME + at] ^= 0x10;
+        let frame = &mut forged[FIRST_FRAME..FIRST_FRAME + frame_len];
+        let sum = super::format::frame_checksum(3, &frame[4..]);
+        frame[..4].copy_from_slice(&sum.to_le_bytes());
+        let (entries, end) = read_all(&open_bytes(3, &forged).unwrap());
+        assert!(entries.is_empty(), "byte {at}");
+        assert_eq!(end, End::Torn { offset: FIRST_FRAME as u64, why: Why::Records });
+    }
+}
+
+#[test]
+fn a_recycled_file_keeps_its_past_to_itself() {
+    let env = HeapEnv::new();
+    let dynamic: Arc<dyn Env> = env.clone();
+    let dir = Path::new("");
+    let mut old: Option<std::path::PathBuf> = None;
+    // The same frames in all lives, each life stopping one frame earlier: behind the last one
+    // stands, at a frame's boundary, the next of the life before.
+    for number in 1..10u64 {
+        let segment = Segment::create(&dynamic, dir, number, 8192, old.as_deref()).unwrap();
+        let segment = Arc::new(segment);
+        assert_eq!(segment.recycled(), old.is_some());
+        assert_eq!(read_all(&segment).0, [], "before the first frame of life {number}");
+        let mut appender = Appender::new(segment.clone());
+        for seq in 1..=(20 - number) {
+            appender.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
+            let (entries, end) = read_all(&segment);
+            assert_eq!(entries.len() as u64, seq);
+            assert_eq!(end.offset(), appender.end());
+        }
+        old = Some(segment.path().to_path_buf());
+    }
+    assert!(!env.exists(Path::new(&file_name(8))).unwrap());
+}
+
+#[test]
+fn recycling_extends_and_shortens() {
+    let env = HeapEnv::new();
+    let dynamic: Arc<dyn Env> = env.clone();
+    let dir = Path::new("");
+    let mut old: Option<std::path::PathBuf> = None;
+    for (number, bytes) in [(1, 8192), (2, 20_000), (3, 8192)] {
+        let segment = Segment::create(&dynamic, dir, number, bytes, old.as_deref()).unwrap();
+        assert_eq!(segment.capacity(), bytes.next_multiple_of(4096));
+        assert_eq!(env.file(segment.path()).len().unwrap(), segment.capacity());
+        old = Some(segment.path().to_path_buf());
+    }
+}
+
+#[test]
+fn no_space_is_an_error_and_leaves_no_file() {
+    let env = HeapEnv::new();
+    env.fail_allocate.store(true, Ordering::Relaxed);
+    let dynamic: Arc<dyn Env> = env.clone();
+    let error = Segment::create(&dynamic, Path::new(""), 1, 8192, None).unwrap_err();
+    assert!(error.to_string().contains("allocate 8192 bytes"), "{error}");
+    assert!(!env.exists(Path::new(&file_name(1))).unwrap());
+}
+
+#[test]
+fn an_existing_segment_is_never_replaced() {
+    let (env, _, _) = small_segment(3);
+    let dynamic: Arc<dyn Env> = env.clone();
+    let other = Segment::create(&dynamic, Path::new(""), 4, 8192, None).unwrap();
+    for recycle in [None, Some(other.path())] {
+        assert!(Segment::create(&dynamic, Path::new(""), 3, 8192, recycle).is_err());
+    }
+    assert!(testing::reopen(&env, 3).is_ok() && testing::reopen(&env, 4).is_ok());
+}
+
+#[test]
+fn a_segment_of_another_number_is_refused() {
+    let (env, _, _) = small_segment(3);
+    env.rename(Path::new(&file_name(3)), Path::new(&file_name(4))).unwrap();
+    let error = testing::reopen(&env, 4).unwrap_err();
+    assert!(error.to_string().contains("segment 3"), "{error}");
+    let dynamic: Arc<dyn Env> = env.clone();
+    // Just what a crash between renaming and the first sync leaves.
+    assert!(Segment::never_used(&dynamic, Path::new(""), 4).unwrap());
+}
+
+#[test]
+fn a_damaged_header_over_sound_frames_is_damage() {
+    let (env, _, _) = small_segment(3);
+    let path = file_name(3);
+    env.file(Path::new(&path)).write_all_at(b"X", 0).unwrap();
+    assert!(testing::reopen(&env, 3).unwrap_err().is_corruption());
+    let dynamic: Arc<dyn Env> = env.clone();
+    assert!(!Segment::never_used(&dynamic, Path::new(""), 3).unwrap());
+    // A file that was made and never written to.
+    env.put(Path::new(&path), &[0; 8192]);
+    assert!(testing::reopen(&env, 3).is_err());
+    assert!(Segment::never_used(&dynamic, Path::new(""), 3).unwrap());
+}
+
+#[test]
+fn a_newer_format_is_named_as_such() {
+    let (env, _, _) = small_segment(3);
+    let mut header = super::format::encode_header(3, 8192);
+    header[8] = 2;
+    let sum = xxhash_rust::xxh3::xxh3_64(&header[..32]);
+    header[32..].copy_from_slice(&sum.to_le_bytes());
+    env.file(Path::new(&file_name(3))).write_all_at(&header, 0).unwrap();
+    let error = testing::reopen(&env, 3).unwrap_err();
+    assert!(matches!(error, crate::Error::NewerFormat { found: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_recovered_segment_is_sealed_where_it_was_torn() {
+    let (env, segment) = testing::segment(1, 8192);
+    let mut appender = Appender::new(segment.clone());
+    let mut ends = vec![];
+    for seq in 1..=3 {
+        appender.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
+        ends.push(appender.end());
+    }
+    // The second frame is lost, the third is not.
+    env.file(segment.path()).write_all_at(&[0; 4], ends[0]).unwrap();
+    let recovered = testing::reopen(&env, 1).unwrap();
+    let (entries, end) = read_all(&recovered);
+    assert_eq!((entries.len(), end.offset()), (1, ends[0]));
+    recovered.seal_recovered(end.offset(), 1).unwrap();
+    let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
+    assert_eq!(entries.len(), 1);
+    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1 });
+    assert!(recovered.seal_recovered(8190, 1).is_err());
+}
+
+#[test]
+fn separated_values_are_verified_once() {
+    let (env, segment) = testing::segment(1, 64 << 10);
+    let mut appender = Appender::new(segment.clone());
+    let large = appender.append_one(1, 0, Kind::Put, b"large", &[5; 5000]).unwrap();
+    let small = appender.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
+    let (large, small) = (segment.pointer_to(large), segment.pointer_to(small));
+    let offset = small.offset;
+    appender.seal(2);
+    let segment = testing::reopen(&env, 1).unwrap();
+    assert_eq!(segment.value(&large).unwrap(), [5; 5000]);
+    assert_eq!(segment.value(&small).unwrap(), [6; 100]);
+    env.file(segment.path()).write_all_at(&[7], large.offset + 4000).unwrap();
+    env.file(segment.path()).write_all_at(&[7], offset + 50).unwrap();
+    // Verified before the damage, not again; the small one is verified each time.
+    assert!(segment.value(&large).is_ok());
+    let error = segment.value(&small).unwrap_err().to_string();
+    assert!(error.contains("0000000001.log") && error.contains(&offset.to_string()), "{error}");
+    // Whoever comes new verifies.
+    assert!(testing::reopen(&env, 1).unwrap().value(&large).is_err());
+    // Pointers that lead nowhere.
+    for p in [
+        crate::key::ValuePointer { segment: 2, ..large },
+        crate::key::ValuePointer { offset: u64::MAX, ..large },
+        crate::key::ValuePointer { offset: 65_000, ..large },
+        crate::key::ValuePointer { offset: 8, ..small },
+        crate::key::ValuePointer { len: u32::MAX, ..large },
+    ] {
+        assert!(segment.value(&p).unwrap_err().is_corruption());
+    }
+}
+
+#[test]
+fn a_failed_sync_is_final() {
+    let (env, segment) = testing::segment(1, 8192);
+    let file = env.file(segment.path());
+    segment.sync().unwrap();
+    file.fail_sync.store(true, Ordering::SeqCst);
+    assert!(segment.sync().is_err());
+    file.fail_sync.store(false, Ordering::SeqCst);
+    assert!(segment.sync().is_err());
+    assert_eq!(file.syncs.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+#[should_panic(expected = "not to be appended to")]
+fn a_segment_has_one_appender() {
+    let (_, segment) = testing::segment(1, 8192);
+    drop(Appender::new(segment.clone()));
+    Appender::new(segment);
+}
+
+#[test]
+#[should_panic(expected = "no record at byte")]
+fn a_reference_beyond_the_segment_is_caught() {
+    let (_, segment) = testing::segment(1, 8192);
+    segment.record(1024);
+}
+
+#[test]
+fn names_of_files() {
+    assert_eq!(file_name(42), "0000000042.log");
+    assert_eq!(file_name(12_345_678_901), "12345678901.log");
+    for number in [0, 42, 12_345_678_901, u64::MAX] {
+        assert_eq!(parse_file_name(&file_name(number)), Some(number));
+    }
+    for name in ["42.log", "+000000042.log", "0000000042.LOG", "0000000042", "00000000042.log", ""]
+    {
+        assert_eq!(parse_file_name(name), None, "{name}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no file mappings")]
+fn on_the_real_file_system() {
+    let dir = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    let mut old: Option<std::path::PathBuf> = None;
+    for number in 1..4 {
+        let segment = Segment::create(&env, dir.path(), number, 1 << 20, old.as_deref()).unwrap();
+        let segment = Arc::new(segment);
+        let mut appender = Appender::new(segment.clone());
+        let mut batch = WriteBatch::new();
+        (0..900).for_each(|i| batch.push(0, Kind::Put, &[i as u8], &[2; 80]));
+        let mut expected = vec![];
+        let mut seq = 0;
+        // Both ways of writing, by turns, so that each meets the other's bytes; and syncs.
+        for size in [0usize, 100, 70_000, 8, 65_536, 4095, 100_001] {
+            for value in [vec![number as u8; size], vec![0xff; 17]] {
+                seq += 1;
+                let r = appender.append_one(seq, 0, Kind::Put, b"key", &value).unwrap();
+                assert_eq!(segment.record(r).value, value);
+                expected.push((seq, 0, Kind::Put, b"key".to_vec(), value));
+            }
+            segment.sync().unwrap();
+        }
+        seq += 1;
+        assert!(batch.byte_len() > 64 << 10);
+        appender.append_batch(seq, &batch, |_, _, _, _| ()).unwrap();
+        let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
+        appender.seal(seq);
+        let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
+        let (entries, end) = read_all(&opened);
+        assert_eq!(entries[..expected.len()], expected);
+        assert_eq!(entries[expected.len()..].iter().filter(|e| expect_batch(e)).count(), 900);
+        assert!(end.is_sealed());
+        old = Some(segment.path().to_path_buf());
+    }
+    // A checkpoint's name on the file: it is left alone, and a new one made.
+    let old = old.unwrap();
+    env.hard_link(&old, &dir.path().join("checkpoint")).unwrap();
+    let segment = Segment::create(&env, dir.path(), 4, 1 << 20, Some(&old)).unwrap();
+    assert!(!segment.recycled() && env.exists(&old).unwrap());
+    // Links lead nowhere.
+    std::os::unix::fs::symlink(&old, dir.path().join(file_name(5))).unwrap();
+    assert!(Segment::open(&env, dir.path(), 5, false).is_err());
+}
+
+fn any_batch() -> impl Strategy<Value = Vec<(u32, Option<Vec<u8>>, Vec<u8>)>> {
+    let bytes = |n| proptest::collection::vec(any::<u8>(), 0..n);
+    proptest::collection::vec((any::<u32>(), proptest::option::of(bytes(300)), bytes(40)), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 3 } else { 200 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_batches_come_back(
+        batches in proptest::collection::vec(any_batch(), 0..12),
+        first in 0..u64::MAX - 100,
+        damage in proptest::option::of((0..4000usize, any::<u8>())),
+    ) {
+        let (env, segment) = testing::segment(first ^ 5, 64 << 10);
+        let mut appender = Appender::new(segment.clone());
+        let mut expected = vec![];
+        let mut seq = first;
+        let mut batch = WriteBatch::new();
+        for writes in &batches {
+            batch.clear();
+            seq += 1;
+            for (keyspace, value, key) in writes {
+                let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
+                let value = value.as_deref().unwrap_or_default();
+                batch.push(*keyspace, kind, key, value);
+                expected.push((seq, *keyspace, kind, key.clone(), value.to_vec()));
+            }
+            prop_assert_eq!(batch.len(), writes.len());
+            if let [(keyspace, value, key)] = &writes[..] {
+                // A batch of one, the short way.
+                let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
+                let value = value.as_deref().unwrap_or_default();
+                appender.append_one(seq, *keyspace, kind, key, value).unwrap();
+            } else {
+                appender.append_batch(seq, &batch, |_, _, _, _| ()).unwrap();
+            }
+        }
+        let end = appender.end();
+        appender.seal(seq);
+        let reopened = testing::reopen(&env, first ^ 5).unwrap();
+        let (entries, found) = read_all(&reopened);
+        prop_assert_eq!(&entries, &expected);
+        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq });
+        if let Some((at, with)) = damage {
+            let at = FIRST_FRAME + at;
+            let file = env.file(segment.path());
+            file.write_all_at(&[with], at as u64).unwrap();
+            let (entries, found) = read_all(&reopened);
+            prop_assert!(is_prefix(&entries, &expected));
+            prop_assert!(found.is_sealed() || found.offset() <= at as u64);
+        }
+    }
+
+    #[test]
+    fn random_bytes_are_harmless(bytes in proptest::collection::vec(any::<u8>(), 0..9000)) {
+        if let Ok(segment) = open_bytes(1, &bytes) {
+            read_all(&segment);
+        }
+        let mut segment = super::format::encode_header(1, 16384).to_vec();
+        segment.resize(FIRST_FRAME, 0);
+        segment.extend(&bytes);
+        segment.resize(16384, 0);
+        let segment = open_bytes(1, &segment).unwrap();
+        read_all(&segment);
+        for r in 0..2049 {
+            segment.try_record(r);
+        }
+    }
 }

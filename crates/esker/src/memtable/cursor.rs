@@ -21,7 +21,7 @@ pub(crate) struct MemtableCursor {
 
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
-        MemtableCursor { memtable, index: IndexCursor::default(), versions: Vec::new(), at: 0 }
+        MemtableCursor { memtable, index: IndexCursor::new(), versions: Vec::new(), at: 0 }
     }
 
     #[inline]

@@ -20,7 +20,8 @@ pub(super) struct Filter {
 impl Filter {
     /// For a segment of so many bytes.
     pub(super) fn new(segment_bytes: u64) -> Filter {
-        let words = (segment_bytes / SMALL_ENTRY * BITS / 64).clamp(64, 1 << 20).next_power_of_two();
+        let words =
+            (segment_bytes / SMALL_ENTRY * BITS / 64).clamp(64, 1 << 20).next_power_of_two();
         Filter { words: (0..words).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -66,7 +67,9 @@ mod tests {
             filter.insert(key_hash(&n.to_le_bytes()));
         }
         assert!((0..110_000u32).all(|n| filter.may_contain(key_hash(&n.to_le_bytes()))));
-        let wrong = (1_000_000..1_100_000u32).filter(|n| filter.may_contain(key_hash(&n.to_le_bytes()))).count();
+        let wrong = (1_000_000..1_100_000u32)
+            .filter(|n| filter.may_contain(key_hash(&n.to_le_bytes())))
+            .count();
         assert!(wrong < 3_000, "{wrong} of 100,000 strangers granted");
     }
 }

@@ -9,18 +9,17 @@ mod filter;
 pub(crate) mod index;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use chains::Chains;
 pub(crate) use cursor::MemtableCursor;
 use filter::Filter;
 use index::{Index, KeySource};
 
-use crate::key::{Cursor, Kind, KeyOrder, Seq};
+use crate::key::{Cursor, KeyOrder, Kind, Seq};
 use crate::log::{Record, Segment};
 
 /// The entries of one keyspace in one segment. One writer at a time; readers never wait.
-#[derive(Debug)]
 pub(crate) struct Memtable {
     segment: Arc<Segment>,
     index: Index,
@@ -32,6 +31,8 @@ pub(crate) struct Memtable {
     bytes: AtomicU64,
     min_seq: AtomicU64,
     max_seq: AtomicU64,
+    /// Whether a writer is inside.
+    writing: AtomicBool,
 }
 
 /// Resolves what the index refers to.
@@ -60,6 +61,7 @@ impl Memtable {
             bytes: AtomicU64::new(0),
             min_seq: AtomicU64::new(u64::MAX),
             max_seq: AtomicU64::new(0),
+            writing: AtomicBool::new(false),
         }
     }
 
@@ -78,8 +80,10 @@ impl Memtable {
     /// published the sequence.
     #[inline]
     pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, len: usize) {
+        // The store's write lock sees to it; this makes sure, for the price of one swap.
+        assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
         self.filter.insert(hash);
-        self.index.upsert(&self.keys(), key, |present| match present {
+        let make = |present| match present {
             None => r,
             Some(present) => {
                 let (newest, before) = self.chains.resolve(present);
@@ -92,7 +96,9 @@ impl Memtable {
                     None => r,
                 }
             }
-        });
+        };
+        // SAFETY: `writing` lets one caller at a time get here.
+        unsafe { self.index.upsert(&self.keys(), key, make) };
         // One writer: plain stores.
         let add = |n: &AtomicUsize| n.store(n.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if kind == Kind::Delete {
@@ -105,6 +111,7 @@ impl Memtable {
         self.max_seq.store(seq, Ordering::Relaxed);
         // Last, and with release: a reader that finds the memtable not empty sees what is in it.
         self.entries.store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Release);
+        self.writing.store(false, Ordering::Release);
     }
 
     /// The newest version of `key` that is visible at `seq`.
@@ -180,5 +187,11 @@ impl Memtable {
     /// Bytes of memory it uses, the segment aside.
     pub(crate) fn memory(&self) -> usize {
         self.index.memory() + self.chains.memory() + self.filter.memory()
+    }
+}
+
+impl std::fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memtable({} entries over {:?})", self.len(), self.segment)
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn clusters<T: HasMeta>(
         }
     }
     inputs.sort_by(|a, b| order.compare(a.smallest, b.smallest));
-    join_small_neighbours(group(order, &inputs), table_bytes / 4)
+    join_small_neighbours(group(order, &inputs), table_bytes / 8)
 }
 
 fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<Cluster> {

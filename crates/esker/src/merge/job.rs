@@ -145,13 +145,21 @@ impl Merge<'_> {
             match filter.decide(seq, kind) {
                 Fate::Drop => {
                     if let (Stored::Pointer(p), Source::Run(_)) = (value, cursor.current()) {
-                        written.dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                        written
+                            .dead
+                            .entry(p.segment)
+                            .or_default()
+                            .push((p.offset, u64::from(p.len)));
                     }
                 }
                 fate => {
                     let seq = (fate == Fate::Keep).then_some(seq);
                     if let (Stored::Pointer(p), Source::Memtable(_)) = (value, cursor.current()) {
-                        written.live.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                        written
+                            .live
+                            .entry(p.segment)
+                            .or_default()
+                            .push((p.offset, u64::from(p.len)));
                     }
                     let builder = outputs.builder(written)?;
                     match (value, cursor.current()) {
@@ -159,10 +167,16 @@ impl Merge<'_> {
                             run.table().table.unpack(value, &mut unpacked)?;
                             builder.add(key, seq, kind, Stored::Inline(&unpacked))?;
                         }
-                        (Stored::Pointer(p), Source::Run(run)) if self.relocate.contains(&p.segment) => {
+                        (Stored::Pointer(p), Source::Run(run))
+                            if self.relocate.contains(&p.segment) =>
+                        {
                             let bytes = run.table().segment(&p)?.value(&p)?;
                             builder.add(key, seq, kind, Stored::Inline(bytes))?;
-                            written.dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                            written
+                                .dead
+                                .entry(p.segment)
+                                .or_default()
+                                .push((p.offset, u64::from(p.len)));
                         }
                         _ => builder.add(key, seq, kind, value)?,
                     }
@@ -181,7 +195,9 @@ impl Merge<'_> {
     /// The value as the table will hold it: a large one stays where it was written.
     fn value_for_table<'c>(&self, cursor: &'c MergeCursor) -> Stored<'c> {
         match (cursor.stored(), cursor.current()) {
-            (Stored::Inline(bytes), Source::Memtable(m)) if bytes.len() >= self.ks.separate_values_from => {
+            (Stored::Inline(bytes), Source::Memtable(m))
+                if bytes.len() >= self.ks.separate_values_from =>
+            {
                 Stored::Pointer(m.value_pointer())
             }
             (stored, _) => stored,
@@ -223,7 +239,12 @@ impl<'a> Outputs<'a> {
             compression: merge.ks.compression,
             dictionary: dictionary_for(merge.ks.compression, piece),
         };
-        Outputs { store: merge.store, options, target: merge.store.options.table_bytes(), builder: None }
+        Outputs {
+            store: merge.store,
+            options,
+            target: merge.store.options.table_bytes(),
+            builder: None,
+        }
     }
 
     fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {
@@ -231,7 +252,8 @@ impl<'a> Outputs<'a> {
             let number = self.store.new_file_number();
             let path = self.store.dir.join(crate::table::file_name(number));
             written.numbers.push(number);
-            self.builder = Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
+            self.builder =
+                Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
         }
         Ok(self.builder.as_mut().expect("just made"))
     }
@@ -292,4 +314,3 @@ fn dictionary_for(compression: Compression, piece: &Piece) -> Option<Arc<Diction
     let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
     Dictionary::train(compression, &samples)
 }
-

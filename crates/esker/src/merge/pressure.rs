@@ -70,8 +70,13 @@ impl Pressure {
     /// Whether a write of so many bytes may go on, or how long it waits first.
     pub(crate) fn admit(&self, bytes: u64) -> Admission {
         let mut inner = self.inner.lock();
-        let forces =
-            Forces { held: self.pending(), progress: 0, soft: self.soft, hard: self.hard, rate: inner.rate };
+        let forces = Forces {
+            held: self.pending(),
+            progress: 0,
+            soft: self.soft,
+            hard: self.hard,
+            rate: inner.rate,
+        };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
         // long as the cap is not reached.
         if self.pending() >= self.hard {

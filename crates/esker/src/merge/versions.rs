@@ -83,7 +83,10 @@ mod tests {
     fn without_snapshots_only_the_newest_version_stays() {
         use Fate::*;
         assert_eq!(fates(&[100], false, &[(9, Kind::Put), (5, Kind::Put)]), [Keep, Drop]);
-        assert_eq!(fates(&[100], true, &[(9, Kind::Put), (5, Kind::Put)]), [KeepWithoutSequence, Drop]);
+        assert_eq!(
+            fates(&[100], true, &[(9, Kind::Put), (5, Kind::Put)]),
+            [KeepWithoutSequence, Drop]
+        );
     }
 
     #[test]

@@ -56,7 +56,12 @@ enum Place {
 }
 
 impl Cursor {
-    pub(crate) fn new(view: Arc<SuperVersion>, order: &KeyOrder, seq: Seq, keys_only: bool) -> Cursor {
+    pub(crate) fn new(
+        view: Arc<SuperVersion>,
+        order: &KeyOrder,
+        seq: Seq,
+        keys_only: bool,
+    ) -> Cursor {
         let walk = if let Some(run) = view.single_clean_run(seq) {
             Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {

@@ -12,7 +12,7 @@ use super::loaded::LoadedTable;
 use super::slice::Slice;
 use super::super_version::SuperVersion;
 use crate::Result;
-use crate::key::{Kind, KeyOrder, Seq, Stored, key_hash};
+use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
 
 /// Most runs whose index lines are asked for ahead; more than a settled store ever has.
 const MAX_AHEAD: usize = 16;
@@ -24,7 +24,12 @@ enum Place<'a> {
 }
 
 #[inline]
-fn find<'a>(view: &'a SuperVersion, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<Option<Place<'a>>> {
+fn find<'a>(
+    view: &'a SuperVersion,
+    order: &KeyOrder,
+    key: &[u8],
+    seq: Seq,
+) -> Result<Option<Place<'a>>> {
     let hash = key_hash(key);
     // The usual settled store: one run and empty memtables.
     if let ([run], true) = (view.runs.as_slice(), view.memtables.iter().all(|m| m.is_empty())) {
@@ -61,7 +66,12 @@ fn find<'a>(view: &'a SuperVersion, order: &KeyOrder, key: &[u8], seq: Seq) -> R
 }
 
 #[inline]
-fn find_in_table<'a>(table: &'a LoadedTable, hash: u64, key: &[u8], seq: Seq) -> Result<Option<Place<'a>>> {
+fn find_in_table<'a>(
+    table: &'a LoadedTable,
+    hash: u64,
+    key: &[u8],
+    seq: Seq,
+) -> Result<Option<Place<'a>>> {
     Ok(match table.table.get(hash, key, seq)? {
         Some(found) if found.kind == Kind::Put => Some(Place::Table(table, found.stored)),
         _ => None,
@@ -70,7 +80,12 @@ fn find_in_table<'a>(table: &'a LoadedTable, hash: u64, key: &[u8], seq: Seq) ->
 
 /// The value of `key` as of `seq`.
 #[inline]
-pub(crate) fn get(view: Guard<Arc<SuperVersion>>, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<Option<Slice>> {
+pub(crate) fn get(
+    view: Guard<Arc<SuperVersion>>,
+    order: &KeyOrder,
+    key: &[u8],
+    seq: Seq,
+) -> Result<Option<Slice>> {
     let bytes = match find(&view, order, key, seq)? {
         None => return Ok(None),
         Some(Place::Memory(bytes)) => bytes,
@@ -89,7 +104,12 @@ pub(crate) fn get(view: Guard<Arc<SuperVersion>>, order: &KeyOrder, key: &[u8], 
 }
 
 /// Whether `key` has a value as of `seq`.
-pub(crate) fn contains(view: &SuperVersion, order: &KeyOrder, key: &[u8], seq: Seq) -> Result<bool> {
+pub(crate) fn contains(
+    view: &SuperVersion,
+    order: &KeyOrder,
+    key: &[u8],
+    seq: Seq,
+) -> Result<bool> {
     Ok(find(view, order, key, seq)?.is_some())
 }
 

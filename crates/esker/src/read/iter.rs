@@ -47,7 +47,12 @@ impl Iter {
         }
     }
 
-    pub(crate) fn with_prefix(view: Arc<SuperVersion>, order: &KeyOrder, seq: Seq, prefix: &[u8]) -> Iter {
+    pub(crate) fn with_prefix(
+        view: Arc<SuperVersion>,
+        order: &KeyOrder,
+        seq: Seq,
+        prefix: &[u8],
+    ) -> Iter {
         let mut iter = Iter::new::<&[u8]>(view, order, seq, &..);
         let after = after_prefix(prefix);
         match order {
@@ -156,7 +161,10 @@ impl Iter {
         Ok(Some(item))
     }
 
-    fn finish(&mut self, step: Result<Option<(Vec<u8>, Vec<u8>)>>) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
+    fn finish(
+        &mut self,
+        step: Result<Option<(Vec<u8>, Vec<u8>)>>,
+    ) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
         match step {
             Ok(Some(item)) => Some(Ok(item)),
             Ok(None) => {

@@ -64,7 +64,10 @@ impl LoadedTable {
             Err(_) => Err(Error::corrupt(
                 &self.path,
                 0,
-                format!("a value points to log segment {}, which the table does not list", pointer.segment),
+                format!(
+                    "a value points to log segment {}, which the table does not list",
+                    pointer.segment
+                ),
             )),
         }
     }
@@ -75,7 +78,11 @@ impl LoadedTable {
     }
 
     /// The raw bytes of a value: as they lie, where they are stored raw, else unpacked into `out`.
-    pub(crate) fn resolve<'a>(&'a self, stored: Stored<'a>, out: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    pub(crate) fn resolve<'a>(
+        &'a self,
+        stored: Stored<'a>,
+        out: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
         match stored {
             Stored::Inline(bytes) => Ok(bytes),
             Stored::Packed { .. } => {

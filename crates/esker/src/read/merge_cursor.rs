@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::source::Source;
 use crate::Result;
-use crate::key::{Cursor, Kind, KeyOrder, Seq, Stored};
+use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -108,13 +108,19 @@ impl MergeCursor {
             match direction {
                 Direction::Forward => {
                     source.seek(&key)?;
-                    while source.valid() && source.seq() >= seq && self.order.compare(source.key(), &key).is_eq() {
+                    while source.valid()
+                        && source.seq() >= seq
+                        && self.order.compare(source.key(), &key).is_eq()
+                    {
                         source.next()?;
                     }
                 }
                 Direction::Reverse => {
                     source.seek_for_prev(&key)?;
-                    while source.valid() && source.seq() <= seq && self.order.compare(source.key(), &key).is_eq() {
+                    while source.valid()
+                        && source.seq() <= seq
+                        && self.order.compare(source.key(), &key).is_eq()
+                    {
                         source.prev()?;
                     }
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::loaded::{LoadedRun, LoadedTable};
 use crate::Result;
-use crate::key::{Cursor, Kind, KeyOrder, Seq, Stored};
+use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored};
 use crate::table::TableCursor;
 
 /// Walks the tables of a run one after the other.

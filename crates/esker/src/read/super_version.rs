@@ -23,9 +23,17 @@ pub(crate) struct SuperVersion {
 }
 
 impl SuperVersion {
-    pub(crate) fn new(lock: Arc<dyn Any + Send + Sync>, version: KeyspaceVersion<Arc<LoadedTable>>) -> SuperVersion {
-        SuperVersion { memtables: Vec::new(), version: KeyspaceVersion::default(), runs: Vec::new(), lock }
-            .with_version(version)
+    pub(crate) fn new(
+        lock: Arc<dyn Any + Send + Sync>,
+        version: KeyspaceVersion<Arc<LoadedTable>>,
+    ) -> SuperVersion {
+        SuperVersion {
+            memtables: Vec::new(),
+            version: KeyspaceVersion::default(),
+            runs: Vec::new(),
+            lock,
+        }
+        .with_version(version)
     }
 
     /// The same with other tables.
@@ -38,7 +46,12 @@ impl SuperVersion {
                 None => Arc::new(LoadedRun::new(Arc::clone(run))),
             })
             .collect();
-        SuperVersion { memtables: self.memtables.clone(), version, runs, lock: Arc::clone(&self.lock) }
+        SuperVersion {
+            memtables: self.memtables.clone(),
+            version,
+            runs,
+            lock: Arc::clone(&self.lock),
+        }
     }
 
     /// The only run, when nothing else holds entries and every entry of it is visible at `seq`.

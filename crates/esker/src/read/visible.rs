@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::merge_cursor::MergeCursor;
 use super::source::Source;
 use crate::Result;
-use crate::key::{Cursor, Kind, KeyOrder, Seq, Stored, ValuePointer};
+use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
 use crate::log::Segment;
 
 /// Where the value of the current entry is.
@@ -41,7 +41,12 @@ pub(crate) struct VisibleCursor {
 }
 
 impl VisibleCursor {
-    pub(crate) fn new(order: KeyOrder, inner: MergeCursor, seq: Seq, keys_only: bool) -> VisibleCursor {
+    pub(crate) fn new(
+        order: KeyOrder,
+        inner: MergeCursor,
+        seq: Seq,
+        keys_only: bool,
+    ) -> VisibleCursor {
         VisibleCursor {
             order,
             inner,
@@ -188,7 +193,12 @@ impl VisibleCursor {
         }
     }
 
-    fn fetch(inner: &MergeCursor, stored: Stored<'_>, buf: &mut Vec<u8>, value: &mut Value) -> Result<()> {
+    fn fetch(
+        inner: &MergeCursor,
+        stored: Stored<'_>,
+        buf: &mut Vec<u8>,
+        value: &mut Value,
+    ) -> Result<()> {
         match (stored, inner.current()) {
             (Stored::Packed { .. }, Source::Run(run)) => {
                 run.table().table.unpack(stored, buf)?;
@@ -228,7 +238,12 @@ impl VisibleCursor {
                             self.value_buf.clear();
                             self.value = Value::Buffer;
                         } else {
-                            Self::fetch(&self.inner, self.inner.stored(), &mut self.value_buf, &mut self.value)?;
+                            Self::fetch(
+                                &self.inner,
+                                self.inner.stored(),
+                                &mut self.value_buf,
+                                &mut self.value,
+                            )?;
                         }
                     }
                 }

@@ -39,7 +39,8 @@ impl Store {
         let mut control = self.control.lock();
         ks.check_alive()?;
         let active = self.active_number();
-        let log_start = self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
+        let log_start =
+            self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
         let edit = self.edit_for(ks, &outcome, log_start);
         self.commit(&mut control, edit)?;
 
@@ -123,7 +124,8 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        let dead = (!dead.is_empty()).then(|| Arc::new(DeadValues::new(Arc::clone(&self.purge), dead)));
+        let dead =
+            (!dead.is_empty()).then(|| Arc::new(DeadValues::new(Arc::clone(&self.purge), dead)));
         for t in &leaving {
             t.retire(dead.as_ref());
         }
@@ -137,27 +139,54 @@ impl Store {
     }
 
     /// Opens a table that was just written and readies it for a version.
-    pub(crate) fn load_table(&self, ks: &KeyspaceState, summary: TableSummary, base_seq: Seq) -> Result<Arc<LoadedTable>> {
+    pub(crate) fn load_table(
+        &self,
+        ks: &KeyspaceState,
+        summary: TableSummary,
+        base_seq: Seq,
+    ) -> Result<Arc<LoadedTable>> {
         let meta = meta_of(summary, base_seq);
         self.open_table(ks, meta)
     }
 
     /// Opens the table that `meta` names.
-    pub(crate) fn open_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<Arc<LoadedTable>> {
+    pub(crate) fn open_table(
+        &self,
+        ks: &KeyspaceState,
+        meta: TableMeta,
+    ) -> Result<Arc<LoadedTable>> {
         let path = self.dir.join(crate::table::file_name(meta.number));
-        let table = Table::open(&*self.env, &path, meta.number, meta.size, ks.order.clone(), meta.base_seq)?;
+        let table = Table::open(
+            &*self.env,
+            &path,
+            meta.number,
+            meta.size,
+            ks.order.clone(),
+            meta.base_seq,
+        )?;
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
         for r in &meta.references {
             let segment = self.segments.get(r.segment).ok_or_else(|| {
-                Error::corrupt(&path, 0, format!("values point to log segment {}, which is missing", r.segment))
+                Error::corrupt(
+                    &path,
+                    0,
+                    format!("values point to log segment {}, which is missing", r.segment),
+                )
             })?;
             segments.push(segment);
         }
-        Ok(Arc::new(LoadedTable::new(Arc::new(table), meta, segments, path, Arc::clone(&self.purge))))
+        Ok(Arc::new(LoadedTable::new(
+            Arc::new(table),
+            meta,
+            segments,
+            path,
+            Arc::clone(&self.purge),
+        )))
     }
 
     fn inconsistent(&self, e: Invalid) -> Error {
-        let error = Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}); this is a bug"));
+        let error =
+            Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}); this is a bug"));
         self.halt(error.clone());
         error
     }
@@ -183,6 +212,10 @@ pub(crate) fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
         max_seq: s.max_seq.max(base_seq),
         base_seq,
         unique_keys: s.unique_keys,
-        references: s.references.iter().map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count }).collect(),
+        references: s
+            .references
+            .iter()
+            .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
+            .collect(),
     }
 }

@@ -206,7 +206,10 @@ impl Store {
     /// Whether writes are possible at all.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.halted.load().is_some() || self.closed.load(Ordering::Relaxed) || self.options.read_only {
+        if self.halted.load().is_some()
+            || self.closed.load(Ordering::Relaxed)
+            || self.options.read_only
+        {
             return Err(self.why_not_writable());
         }
         Ok(())

@@ -467,7 +467,9 @@ impl Table {
     /// Bytes of memory that it takes besides its mapping.
     pub(crate) fn memory(&self) -> usize {
         let pinned = self.pinned.get().map_or(0, |m| m.len());
-        std::mem::size_of::<Table>() + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8 + pinned
+        std::mem::size_of::<Table>()
+            + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8
+            + pinned
     }
 
     /// Bytes of the point index.

@@ -43,7 +43,12 @@ impl Table {
                         key.extend_from_slice(block.prefix());
                         key.extend_from_slice(r.suffix);
                         any = true;
-                        each(&key, r.seq.unwrap_or(self.base_seq()), r.kind(), r.stored(self.dict_id()))?;
+                        each(
+                            &key,
+                            r.seq.unwrap_or(self.base_seq()),
+                            r.kind(),
+                            r.stored(self.dict_id()),
+                        )?;
                     }
                 }
             }

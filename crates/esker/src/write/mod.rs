@@ -76,9 +76,14 @@ impl Store {
             let r = match appender.append_one(seq, ks.id, kind, key, value) {
                 Some(r) => r,
                 None => {
-                    self.rotate(&mut w, segment_bytes_for(crate::log::record_len(key.len(), value.len()) as u64))?;
+                    self.rotate(
+                        &mut w,
+                        segment_bytes_for(crate::log::record_len(key.len(), value.len()) as u64),
+                    )?;
                     let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
-                    appender.append_one(seq, ks.id, kind, key, value).ok_or_else(|| too_large(bytes))?
+                    appender
+                        .append_one(seq, ks.id, kind, key, value)
+                        .ok_or_else(|| too_large(bytes))?
                 }
             };
             self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
@@ -122,9 +127,19 @@ impl Store {
             appender
                 .append_batch(seq, batch, |r, keyspace, kind, key, value| {
                     if memtables[at].0 != keyspace {
-                        at = memtables.iter().position(|m| m.0 == keyspace).expect("collected from the batch");
+                        at = memtables
+                            .iter()
+                            .position(|m| m.0 == keyspace)
+                            .expect("collected from the batch");
                     }
-                    memtables[at].1.insert(r, key, key_hash(key), seq, kind, key.len() + value.len());
+                    memtables[at].1.insert(
+                        r,
+                        key,
+                        key_hash(key),
+                        seq,
+                        kind,
+                        key.len() + value.len(),
+                    );
                 })
                 .ok_or_else(|| too_large(bytes))?;
             self.publish(&mut w, seq, bytes)
@@ -188,12 +203,19 @@ impl Store {
     fn wait_if_synced(&self, position: Position, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => Ok(()),
-            Durability::Synced => self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone())),
+            Durability::Synced => {
+                self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))
+            }
         }
     }
 
     #[inline]
-    fn with_memtable<T>(&self, ks: &KeyspaceState, w: &Writer, f: impl FnOnce(&Memtable) -> T) -> T {
+    fn with_memtable<T>(
+        &self,
+        ks: &KeyspaceState,
+        w: &Writer,
+        f: impl FnOnce(&Memtable) -> T,
+    ) -> T {
         let view = ks.view.load();
         if let Some(m) = view.memtables.first()
             && m.segment().number() == w.active_number()

@@ -1,71 +1,113 @@
-//! Bring-up stand-in.
+//! The memtable's ordered index: a B+-tree from user key to a 32-bit reference.
+//!
+//! Keys are not stored. A reference resolves to its key through a [`KeySource`] (the log); a node
+//! keeps eight bytes of each key, its *head*, taken after the bytes that all keys of the node
+//! share, and these nearly always decide a comparison without touching the log.
+//!
+//! One writer at a time changes the tree. Readers take no lock and write nothing: a plain insert
+//! is published by one release store of the leaf's permutation word, and everything that moves
+//! entries (a split, a change of the shared prefix) happens inside a sequence lock that makes the
+//! readers of the touched nodes start again. Nothing is ever removed and no node is freed before
+//! the index, so a stale pointer always leads to a valid node.
+
+mod arena;
+mod cursor;
+mod descend;
+mod head;
+mod image;
+mod insert;
+mod node;
+mod prefix;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::cell::UnsafeCell;
+#[cfg(debug_assertions)]
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+
 use crate::key::KeyOrder;
-use parking_lot::RwLock;
+use arena::Arena;
+pub(crate) use cursor::IndexCursor;
+use head::Heads;
+use insert::Writer;
+use node::{Header, Leaf};
+
+/// Resolves references to keys.
 pub(crate) trait KeySource {
+    /// The key of a reference that was handed to the index. It must stay resolvable, to the same
+    /// key, as long as the index is used: the tree keeps references that `upsert` has replaced.
     fn key(&self, r: u32) -> &[u8];
 }
-#[derive(Debug)]
+
+/// An ordered map from user key to a reference. One writer, any number of readers.
 pub(crate) struct Index {
+    /// The top node. Changes when it splits.
+    root: AtomicPtr<Header>,
+    /// The leaf of the smallest keys: it never changes, since a split moves the larger half.
+    first: *const Leaf,
+    heads: Heads,
     order: KeyOrder,
-    refs: RwLock<Vec<u32>>,
+    /// Tells indexes apart, so that a cursor is never continued over another one.
+    id: u64,
+    len: AtomicUsize,
+    memory: AtomicUsize,
+    /// The writer's own: readers never look at it.
+    writer: UnsafeCell<Writer>,
+    /// Whether a writer is at work.
+    #[cfg(debug_assertions)]
+    writing: AtomicBool,
 }
+
+// SAFETY: what readers touch is atomic or never changes after `new`; `writer` is used by `upsert`
+// alone, whose contract is one caller at a time.
+unsafe impl Send for Index {}
+// SAFETY: as above.
+unsafe impl Sync for Index {}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
 impl Index {
-    pub(crate) fn new(order: KeyOrder) -> Index {
-        Index { order, refs: RwLock::default() }
-    }
-    pub(crate) fn upsert<S: KeySource>(&self, s: &S, key: &[u8], make: impl FnOnce(Option<u32>) -> u32) {
-        let mut v = self.refs.write();
-        let at = v.partition_point(|r| self.order.compare(s.key(*r), key).is_lt());
-        if at < v.len() && self.order.compare(s.key(v[at]), key).is_eq() {
-            v[at] = make(Some(v[at]));
-        } else {
-            v.insert(at, make(None));
+    /// An empty index.
+    pub fn new(order: KeyOrder) -> Index {
+        let mut arena = Arena::new();
+        let first: *const Leaf = arena.alloc(Leaf::new());
+        let memory = AtomicUsize::new(arena.bytes());
+        Index {
+            root: AtomicPtr::new(first.cast_mut().cast()),
+            first,
+            heads: Heads::new(&order),
+            order,
+            id: NEXT_ID.fetch_add(1, Relaxed),
+            len: AtomicUsize::new(0),
+            memory,
+            writer: UnsafeCell::new(Writer::new(arena, first)),
+            #[cfg(debug_assertions)]
+            writing: AtomicBool::new(false),
         }
     }
-    pub(crate) fn get<S: KeySource>(&self, s: &S, key: &[u8]) -> Option<u32> {
-        let v = self.refs.read();
-        let at = v.partition_point(|r| self.order.compare(s.key(*r), key).is_lt());
-        v.get(at).copied().filter(|r| self.order.compare(s.key(*r), key).is_eq())
+
+    /// The reference of `key`.
+    #[inline]
+    pub fn get<S: KeySource>(&self, src: &S, key: &[u8]) -> Option<u32> {
+        loop {
+            let (leaf, version) = self.leaf_of(src, key, false);
+            let place = self.find(leaf, src, key, leaf.entries());
+            let found = place.slot.map(|slot| leaf.refs[slot].load(Acquire));
+            if leaf.header.unchanged(version) {
+                return found;
+            }
+        }
     }
-    pub(crate) fn memory(&self) -> usize {
-        self.refs.read().len() * 4
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.len.load(Relaxed)
     }
-}
-#[derive(Debug, Default)]
-pub(crate) struct IndexCursor {
-    refs: Vec<u32>,
-    at: Option<usize>,
-}
-impl IndexCursor {
-    fn take<S: KeySource>(&mut self, i: &Index, _: &S) {
-        self.refs = i.refs.read().clone();
-    }
-    fn set(&mut self, at: Option<usize>) {
-        self.at = at.filter(|a| *a < self.refs.len());
-    }
-    pub(crate) fn first<S: KeySource>(&mut self, i: &Index, s: &S) {
-        self.take(i, s);
-        self.set(Some(0));
-    }
-    pub(crate) fn last<S: KeySource>(&mut self, i: &Index, s: &S) {
-        self.take(i, s);
-        self.set(self.refs.len().checked_sub(1));
-    }
-    pub(crate) fn seek<S: KeySource>(&mut self, i: &Index, s: &S, key: &[u8]) {
-        self.take(i, s);
-        self.set(Some(self.refs.partition_point(|r| i.order.compare(s.key(*r), key).is_lt())));
-    }
-    pub(crate) fn seek_for_prev<S: KeySource>(&mut self, i: &Index, s: &S, key: &[u8]) {
-        self.take(i, s);
-        self.set(self.refs.partition_point(|r| i.order.compare(s.key(*r), key).is_le()).checked_sub(1));
-    }
-    pub(crate) fn next<S: KeySource>(&mut self, _: &Index, _: &S) {
-        self.set(self.at.map(|a| a + 1));
-    }
-    pub(crate) fn prev<S: KeySource>(&mut self, _: &Index, _: &S) {
-        self.set(self.at.and_then(|a| a.checked_sub(1)));
-    }
-    pub(crate) fn current(&self) -> Option<u32> {
-        self.at.map(|a| self.refs[a])
+
+    /// Bytes taken from the allocator.
+    pub fn memory(&self) -> usize {
+        self.memory.load(Relaxed) + size_of::<Index>()
     }
 }

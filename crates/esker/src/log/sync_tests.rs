@@ -1,0 +1,312 @@
+//! Tests of group commit over files that are slow, fail, and keep count.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::sync::{Position, SyncGroup, Syncable};
+use super::testing::HeapEnv;
+use crate::error::{Error, Result};
+
+/// What became durable, in order: file and offset. Shared by the files of a test.
+type Journal = Arc<Mutex<Vec<Position>>>;
+
+#[derive(Debug)]
+struct Fake {
+    number: u64,
+    end: AtomicU64,
+    syncs: AtomicU64,
+    fails: AtomicBool,
+    /// A sync takes this long, and as long as the gate is held.
+    takes: Duration,
+    gate: Mutex<()>,
+    journal: Journal,
+}
+
+impl Fake {
+    fn new(number: u64, takes_ms: u64, journal: &Journal) -> Arc<Fake> {
+        Arc::new(Fake {
+            number,
+            end: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            fails: AtomicBool::new(false),
+            takes: Duration::from_millis(takes_ms),
+            gate: Mutex::new(()),
+            journal: Arc::clone(journal),
+        })
+    }
+    /// Appends so many bytes and says where that ended.
+    fn append(&self, bytes: u64) -> Position {
+        let end = self.end.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        Position { segment: self.number, end }
+    }
+    fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::SeqCst)
+    }
+    fn fail(&self, yes: bool) {
+        self.fails.store(yes, Ordering::SeqCst);
+    }
+}
+
+impl Syncable for Fake {
+    fn number(&self) -> u64 {
+        self.number
+    }
+    fn end(&self) -> u64 {
+        self.end.load(Ordering::SeqCst)
+    }
+    fn sync(&self) -> Result<()> {
+        let end = self.end();
+        self.syncs.fetch_add(1, Ordering::SeqCst);
+        thread::sleep(self.takes);
+        drop(self.gate.lock());
+        if self.fails.load(Ordering::SeqCst) {
+            let why = std::io::Error::other("the medium is gone");
+            return Err(Error::io("sync", &PathBuf::from(self.number.to_string()), why));
+        }
+        self.journal.lock().push(Position { segment: self.number, end });
+        Ok(())
+    }
+}
+
+fn group(env: &Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
+    Arc::new(SyncGroup::new(env.clone(), PathBuf::new()))
+}
+
+/// Waits until a thread is inside the file's `sync`.
+fn until_syncing(file: &Fake, before: u64) {
+    while file.syncs() == before {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn what_is_covered_returns_at_once() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    group.rotate(file.clone(), false);
+    let first = file.append(100);
+    let second = file.append(100);
+    group.wait_durable(second).unwrap();
+    group.wait_durable(first).unwrap();
+    group.wait_durable(second).unwrap();
+    group.sync_all().unwrap();
+    assert_eq!(file.syncs(), 1);
+    assert_eq!(group.durable(), second);
+    // The name, once.
+    group.wait_durable(file.append(1)).unwrap();
+    assert_eq!((file.syncs(), env.dir_syncs.load(Ordering::SeqCst)), (2, 1));
+}
+
+#[test]
+fn a_position_that_was_never_written_is_not_durable() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    group.rotate(file.clone(), true);
+    let end = file.append(100).end;
+    assert!(group.wait_durable(Position { segment: 1, end: end + 1 }).is_err());
+    assert!(group.wait_durable(Position { segment: 2, end: 1 }).is_err());
+    // That was the caller's fault, and changes nothing for others.
+    group.wait_durable(Position { segment: 1, end }).unwrap();
+}
+
+#[test]
+fn waiters_share_syncs() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 2, &journal);
+    group.rotate(file.clone(), true);
+    let (threads, each) = (8, 20);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..each {
+                    let position = file.append(1);
+                    group.wait_durable(position).unwrap();
+                    assert!(journal.lock().iter().any(|p| *p >= position));
+                }
+            });
+        }
+    });
+    assert_eq!(group.durable(), Position { segment: 1, end: threads * each });
+    // While one sync runs, all others gather for the next: about `each` to twice that.
+    assert!(file.syncs() <= 3 * each, "{} syncs for {} writes", file.syncs(), threads * each);
+}
+
+#[test]
+fn older_segments_come_first() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let files: Vec<_> = (1..=4).map(|n| Fake::new(n, 0, &journal)).collect();
+    let mut last = Position::default();
+    for file in &files {
+        group.rotate(file.clone(), false);
+        last = file.append(10);
+    }
+    group.wait_durable(last).unwrap();
+    let order: Vec<u64> = journal.lock().iter().map(|p| p.segment).collect();
+    assert_eq!(order, [1, 2, 3, 4]);
+    // Complete ones are never synced again.
+    group.wait_durable(files[3].append(1)).unwrap();
+    assert_eq!(files.iter().map(|f| f.syncs()).collect::<Vec<_>>(), [1, 1, 1, 2]);
+}
+
+#[test]
+fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
+    group.rotate(old.clone(), true);
+    group.wait_durable(old.append(10)).unwrap();
+    let tail = old.append(5); // and the seal
+    group.rotate(new.clone(), true);
+    group.wait_durable(new.append(10)).unwrap();
+    assert_eq!(journal.lock()[1], tail);
+}
+
+#[test]
+fn a_failure_reaches_all_and_stays() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    group.rotate(file.clone(), true);
+    let before = file.append(10);
+    group.wait_durable(before).unwrap();
+    let gate = file.gate.lock();
+    file.fail(true);
+    let waiters: Vec<_> = (0..6)
+        .map(|_| {
+            let (group, position) = (group.clone(), file.append(10));
+            thread::spawn(move || group.wait_durable(position))
+        })
+        .collect();
+    until_syncing(&file, 1);
+    drop(gate);
+    for waiter in waiters {
+        assert!(waiter.join().unwrap().unwrap_err().to_string().contains("medium"));
+    }
+    assert!(group.failed().is_some());
+    // The medium recovers; the group does not believe it, nor ask.
+    file.fail(false);
+    assert!(group.wait_durable(file.append(1)).is_err());
+    assert!(group.sync_all().is_err());
+    assert_eq!(file.syncs(), 2);
+    // What was durable remains so.
+    group.wait_durable(before).unwrap();
+}
+
+#[test]
+fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
+    group.rotate(old.clone(), true);
+    old.append(10);
+    old.fail(true);
+    group.rotate(new.clone(), true);
+    assert!(group.wait_durable(new.append(10)).is_err());
+    assert_eq!((old.syncs(), new.syncs()), (1, 0));
+}
+
+#[test]
+fn a_directory_that_cannot_be_synced_is_a_failure() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    env.fail_dir_sync.store(true, Ordering::SeqCst);
+    group.rotate(file.clone(), false);
+    assert!(group.wait_durable(file.append(10)).is_err());
+    assert_eq!(file.syncs(), 0);
+    assert!(group.failed().is_some());
+}
+
+#[test]
+fn after_a_reset_the_log_goes_on() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
+    group.rotate(old.clone(), true);
+    old.fail(true);
+    let position = old.append(10);
+    assert!(group.wait_durable(position).is_err());
+    group.reset(new.clone(), false);
+    assert!(group.failed().is_none());
+    group.wait_durable(new.append(10)).unwrap();
+    assert_eq!(old.syncs(), 1);
+    // The caller vouched for what came before.
+    group.wait_durable(position).unwrap();
+}
+
+#[test]
+fn who_slept_through_failure_and_reset_is_told() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    // Many rounds: who wakes first is up to the scheduler.
+    for round in 0..200u64 {
+        let old = Fake::new(2 * round + 1, 0, &journal);
+        group.reset(old.clone(), true);
+        let gate = old.gate.lock();
+        old.fail(true);
+        let leader = {
+            let (group, position) = (group.clone(), old.append(10));
+            thread::spawn(move || group.wait_durable(position))
+        };
+        until_syncing(&old, 0);
+        let sleeper = {
+            let (group, position) = (group.clone(), old.append(10));
+            thread::spawn(move || group.wait_durable(position))
+        };
+        // It waits now, or comes to find the failure; not later than the reset, mostly.
+        thread::sleep(Duration::from_micros(200));
+        drop(gate);
+        while group.failed().is_none() {
+            thread::yield_now();
+        }
+        group.reset(Fake::new(2 * round + 2, 0, &journal), true);
+        assert!(leader.join().unwrap().is_err());
+        let _ = sleeper.join().unwrap(); // Ok only if it came after the reset; never a hang
+    }
+}
+
+#[test]
+fn no_hole_is_ever_claimed() {
+    // Writers append and wait while segments rotate; whatever is claimed durable must be, and
+    // everything before it.
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let first = Fake::new(1, 0, &journal);
+    group.rotate(first.clone(), false);
+    let active = Mutex::new(first);
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let (group, active, journal) = (&group, &active, &journal);
+            scope.spawn(move || {
+                for i in 0..100u64 {
+                    let position = {
+                        let mut active = active.lock();
+                        if (i + writer) % 13 == 0 {
+                            let next = Fake::new(active.number + 1, 0, journal);
+                            active.append(16); // the seal
+                            group.rotate(next.clone(), false);
+                            *active = next;
+                        }
+                        active.append(8)
+                    };
+                    group.wait_durable(position).unwrap();
+                    assert!(group.durable() >= position);
+                }
+            });
+        }
+    });
+    let mut seen = Position::default();
+    for p in journal.lock().iter() {
+        assert!(*p >= seen, "{p:?} became durable after {seen:?}");
+        seen = *p;
+    }
+}

@@ -1,0 +1,200 @@
+//! The nodes and their sequence lock.
+
+use std::hint::spin_loop;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
+use std::thread::yield_now;
+
+use super::prefix::Prefix;
+
+/// Entries of a leaf: what a 64-bit permutation word can order.
+pub(super) const LEAF: usize = 15;
+/// Separators of an inner node.
+pub(super) const INNER: usize = 28;
+
+/// What leaves and inner nodes begin with, so that a pointer to either is one to this.
+#[repr(C)]
+pub(super) struct Header {
+    /// Odd while the node's entries are being moved.
+    version: AtomicU32,
+    /// 0 for a leaf; the children of level n are of level n - 1. Never changes.
+    pub(super) level: u32,
+    pub(super) prefix: Prefix,
+}
+
+impl Header {
+    /// Starts a read: the version of a node that is not being changed.
+    #[inline]
+    pub(super) fn begin(&self) -> u32 {
+        let version = self.version.load(Acquire);
+        if version & 1 == 0 { version } else { self.wait() }
+    }
+
+    /// A change takes well under a microsecond, unless its thread lost the processor.
+    #[cold]
+    fn wait(&self) -> u32 {
+        for round in 0u32.. {
+            let version = self.version.load(Acquire);
+            if version & 1 == 0 {
+                return version;
+            }
+            if round < 64 && !cfg!(miri) { spin_loop() } else { yield_now() }
+        }
+        unreachable!()
+    }
+
+    /// Ends a read: whether all that was read since `begin` belongs together.
+    #[inline]
+    pub(super) fn unchanged(&self, version: u32) -> bool {
+        fence(Acquire);
+        self.version.load(Relaxed) == version
+    }
+
+    /// Makes readers wait. Only the writer.
+    pub(super) fn lock(&self) {
+        let version = self.version.load(Relaxed);
+        debug_assert!(version & 1 == 0);
+        self.version.store(version.wrapping_add(1), Relaxed);
+        fence(Release);
+    }
+
+    /// Lets readers in again. Only the writer.
+    pub(super) fn unlock(&self) {
+        let version = self.version.load(Relaxed);
+        debug_assert!(version & 1 == 1);
+        self.version.store(version.wrapping_add(1), Release);
+    }
+}
+
+/// The order of a leaf's slots: 15 slot numbers of four bits, the smallest key's lowest, and the
+/// number of entries on top. Slots are filled in their order, so the first `len` are the live ones.
+#[derive(Clone, Copy)]
+pub(super) struct Permutation(u64);
+
+impl Permutation {
+    /// Slot i at position i.
+    pub(super) fn sorted(len: usize) -> Permutation {
+        Permutation(0x0EDC_BA98_7654_3210 | (len as u64) << 60)
+    }
+
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        (self.0 >> 60) as usize
+    }
+
+    /// The slot at a position.
+    #[inline]
+    pub(super) fn slot(self, position: usize) -> usize {
+        (self.0 >> (4 * position) & 15) as usize
+    }
+
+    /// With the slot `len` put in at a position.
+    #[inline]
+    pub(super) fn inserted(self, position: usize) -> Permutation {
+        let len = self.len();
+        debug_assert!(len < LEAF && position <= len);
+        let below = (1 << (4 * position)) - 1;
+        let slots = self.0 & !(15 << 60);
+        // What lies above `len` is of no meaning and may be shifted into the count's place.
+        let moved = (slots & !below) << 4 & !(15 << 60);
+        let slots = slots & below | (len as u64) << (4 * position) | moved;
+        Permutation(slots | (len as u64 + 1) << 60)
+    }
+}
+
+/// A leaf: four cache lines.
+#[repr(C, align(64))]
+pub(super) struct Leaf {
+    pub(super) header: Header,
+    entries: AtomicU64,
+    next: AtomicPtr<Leaf>,
+    pub(super) heads: [AtomicU64; LEAF],
+    /// Stored with release and loaded with acquire, always: whoever sees a reference may read its
+    /// key. A slot that was live once holds a valid reference for ever.
+    pub(super) refs: [AtomicU32; LEAF],
+}
+
+const _: () = assert!(size_of::<Leaf>() == 256);
+
+impl Leaf {
+    pub(super) fn new() -> Leaf {
+        Leaf {
+            header: Header { version: AtomicU32::new(0), level: 0, prefix: Prefix::new() },
+            entries: AtomicU64::new(Permutation::sorted(0).0),
+            next: AtomicPtr::new(ptr::null_mut()),
+            heads: [const { AtomicU64::new(0) }; LEAF],
+            refs: [const { AtomicU32::new(0) }; LEAF],
+        }
+    }
+
+    #[inline]
+    pub(super) fn entries(&self) -> Permutation {
+        Permutation(self.entries.load(Acquire))
+    }
+
+    /// Publishes the entries of these slots.
+    #[inline]
+    pub(super) fn set_entries(&self, entries: Permutation) {
+        self.entries.store(entries.0, Release);
+    }
+
+    /// The leaf of the next larger keys, or null.
+    #[inline]
+    pub(super) fn next(&self) -> *const Leaf {
+        self.next.load(Acquire)
+    }
+
+    pub(super) fn set_next(&self, next: *const Leaf) {
+        self.next.store(next.cast_mut(), Release);
+    }
+}
+
+/// An inner node: `len` separators, sorted, and one child more. Child i holds the keys below
+/// separator i, and from separator i - 1 on. Changes only inside the sequence lock.
+#[repr(C, align(64))]
+pub(super) struct Inner {
+    pub(super) header: Header,
+    len: AtomicU32,
+    pub(super) heads: [AtomicU64; INNER],
+    /// As in a leaf. A separator is the first key its right side had, and still has.
+    pub(super) refs: [AtomicU32; INNER],
+    pub(super) children: [AtomicPtr<Header>; INNER + 1],
+}
+
+impl Inner {
+    pub(super) fn new(level: u32) -> Inner {
+        Inner {
+            header: Header { version: AtomicU32::new(0), level, prefix: Prefix::new() },
+            len: AtomicU32::new(0),
+            heads: [const { AtomicU64::new(0) }; INNER],
+            refs: [const { AtomicU32::new(0) }; INNER],
+            children: [const { AtomicPtr::new(ptr::null_mut()) }; INNER + 1],
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Acquire) as usize
+    }
+
+    /// Published after the separators and children it counts, so that a reader in the middle of
+    /// a change finds valid ones, if not matching ones.
+    pub(super) fn set_len(&self, len: usize) {
+        self.len.store(len as u32, Release);
+    }
+}
+
+/// Starts loading the lines of a node that a search will touch.
+#[inline]
+pub(super) fn prefetch<T>(node: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        for line in 0..4 {
+            // SAFETY: a prefetch of any address is harmless.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(node.cast::<i8>().wrapping_add(64 * line)) };
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = node;
+}

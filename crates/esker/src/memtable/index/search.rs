@@ -1,0 +1,121 @@
+//! Finding a key's place in one node.
+//!
+//! A reader may run these over a node that is being changed: they then return something that is
+//! within bounds, and the reader's check of the version throws it away.
+
+use std::cmp::Ordering;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::node::{Inner, LEAF, Leaf, Permutation};
+use super::{Index, KeySource};
+
+/// A key's place in a leaf.
+pub(super) struct Place {
+    /// How many of the leaf's keys are smaller.
+    pub(super) position: usize,
+    /// Where the key is, if it is there.
+    pub(super) slot: Option<usize>,
+    /// Whether the key has the leaf's prefix.
+    pub(super) fits: bool,
+}
+
+impl Index {
+    /// The place of `key` among the entries of a leaf.
+    #[inline]
+    pub(super) fn find<S: KeySource>(
+        &self,
+        leaf: &Leaf,
+        src: &S,
+        key: &[u8],
+        entries: Permutation,
+    ) -> Place {
+        let len = entries.len();
+        if len == 0 {
+            // No slot holds a reference yet, so there is no key to ask for a long prefix.
+            return Place { position: 0, slot: None, fits: false };
+        }
+        let prefix = &leaf.header.prefix;
+        let side = prefix.side(key, || src.key(leaf.refs[0].load(Acquire)));
+        if side != Ordering::Equal {
+            let position = if self.is_before(side) { 0 } else { len };
+            return Place { position, slot: None, fits: false };
+        }
+        let head = self.heads.head(key, prefix.len());
+        // All slots, whatever their order: no branch to predict and no chain of loads.
+        let (mut below, mut equal) = (0u32, 0u32);
+        for slot in 0..LEAF {
+            let other = leaf.heads[slot].load(Relaxed);
+            below |= u32::from(other < head) << slot;
+            equal |= u32::from(other == head) << slot;
+        }
+        let live = (1 << len) - 1;
+        let mut position = (below & live).count_ones() as usize;
+        let mut same = (equal & live).count_ones() as usize;
+        // Among equal heads the keys themselves decide.
+        while same > 0 {
+            let half = same / 2;
+            let slot = entries.slot(position + half);
+            let other = src.key(leaf.refs[slot].load(Acquire));
+            match self.order.compare(other, key) {
+                Ordering::Less => {
+                    position += half + 1;
+                    same -= half + 1;
+                }
+                Ordering::Equal => {
+                    return Place { position: position + half, slot: Some(slot), fits: true };
+                }
+                Ordering::Greater => same = half,
+            }
+        }
+        Place { position, slot: None, fits: true }
+    }
+
+    /// Which child of an inner node to go to: with `strict` the one that holds the last key below
+    /// `key`, otherwise the one that holds `key` if any does.
+    #[inline]
+    pub(super) fn child<S: KeySource>(
+        &self,
+        inner: &Inner,
+        src: &S,
+        key: &[u8],
+        strict: bool,
+    ) -> usize {
+        let len = inner.len();
+        let prefix = &inner.header.prefix;
+        let side = prefix.side(key, || src.key(inner.refs[0].load(Acquire)));
+        if side != Ordering::Equal {
+            return if self.is_before(side) { 0 } else { len };
+        }
+        let head = self.heads.head(key, prefix.len());
+        // Halves without a branch: `low` separators are known to be below.
+        let (mut low, mut rest) = (0, len);
+        while rest > 0 {
+            let half = rest.div_ceil(2);
+            let below = inner.heads[low + half - 1].load(Relaxed) < head;
+            low += if below { half } else { 0 };
+            rest -= half;
+        }
+        let mut same = 0;
+        while low + same < len && inner.heads[low + same].load(Relaxed) == head {
+            same += 1;
+        }
+        while same > 0 {
+            let half = same / 2;
+            let other = src.key(inner.refs[low + half].load(Acquire));
+            let order = self.order.compare(other, key);
+            if order == Ordering::Less || order == Ordering::Equal && !strict {
+                low += half + 1;
+                same -= half + 1;
+            } else {
+                same = half;
+            }
+        }
+        low
+    }
+
+    /// Whether a key that lies on this side of a prefix, in byte order, comes before its keys.
+    #[inline]
+    fn is_before(&self, side: Ordering) -> bool {
+        (side == Ordering::Less) == (self.heads.flip == 0)
+    }
+}
