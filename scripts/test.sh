@@ -35,9 +35,9 @@ need_components() {
 }
 
 set_up() {
-    need_build_tools
-    need_components
-    need_peers
+    need_build_tools || return 1
+    need_components || return 1
+    need_peers || return 1
     need_package_index || note "no package index here: its test uses the committed sample only"
 }
 
