@@ -164,11 +164,16 @@ impl Store {
 
     /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
     /// processor to others when there is no hurry.
-    pub(crate) fn between_slices(&self) -> Result<()> {
+    /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
+    /// for it, lest a newer segment is in tables before an older one.
+    pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
             return Err(Error::Closed);
         }
-        if self.pressure.flush_is_urgent() && !self.nested.swap(true, Ordering::Relaxed) {
+        if !flushing
+            && self.pressure.flush_is_urgent()
+            && !self.nested.swap(true, Ordering::Relaxed)
+        {
             let result = self.flush_sealed_between();
             self.nested.store(false, Ordering::Relaxed);
             result?;
@@ -296,12 +301,20 @@ impl Store {
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
         let start = Instant::now();
+        let is_flush = !merge.memtables.is_empty();
+        if is_flush {
+            let sealed = merge.memtables.iter().map(|m| m.segment().end()).sum();
+            self.pressure.set_flushing(sealed);
+        }
         let result = merge.run().and_then(|outcome| {
             let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
             let added = outcome.added.iter().map(|(_, t)| t.meta.number);
             let fresh: Vec<u64> = added.filter(|n| !stays(n)).collect();
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
+        if is_flush {
+            self.pressure.set_flushing(0);
+        }
         ks.busy_runs.lock().retain(|id| !ids.contains(id));
         if ks.dropped.load(Ordering::Relaxed) {
             // Dropped while it was being merged: nothing to install, nothing wrong.

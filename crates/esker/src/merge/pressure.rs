@@ -15,6 +15,9 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct Pressure {
     pending: AtomicU64,
+    /// Of these, what the running flush will free, and how much of that is done.
+    flushing: AtomicU64,
+    progress: AtomicU64,
     soft: u64,
     hard: u64,
     start: Instant,
@@ -34,6 +37,8 @@ impl Pressure {
         let hard = options.pending_cap();
         Pressure {
             pending: AtomicU64::new(0),
+            flushing: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             start: Instant::now(),
@@ -49,6 +54,18 @@ impl Pressure {
 
     pub(crate) fn set_pending(&self, bytes: u64) {
         self.pending.store(bytes, Ordering::Relaxed);
+    }
+
+    /// A flush of so many sealed bytes begins; 0: it is over.
+    pub(crate) fn set_flushing(&self, bytes: u64) {
+        self.progress.store(0, Ordering::Relaxed);
+        self.flushing.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The running flush has done this share of its work, 0 to 1.
+    pub(crate) fn set_progress(&self, share: f64) {
+        let bytes = self.flushing.load(Ordering::Relaxed) as f64 * share;
+        self.progress.store(bytes as u64, Ordering::Relaxed);
     }
 
     /// Most sealed bytes that may wait.
@@ -72,7 +89,8 @@ impl Pressure {
         let mut inner = self.inner.lock();
         let forces = Forces {
             held: self.pending(),
-            progress: 0,
+            flushing: self.flushing.load(Ordering::Relaxed),
+            progress: self.progress.load(Ordering::Relaxed),
             soft: self.soft,
             hard: self.hard,
             rate: inner.rate,
