@@ -66,6 +66,9 @@ impl Handle {
             store.segments.advance(segment + 1);
         }
         drop(w);
+        if let Some(spare) = store.spare.lock().take() {
+            store.segments.discard(spare);
+        }
         store.sync.retire(u64::MAX);
         store.give_back(true);
         // Once more: segments that the first round set free.

@@ -119,6 +119,11 @@ impl Segments {
         Ok(Arc::new(result?))
     }
 
+    /// A segment that was made and is not wanted.
+    pub(crate) fn discard(&self, segment: Arc<Segment>) {
+        self.inner.lock().retired.push(segment);
+    }
+
     /// Appends a segment to the log: a new active one, or one found at recovery.
     pub(crate) fn add(&self, segment: Arc<Segment>, recovered: bool) {
         let mut inner = self.inner.lock();
@@ -322,10 +327,15 @@ impl Segments {
         }
     }
 
-    /// Sealed bytes that wait to be flushed: what pacing works on.
+    /// Sealed bytes that wait to be flushed: what pacing works on. Small entries weigh by their
+    /// indexes, which are memory.
     pub(crate) fn pending_bytes(&self, active: u64) -> u64 {
         let inner = self.inner.lock();
-        inner.log.iter().filter(|s| s.segment.number() < active).map(|s| s.bytes).sum()
+        let weight = |s: &LogSegment| {
+            let index = |m: &Weak<Memtable>| m.upgrade().map_or(0, |m| m.memory() as u64);
+            s.bytes.max(2 * s.memtables.iter().map(index).sum::<u64>())
+        };
+        inner.log.iter().filter(|s| s.segment.number() < active).map(weight).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.

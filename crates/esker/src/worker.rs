@@ -9,9 +9,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::merge::clusters::Cluster;
+use crate::merge::clusters::{self, Cluster};
 use crate::merge::job::Merge;
-use crate::merge::picker::{self, Situation};
+use crate::merge::picker::{self, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
@@ -124,6 +124,15 @@ fn run(store: &Store) {
         if worked {
             continue;
         }
+        // Nothing else to do: make ready for the next burst, or take its preparations back.
+        if settle || quiet >= TRIM_AFTER {
+            if let Err(e) = store.trim_log() {
+                store.halt(e);
+            }
+            store.give_back(true);
+        } else {
+            store.prepare_spare();
+        }
         let mut state = store.signal.state.lock();
         state.settled_rounds += 1;
         store.signal.to_waiters.notify_all();
@@ -150,12 +159,12 @@ impl Store {
         let keyspaces = self.keyspaces.read().all();
         let _job = self.jobs.lock();
         for ks in &keyspaces {
-            if self.has_sealed(ks) && self.merge_picked(ks, idle, false)? {
+            if self.has_sealed(ks) && self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
         }
         for ks in &keyspaces {
-            if self.merge_picked(ks, idle, false)? {
+            if self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
         }
@@ -170,6 +179,7 @@ impl Store {
         if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
             return Err(Error::Closed);
         }
+        self.prepare_spare();
         if !flushing
             && self.pressure.flush_is_urgent()
             && !self.nested.swap(true, Ordering::Relaxed)
@@ -187,7 +197,7 @@ impl Store {
     fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.keyspaces.read().all() {
             if self.has_sealed(&ks) {
-                self.merge_picked(&ks, false, true)?;
+                self.merge_picked(&ks, false, false, true)?;
             }
         }
         Ok(())
@@ -229,7 +239,13 @@ impl Store {
 
     /// Asks the picker about one keyspace and carries its plan out. `nested`: within another merge,
     /// whose input runs are taken; then only memtables are flushed.
-    fn merge_picked(&self, ks: &KeyspaceState, idle: bool, nested: bool) -> Result<bool> {
+    fn merge_picked(
+        &self,
+        ks: &KeyspaceState,
+        idle: bool,
+        settle: bool,
+        nested: bool,
+    ) -> Result<bool> {
         let view = ks.view.load_full();
         let sealed = self.sealed(&view);
         let waiting = describe(&sealed);
@@ -240,6 +256,12 @@ impl Store {
             return Ok(false);
         }
         let clusters = plan.clusters(&situation);
+        if matches!(plan.reason, Reason::Idle | Reason::Settled) {
+            let bytes = clusters::written(&clusters);
+            if !settle && !self.pressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+                return Ok(false);
+            }
+        }
         let memtables = sealed[..plan.memtables].to_vec();
         self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
         Ok(true)

@@ -31,6 +31,11 @@ pub(crate) const RUNS_SOFT: usize = 8;
 pub(crate) const RUNS_HARD: usize = 12;
 /// Below this debt there is time to keep runs few.
 const EASE: f64 = 0.5;
+/// Below this debt writers leave time to keep a small store in one run all along. In a burst that
+/// would rewrite the store for every few segments; the runs are joined when it is over.
+const QUIET: f64 = 0.1;
+/// A flush that is less than this part of a small store does not rewrite it.
+const SMALL_SHARE: u64 = 16;
 /// Swallow a run that costs this many times what is written already: without debt, and from
 /// `EASE` on.
 const RATIO_IDLE: f64 = 2.0;
@@ -183,7 +188,9 @@ fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
     let must = (s.runs.len() + 1).saturating_sub(RUNS_HARD).min(free);
     let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
     let waiting: u64 = s.memtables.iter().map(|m| m.bytes).sum();
-    let small = total + waiting <= s.pending_cap.saturating_mul(2) && s.debt < EASE;
+    let small = total + waiting <= s.pending_cap.saturating_mul(2)
+        && waiting.saturating_mul(SMALL_SHARE) >= total
+        && s.debt < QUIET;
     let ratio = ratio(s.debt);
     let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
     let cost = |end: usize| cost(s, memtables, 0..end);

@@ -26,8 +26,16 @@ pub(crate) struct Pressure {
     slice_began: AtomicU64,
 }
 
+/// What merging for tidiness may write: at first, per second, and per byte the user wrote since.
+/// Without a bound a store that is written to now and then would be rewritten as often.
+const TIDY_AT_FIRST: u64 = 1 << 30;
+const TIDY_PER_SECOND: u64 = 2 << 20;
+const TIDY_PER_USER_BYTE: u64 = 8;
+
 #[derive(Debug, Default)]
 struct Inner {
+    /// Bytes that merging for tidiness has written.
+    tidied: u64,
     rate: FlushRate,
     throttle: Throttle,
 }
@@ -116,6 +124,20 @@ impl Pressure {
     /// A flush of so many log bytes took so long.
     pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
         self.inner.lock().rate.measured(bytes, took);
+    }
+
+    /// Whether a merge that only makes the store tidier may write so many bytes now; if so, they
+    /// are taken as written.
+    pub(crate) fn may_tidy(&self, bytes: u64, user_bytes: u64) -> bool {
+        let credit = TIDY_AT_FIRST
+            + TIDY_PER_SECOND * self.start.elapsed().as_secs()
+            + TIDY_PER_USER_BYTE.saturating_mul(user_bytes);
+        let mut inner = self.inner.lock();
+        let may = inner.tidied.saturating_add(bytes) <= credit;
+        if may {
+            inner.tidied += bytes;
+        }
+        may
     }
 
     /// How long the merge thread rests now, after the slice that began at the last call.

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::SyncGroup;
+use crate::log::{Segment, SyncGroup};
 use crate::merge::pressure::Pressure;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -40,6 +40,8 @@ pub(crate) struct Store {
     /// The last published sequence. On a line of its own: every reader loads it.
     pub visible: Padded<AtomicU64>,
     pub writer: Mutex<Writer>,
+    /// The next log segment, made ahead.
+    pub spare: Mutex<Option<Arc<Segment>>>,
     pub keyspaces: RwLock<Names>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
@@ -152,6 +154,7 @@ impl Store {
             options,
             visible: Padded(AtomicU64::new(last_seq)),
             writer: Mutex::new(writer),
+            spare: Mutex::default(),
             keyspaces: RwLock::default(),
             control: Mutex::new(control),
             jobs: Mutex::new(()),

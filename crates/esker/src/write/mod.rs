@@ -17,6 +17,10 @@ use crate::merge::pacing::Admission;
 use crate::options::Durability;
 use crate::read::SuperVersion;
 use crate::store::{Counters, KeyspaceState, Store};
+use crate::version::{Change, Edit};
+
+/// Size of the active segment of an idle store, in bytes.
+const IDLE_SEGMENT: u64 = 256 << 10;
 
 /// The end of the log. Whoever holds it is the one writer.
 pub(crate) struct Writer {
@@ -251,9 +255,41 @@ impl Store {
     /// Seals the active segment and goes on in a new one of at least `min_bytes`. When no new one
     /// can be had (a full disk), nothing has changed.
     pub(crate) fn rotate(&self, w: &mut Writer, min_bytes: u64) -> Result<()> {
-        let bytes = self.options.segment_bytes().max(min_bytes);
-        let number = self.new_file_number();
-        let segment = self.segments.create(number, bytes)?;
+        self.rotate_to(w, self.options.segment_bytes().max(min_bytes))
+    }
+
+    /// Takes the space of an empty active segment back: an idle store should not hold a log that
+    /// is a good part of its size. Writing goes on in a small segment first.
+    pub(crate) fn trim_log(&self) -> Result<()> {
+        let active = {
+            let mut w = self.writer.lock();
+            if w.active_bytes > 0 || self.check_writable().is_err() {
+                return Ok(());
+            }
+            if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
+                return Ok(());
+            }
+            if let Some(spare) = self.spare.lock().take() {
+                self.segments.discard(spare);
+            }
+            self.rotate_to(&mut w, IDLE_SEGMENT)?;
+            w.active_number()
+        };
+        let mut control = self.control.lock();
+        let log_start = self.segments.log_start_after(active, None);
+        if log_start > control.state().log_start {
+            self.commit(&mut control, Edit::from(vec![Change::LogStart { segment: log_start }]))?;
+            self.segments.advance(log_start);
+            self.sync.retire(log_start);
+        }
+        Ok(())
+    }
+
+    fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
+        let segment = match self.take_spare(w.active_number(), bytes) {
+            Some(spare) => spare,
+            None => self.segments.create(self.new_file_number(), bytes)?,
+        };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
@@ -263,6 +299,31 @@ impl Store {
         self.sync.rotate(Arc::clone(&segment), false);
         self.go_on_in(w, segment);
         Ok(())
+    }
+
+    /// The segment made ahead, if it is one that can follow `active`.
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<Arc<Segment>> {
+        let spare = self.spare.lock().take()?;
+        // A larger segment was made in between for a large batch: the numbers must ascend.
+        let follows = active == u64::MAX || spare.number() > active;
+        if follows && spare.capacity() >= bytes {
+            return Some(spare);
+        }
+        self.segments.discard(spare);
+        None
+    }
+
+    /// Makes the next segment ahead, so that the writer that fills the present one need not. A
+    /// failure is left for that writer to meet.
+    pub(crate) fn prepare_spare(&self) {
+        if self.spare.lock().is_some() || self.check_writable().is_err() {
+            return;
+        }
+        if let Ok(segment) =
+            self.segments.create(self.new_file_number(), self.options.segment_bytes())
+        {
+            *self.spare.lock() = Some(segment);
+        }
     }
 
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
