@@ -158,7 +158,8 @@ fn scans(dir: &Dir, map: &Map, prefix: &[u8]) {
     assert!(below.len() >= 10, "{} keys begin with the prefix", below.len());
     let scanned = dir.run_args(&[b"scan", b"db", b"--prefix", prefix], b"");
     assert_same(&scanned.out, &below, "a scan");
-    let last: Vec<u8> = map.keys().rev().take(20).flat_map(|k| [escaped(k), b"\n".to_vec()].concat()).collect();
+    let last: Vec<u8> =
+        map.keys().rev().take(20).flat_map(|k| [escaped(k), b"\n".to_vec()].concat()).collect();
     assert_eq!(dir.run("scan db --reverse --limit 20 --keys-only").out, last);
     let (key, value) = below.iter().next().expect("one at least");
     assert_eq!(&dir.run_args(&[b"get", b"db", b"--", key], b"").out, value);
@@ -265,7 +266,8 @@ fn assert_same(dump: &[u8], map: &Map, when: &str) {
     }
     let at = dump.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
     let line = |bytes: &[u8]| {
-        let start = bytes[..at.min(bytes.len())].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        let start =
+            bytes[..at.min(bytes.len())].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         String::from_utf8_lossy(&bytes[start..bytes.len().min(start + 200)]).into_owned()
     };
     panic!(
