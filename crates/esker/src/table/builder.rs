@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{PAGE, tag};
-use super::block_builder::{Added, BlockBuilder, Entry, common_prefix};
+use super::block_builder::{Added, BlockBuilder, Entry};
 use super::codec::Packer;
 use super::fence;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::index::{self, Geometry, Keyed};
+use super::mem::common_prefix;
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
@@ -239,7 +240,7 @@ impl TableBuilder {
 
         let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
         let geometry =
-            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages, self.blocks.max_slot)
+            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages - 1, self.blocks.max_slot)
                 .unwrap_or(none);
         let data_end = self.blocks.out.len();
         if geometry.lines > 0 {

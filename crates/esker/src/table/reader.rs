@@ -287,7 +287,7 @@ impl Table {
     fn prefetch_record(&self, page: u32, slot: u32) {
         let block = self.base.wrapping_add(page as usize * PAGE);
         mem::prefetch(block);
-        let guess = self.guess_first as usize + (slot as usize * self.guess_stride as usize >> 8);
+        let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
         mem::prefetch(block.wrapping_add(guess));
         mem::prefetch(block.wrapping_add(guess + 64));
     }
@@ -327,7 +327,7 @@ impl Table {
     fn same_key(&self, block: &Block<'_>, slot: u32, key: &[u8]) -> bool {
         match &self.order {
             KeyOrder::Custom(c) => {
-                let whole = [block.prefix(), block.record(slot).suffix].concat();
+                let whole = [block.prefix(), block.record(slot).suffix()].concat();
                 c.compare(&whole, key) == Ordering::Equal
             }
             _ => block.key_is(slot, key),
@@ -389,9 +389,16 @@ impl Table {
         if !self.blocks_seen.has(page) {
             self.check_block(page)?;
         }
-        // SAFETY: the bit says that a block here was validated; the footer behind the last block
-        // is longer than the slack.
-        Ok(unsafe { Block::new(self.base.add(page as usize * PAGE)) })
+        // SAFETY: the bit says that a block here was validated.
+        Ok(unsafe { self.block_at(page) })
+    }
+
+    /// # Safety
+    /// A block that was validated begins at `page`.
+    #[inline(always)]
+    pub(super) unsafe fn block_at(&self, page: u32) -> Block<'_> {
+        // SAFETY: the caller's promise; the footer behind the last block is longer than the slack.
+        unsafe { Block::new(self.base.add(page as usize * PAGE)) }
     }
 
     #[cold]
