@@ -281,7 +281,7 @@ impl Store {
         let log_start = self.segments.log_start_after(active, None);
         if log_start > control.state().log_start {
             self.commit(&mut control, Edit::from(vec![Change::LogStart { segment: log_start }]))?;
-            self.segments.advance(log_start);
+            self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
         Ok(())
