@@ -211,7 +211,7 @@ impl Recovery {
             next_file,
             ..
         } = self;
-        let writer = Writer { appender: None, segment: None, last_seq };
+        let writer = Writer::new(last_seq);
         let read_only = options.read_only;
         let store = Store::new(
             env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file,

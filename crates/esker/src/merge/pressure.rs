@@ -22,6 +22,8 @@ pub(crate) struct Pressure {
     hard: u64,
     start: Instant,
     inner: Mutex<Inner>,
+    /// Bytes of writes that have not been admitted yet: they are asked about together.
+    unasked: AtomicU64,
     /// Nanoseconds since `start` at which the present merge slice began.
     slice_began: AtomicU64,
 }
@@ -51,6 +53,7 @@ impl Pressure {
             hard,
             start: Instant::now(),
             inner: Mutex::default(),
+            unasked: AtomicU64::new(0),
             slice_began: AtomicU64::new(0),
         }
     }
@@ -88,8 +91,21 @@ impl Pressure {
 
     /// Whether writers may go on without asking.
     #[inline]
-    pub(crate) fn is_low(&self) -> bool {
+    fn is_low(&self) -> bool {
         self.pending.load(Ordering::Relaxed) <= self.soft
+    }
+
+    /// Counts a write of so many bytes. Under pressure and once some have come together, returns how
+    /// many are to be admitted: small writes one by one would pay more for asking than for waiting.
+    #[inline]
+    pub(crate) fn due(&self, bytes: u64) -> Option<u64> {
+        const TOGETHER: u64 = 8 << 10;
+        if self.is_low() {
+            return None;
+        }
+        let unasked = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (unasked >= TOGETHER || self.pending() >= self.hard)
+            .then(|| self.unasked.swap(0, Ordering::Relaxed))
     }
 
     /// Whether a write of so many bytes may go on, or how long it waits first.

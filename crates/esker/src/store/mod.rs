@@ -59,6 +59,8 @@ pub(crate) struct Store {
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
     pub closed: AtomicBool,
+    /// Whether there is any reason against writing: asked before every write, so one plain load.
+    not_writable: AtomicBool,
     halted: ArcSwapOption<Error>,
     pub lock: Arc<dyn Any + Send + Sync>,
 }
@@ -187,6 +189,7 @@ impl Store {
         next_file: u64,
     ) -> Store {
         let pressure = Pressure::new(&options);
+        let read_only = options.read_only;
         let active = writer.active_number();
         Store {
             env,
@@ -209,6 +212,7 @@ impl Store {
             next_file: AtomicU64::new(next_file),
             active: AtomicU64::new(active),
             closed: AtomicBool::new(false),
+            not_writable: AtomicBool::new(read_only),
             halted: ArcSwapOption::empty(),
             lock,
         }
@@ -234,11 +238,20 @@ impl Store {
             Some(p) => Some(Arc::clone(p)),
             None => Some(Arc::clone(&cause)),
         });
+        self.not_writable.store(true, Ordering::Release);
         self.signal.notify_done();
     }
 
     pub(crate) fn clear_halt(&self) {
         self.halted.store(None);
+        self.not_writable
+            .store(self.options.read_only || self.closed.load(Ordering::Acquire), Ordering::Release);
+    }
+
+    /// No reads or writes from here on.
+    pub(crate) fn set_closed(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.not_writable.store(true, Ordering::Release);
     }
 
     /// The cause for which writes are stopped.
@@ -249,10 +262,7 @@ impl Store {
     /// Whether writes are possible at all.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.halted.load().is_some()
-            || self.closed.load(Ordering::Relaxed)
-            || self.options.read_only
-        {
+        if self.not_writable.load(Ordering::Relaxed) {
             return Err(self.why_not_writable());
         }
         Ok(())

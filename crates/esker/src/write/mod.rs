@@ -28,9 +28,16 @@ pub(crate) struct Writer {
     pub appender: Option<Appender>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
+    /// The memtable last written to, of the active segment: usually the next one too.
+    pub recent: Option<(u32, Arc<Memtable>)>,
 }
 
 impl Writer {
+    /// Without a segment yet.
+    pub(crate) fn new(last_seq: Seq) -> Writer {
+        Writer { appender: None, segment: None, last_seq, recent: None }
+    }
+
     /// Whether the active segment holds anything. Entries of no bytes count too.
     pub(crate) fn has_entries(&self) -> bool {
         self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
@@ -93,7 +100,7 @@ impl Store {
                         .ok_or_else(|| too_large(bytes))?
                 }
             };
-            self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
+            self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
             self.publish(&mut w, seq, bytes)
         };
         self.wait_if_synced(position, durability)
@@ -157,7 +164,10 @@ impl Store {
     /// Lets a writer wait when flushes do not keep up.
     #[inline]
     fn slow_down(&self, bytes: u64) -> Result<()> {
-        if self.pressure.is_low() { Ok(()) } else { self.wait_for_flushes(bytes) }
+        match self.pressure.due(bytes) {
+            None => Ok(()),
+            Some(together) => self.wait_for_flushes(together),
+        }
     }
 
     #[cold]
@@ -216,20 +226,13 @@ impl Store {
     }
 
     #[inline]
-    fn with_memtable<T>(
-        &self,
-        ks: &KeyspaceState,
-        w: &Writer,
-        f: impl FnOnce(&Memtable) -> T,
-    ) -> T {
-        let view = ks.view.load();
-        if let Some(m) = view.memtables.first()
-            && m.segment().number() == w.active_number()
-        {
-            return f(m);
+    fn with_memtable(&self, ks: &KeyspaceState, w: &mut Writer, f: impl FnOnce(&Memtable)) {
+        if !matches!(&w.recent, Some((id, _)) if *id == ks.id) {
+            w.recent = Some((ks.id, self.memtable_of(ks, w)));
         }
-        drop(view);
-        f(&self.add_memtable(ks, w))
+        if let Some((_, memtable)) = &w.recent {
+            f(memtable);
+        }
     }
 
     fn memtable_of(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
@@ -344,6 +347,7 @@ impl Store {
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), false);
         self.active.store(number, Ordering::Release);
+        w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         self.pressure.set_pending(self.segments.pending_bytes(number));
