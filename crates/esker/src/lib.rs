@@ -163,7 +163,6 @@
 //! Keys have up to [`MAX_KEY_LEN`] bytes (64 KiB), values up to [`MAX_VALUE_LEN`] (1 GiB); both may
 //! be empty. A batch has less than 4 GiB. One process at a time opens a store, also to read it. There
 //! are no transactions that read and write; a batch is the unit of change.
-#![allow(dead_code, unused_imports)] // while it is being built
 
 mod batch;
 mod check;

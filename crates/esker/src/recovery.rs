@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use crate::env::Env;

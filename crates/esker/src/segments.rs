@@ -9,7 +9,7 @@
 //! This module keeps the books; who may read what is decided by who holds the `Arc`s.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -386,16 +386,6 @@ impl Segments {
         inner.values.iter().map(use_of).collect()
     }
 
-    /// Segments that hold values of present tables.
-    pub(crate) fn value_segments(&self) -> Vec<Arc<Segment>> {
-        self.inner.lock().values.values().cloned().collect()
-    }
-
-    /// Segments of the log, oldest first.
-    pub(crate) fn log_segments(&self) -> Vec<Arc<Segment>> {
-        self.inner.lock().log.iter().map(|s| Arc::clone(&s.segment)).collect()
-    }
-
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
         SegmentTotals {
@@ -407,9 +397,5 @@ impl Segments {
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
                 + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
         }
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 }

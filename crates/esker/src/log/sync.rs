@@ -258,6 +258,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     }
 
     /// Everything before this position is durable.
+    #[cfg(test)]
     pub(crate) fn durable(&self) -> Position {
         self.ledger.lock().durable
     }

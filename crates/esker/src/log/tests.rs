@@ -89,7 +89,7 @@ fn a_batch_is_one_frame() {
     batch.push(3, Kind::Put, b"", &[9; 1000]);
     let mut seen = Vec::new();
     appender
-        .append_batch(42, &batch, |r, keyspace, kind, key| {
+        .append_batch(42, &batch, |r, keyspace, kind, key, _| {
             let record = segment.record(r);
             assert_eq!((record.keyspace, record.kind, record.key), (keyspace, kind, key));
             assert_eq!(record.seq, 42);
@@ -112,7 +112,7 @@ fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
     batch.push(1, Kind::Put, b"k1", &[3; 40]);
     batch.push(0, Kind::Delete, b"first", b"");
     batch.push(2, Kind::Put, b"", b"");
-    appender.append_batch(11, &batch, |_, _, _, _| ()).unwrap();
+    appender.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
     appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
     appender.seal(12);
     let (entries, end) = read_all(&segment);
@@ -440,7 +440,7 @@ fn on_the_real_file_system() {
         }
         seq += 1;
         assert!(batch.byte_len() > 64 << 10);
-        appender.append_batch(seq, &batch, |_, _, _, _| ()).unwrap();
+        appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
         let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
         appender.seal(seq);
         let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
@@ -499,7 +499,7 @@ proptest! {
                 let value = value.as_deref().unwrap_or_default();
                 appender.append_one(seq, *keyspace, kind, key, value).unwrap();
             } else {
-                appender.append_batch(seq, &batch, |_, _, _, _| ()).unwrap();
+                appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
             }
         }
         let end = appender.end();
@@ -543,7 +543,7 @@ fn the_documented_example() {
     let mut batch = WriteBatch::new();
     batch.push(0, Kind::Put, b"city", b"Bern");
     batch.push(1, Kind::Delete, b"old", b"");
-    appender.append_batch(300, &batch, |_, _, _, _| ()).unwrap();
+    appender.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
     appender.seal(300);
     let bytes = env.bytes(Path::new(&file_name(7)));
     let hex = |range: std::ops::Range<usize>| -> String {

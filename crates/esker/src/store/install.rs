@@ -8,7 +8,6 @@ use super::{KeyspaceState, Store};
 use crate::error::{Error, Result};
 use crate::key::Seq;
 use crate::log::Segment;
-use crate::memtable::Memtable;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
 use crate::version::{Change, Edit, Invalid, SegmentRef, TableMeta};
@@ -188,11 +187,6 @@ impl Store {
         self.halt(error.clone());
         error
     }
-}
-
-/// Memtables over segments up to and including `upto`, newest first.
-pub(crate) fn memtables_upto(view: &SuperVersion, upto: u64) -> Vec<Arc<Memtable>> {
-    view.memtables.iter().filter(|m| m.segment().number() <= upto).cloned().collect()
 }
 
 /// What the manifest says of a table just written.

@@ -40,8 +40,8 @@ pub(crate) struct Store {
     /// The last published sequence. On a line of its own: every reader loads it.
     pub visible: Padded<AtomicU64>,
     pub writer: Mutex<Writer>,
-    /// The next log segment, made ahead.
-    pub spare: Mutex<Option<Arc<Segment>>>,
+    /// The next log segment, made ahead, and whether its name is durable.
+    pub spare: Mutex<Option<(Arc<Segment>, bool)>>,
     pub keyspaces: RwLock<Names>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
@@ -244,8 +244,10 @@ impl Store {
 
     pub(crate) fn clear_halt(&self) {
         self.halted.store(None);
-        self.not_writable
-            .store(self.options.read_only || self.closed.load(Ordering::Acquire), Ordering::Release);
+        self.not_writable.store(
+            self.options.read_only || self.closed.load(Ordering::Acquire),
+            Ordering::Release,
+        );
     }
 
     /// No reads or writes from here on.

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-use super::mem::{self, load_u16, load_u32, load_u64};
+use super::mem::{self, load_u32, load_u64};
 use super::wire::get_varint;
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, ValuePointer};
 

@@ -218,11 +218,6 @@ impl TableBuilder {
             + FOOTER_LEN as u64
     }
 
-    /// Entries so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.props.entries
-    }
-
     /// Completes the file and makes it durable (its name in the directory is the caller's to sync).
     ///
     /// # Panics

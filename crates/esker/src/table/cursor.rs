@@ -71,6 +71,7 @@ impl TableCursor {
     }
 
     /// The table it walks over.
+    #[cfg(test)]
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
     }

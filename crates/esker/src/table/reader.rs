@@ -480,6 +480,7 @@ impl Table {
     }
 
     /// Bytes of the point index.
+    #[cfg(test)]
     pub(crate) fn index_len(&self) -> usize {
         self.geometry.bytes()
     }
@@ -487,6 +488,7 @@ impl Table {
     /// Copies the point index into memory of our own, in 2 MiB pages where the system gives them:
     /// a read saves a miss of the address cache. Costs [`index_len`](Table::index_len) bytes.
     /// Checks all of it on the way.
+    #[cfg(test)]
     pub(crate) fn pin_index(&self) -> Result<()> {
         if self.geometry.lines == 0 || self.pinned.get().is_some() {
             return Ok(());

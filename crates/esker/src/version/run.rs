@@ -185,6 +185,7 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
     }
 
     /// The number for the merge of these neighbouring runs: that of the newest.
+    #[cfg(test)]
     pub(crate) fn merged_run(&self, runs: Range<usize>) -> Option<u64> {
         self.runs.get(runs.start).map(|r| r.id)
     }

@@ -274,7 +274,7 @@ impl Store {
             if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
                 return Ok(());
             }
-            if let Some(spare) = self.spare.lock().take() {
+            if let Some((spare, _)) = self.spare.lock().take() {
                 self.segments.discard(spare);
             }
             self.rotate_to(&mut w, IDLE_SEGMENT)?;
@@ -291,9 +291,9 @@ impl Store {
     }
 
     fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
-        let segment = match self.take_spare(w.active_number(), bytes) {
+        let (segment, named) = match self.take_spare(w.active_number(), bytes) {
             Some(spare) => spare,
-            None => self.segments.create(self.new_file_number(), bytes)?,
+            None => (self.segments.create(self.new_file_number(), bytes)?, false),
         };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
@@ -301,18 +301,18 @@ impl Store {
             self.segments.note_sealed(old, appender.end());
             appender.seal(w.last_seq);
         }
-        self.sync.rotate(Arc::clone(&segment), false);
+        self.sync.rotate(Arc::clone(&segment), named);
         self.go_on_in(w, segment);
         Ok(())
     }
 
     /// The segment made ahead, if it is one that can follow `active`.
-    fn take_spare(&self, active: u64, bytes: u64) -> Option<Arc<Segment>> {
-        let spare = self.spare.lock().take()?;
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<(Arc<Segment>, bool)> {
+        let (spare, named) = self.spare.lock().take()?;
         // A larger segment was made in between for a large batch: the numbers must ascend.
         let follows = active == u64::MAX || spare.number() > active;
         if follows && spare.capacity() >= bytes {
-            return Some(spare);
+            return Some((spare, named));
         }
         self.segments.discard(spare);
         None
@@ -327,7 +327,9 @@ impl Store {
         if let Ok(segment) =
             self.segments.create(self.new_file_number(), self.options.segment_bytes())
         {
-            *self.spare.lock() = Some(segment);
+            // Where writes are synced, the first one in the new segment need not wait for its name.
+            let named = self.sync.rounds() > 0 && self.sync.prepare(&segment).is_ok();
+            *self.spare.lock() = Some((segment, named));
         }
     }
 

@@ -102,6 +102,7 @@ impl Index {
     }
 
     /// Number of keys.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.len.load(Relaxed)
     }
