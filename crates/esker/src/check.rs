@@ -56,8 +56,7 @@ impl Store {
     /// See [`Db::verify`](crate::Db::verify).
     pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        let views: Vec<_> =
-            self.keyspaces.read().all().iter().map(|ks| ks.view.load_full()).collect();
+        let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
         let tables: Vec<&Arc<LoadedTable>> =
             views.iter().flat_map(|v| v.version.tables()).collect();
         let total = tables.iter().map(|t| t.meta.size).sum();

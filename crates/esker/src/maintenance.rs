@@ -124,7 +124,7 @@ impl Store {
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
                 let upto = w.active_number();
-                for ks in self.keyspaces.read().all() {
+                for ks in self.all_keyspaces() {
                     self.flush_upto(&ks, upto)?;
                 }
             } else {
@@ -210,10 +210,10 @@ impl Store {
             }
             w.active_number()
         };
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             self.flush_upto(&ks, upto)?;
         }
-        let views = self.keyspaces.read().all().iter().map(|k| k.view.load_full()).collect();
+        let views = self.all_keyspaces().iter().map(|k| k.view.load_full()).collect();
         Ok((self.control.lock().state().clone(), views))
     }
 

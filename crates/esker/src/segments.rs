@@ -361,7 +361,9 @@ impl Segments {
             let index = |m: &Weak<Memtable>| m.upgrade().map_or(0, |m| m.memory() as u64);
             s.bytes.max(2 * s.memtables.iter().map(index).sum::<u64>())
         };
-        inner.log.iter().filter(|s| s.segment.number() < active).map(weight).sum()
+        // What nobody waits for, as its keyspace was dropped, is no debt.
+        let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
+        inner.log.iter().filter(waits).map(weight).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.

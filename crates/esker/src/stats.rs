@@ -99,7 +99,7 @@ impl Store {
     pub(crate) fn stats(&self) -> Stats {
         let mut keyspaces = Vec::new();
         let mut table_bytes = 0;
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             let view = ks.view.load();
             let runs: Vec<RunStats> = view
                 .runs

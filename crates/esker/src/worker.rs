@@ -96,7 +96,24 @@ impl Activity {
 
 /// Starts the background thread of a store that is open for writing.
 pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new().name("esker-worker".to_string()).spawn(move || run(&store))
+    let body = move || {
+        // A bug in a merge must not leave writers waiting for a thread that is gone: it stops
+        // writes, as any failure of a merge does, and the thread goes on.
+        loop {
+            let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&store)));
+            let Err(panic) = end else { return };
+            store.all_keyspaces().iter().for_each(|ks| ks.busy_runs.lock().clear());
+            store.nested.store(false, Ordering::Relaxed);
+            let what = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown cause");
+            let what = format!("the background thread failed: {what}; this is a bug");
+            store.halt(Error::io("merge", &store.dir, std::io::Error::other(what)));
+        }
+    };
+    std::thread::Builder::new().name("esker-worker".to_string()).spawn(body)
 }
 
 fn run(store: &Store) {
@@ -123,6 +140,9 @@ fn run(store: &Store) {
         };
         if worked {
             continue;
+        }
+        if let Err(e) = store.advance_log() {
+            store.halt(e);
         }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
         if settle || quiet >= TRIM_AFTER {
@@ -156,7 +176,7 @@ impl Store {
         if idle && self.should_flush_active(settle) {
             self.seal_active()?;
         }
-        let keyspaces = self.keyspaces.read().all();
+        let keyspaces = self.all_keyspaces();
         let _job = self.jobs.lock();
         for ks in &keyspaces {
             if self.has_sealed(ks) && self.merge_picked(ks, idle, settle, false)? {
@@ -195,7 +215,7 @@ impl Store {
     }
 
     fn flush_sealed_between(&self) -> Result<()> {
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
                 self.merge_picked(&ks, false, false, true)?;
             }
@@ -214,7 +234,7 @@ impl Store {
         let active = self.active_number();
         let mut in_memory = 0;
         let mut in_tables = 0;
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             let view = ks.view.load();
             in_memory += view
                 .memtables
@@ -388,10 +408,8 @@ impl Store {
                 return Some(Err(Error::Closed));
             }
             let waiting = self
-                .keyspaces
-                .read()
-                .by_id
-                .values()
+                .all_keyspaces()
+                .iter()
                 .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
             (!waiting).then_some(Ok(()))
         })

@@ -218,6 +218,14 @@ impl Store {
         }
     }
 
+    /// All keyspaces, by id. The list's lock is released before this returns, so that a caller who
+    /// goes on to take others cannot hold it by accident (a guard in the head of a `for` lives as
+    /// long as the loop).
+    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
+        let names = self.keyspaces.read();
+        names.all()
+    }
+
     #[inline]
     pub(crate) fn visible_seq(&self) -> Seq {
         self.visible.0.load(Ordering::Acquire)
@@ -299,13 +307,13 @@ impl Store {
 
     /// The views of all keyspaces before the present ones that a reader may hold.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        self.keyspaces.read().by_id.values().flat_map(|ks| ks.old_views()).collect()
+        self.all_keyspaces().iter().flat_map(|ks| ks.old_views()).collect()
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.
     pub(crate) fn memory_used(&self) -> u64 {
         let mut bytes = 0;
-        for ks in self.keyspaces.read().all() {
+        for ks in self.all_keyspaces() {
             let view = ks.view.load();
             bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
             bytes += view

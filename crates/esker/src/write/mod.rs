@@ -266,7 +266,7 @@ impl Store {
     /// Takes the space of an empty active segment back: an idle store should not hold a log that
     /// is a good part of its size. Writing goes on in a small segment first.
     pub(crate) fn trim_log(&self) -> Result<()> {
-        let active = {
+        {
             let mut w = self.writer.lock();
             if w.has_entries() || self.check_writable().is_err() {
                 return Ok(());
@@ -278,10 +278,17 @@ impl Store {
                 self.segments.discard(spare);
             }
             self.rotate_to(&mut w, IDLE_SEGMENT)?;
-            w.active_number()
-        };
+        }
+        self.advance_log()
+    }
+
+    /// Gives up segments at the log's start that nothing waits for. Flushes do that by the way;
+    /// this is for what was written to keyspaces since dropped, or never.
+    pub(crate) fn advance_log(&self) -> Result<()> {
         let mut control = self.control.lock();
+        let active = self.active_number();
         let log_start = self.segments.log_start_after(active, None);
+        self.pressure.set_pending(self.segments.pending_bytes(active));
         if log_start > control.state().log_start {
             self.commit(&mut control, Edit::from(vec![Change::LogStart { segment: log_start }]))?;
             self.segments.advance(log_start, || self.old_views());
