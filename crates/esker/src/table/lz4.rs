@@ -78,6 +78,19 @@ impl Encoder {
         let Some(dict) = dict else { return pack_alone(value, max, out) };
         self.prepare(value.len());
         let limit = out.len() + max;
+        let packed = self.pack_with(value, dict, limit, out);
+        // Whatever came of it: no place of this value may be taken for one of the next.
+        self.base += value.len() as u32;
+        packed && out.len() <= limit
+    }
+
+    fn pack_with(
+        &mut self,
+        value: &[u8],
+        dict: &Prepared,
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let mut anchor = 0;
         let mut at = 0;
         // Every 64 fruitless looks make the steps longer by one: noise is passed quickly.
@@ -103,8 +116,7 @@ impl Encoder {
             }
         }
         put_sequence(out, &value[anchor..], None);
-        self.base += value.len() as u32;
-        out.len() <= limit
+        true
     }
 
     fn prepare(&mut self, len: usize) {
@@ -254,6 +266,18 @@ mod tests {
         for dict in [None, Some(&dict)] {
             assert!(!Encoder::default().pack(&value, dict, 200, &mut Vec::new()));
         }
+    }
+
+    #[test]
+    fn a_value_given_up_leaves_no_positions_to_the_next() {
+        let mut e = Encoder::default();
+        let dict = Prepared::new(b"something else");
+        // The first match is found far in, behind more literals than are allowed.
+        let mut long: Vec<u8> = (0..40).map(|i| i * 5 + 1).collect();
+        long.extend_from_within(0..20);
+        assert!(!e.pack(&long, Some(&dict), 30, &mut Vec::new()));
+        let short = &long[20..50];
+        round_trip(short, b"something else", &mut e);
     }
 
     #[test]
