@@ -1,7 +1,8 @@
 //! Experiment (c): the memtable's index against a skiplist and a plain B-tree.
 //!
 //! Nanoseconds per insert, get and step, one thread, from 10 thousand to a million entries, for
-//! 16-byte decimal keys in order and at random and for 16 random bytes. Keys lie in a flat log of
+//! 16-byte decimal keys in order and at random, for 16 random bytes, and for fields of users
+//! (`u:0001234:emails`) at random. Keys lie in a flat log of
 //! 128-byte records, and Esker's tree reads them there, as it will in the store. The other two own
 //! their keys as `[u8; 16]` inside the node, the best case for them. A get reads a byte of the
 //! record's value, whichever structure found it. Processor time, the smallest of several
@@ -75,6 +76,14 @@ mod run {
         }
     }
 
+    /// One of four fields of a user: most of the key is the same as its neighbour's.
+    fn field(n: usize) -> Key {
+        let name = ["addres", "emails", "family", "phones"][n % 4];
+        let mut key = [0; 16];
+        key.copy_from_slice(format!("u:{:07}:{name}", n / 4).as_bytes());
+        key
+    }
+
     /// Keys in the order they are inserted in.
     fn keys(kind: &str, n: usize) -> Vec<Key> {
         let mut random = Random(7);
@@ -86,6 +95,7 @@ mod run {
         };
         let mut keys: Vec<Key> = match kind {
             "binary" => (0..n).map(|_| binary()).collect(),
+            "fields" => (0..n).map(field).collect(),
             _ => (0..n as u64).map(key16).collect(),
         };
         if kind != "in order" {
@@ -213,7 +223,7 @@ mod run {
                 continue;
             }
             let rounds = (5_000_000 / n).clamp(5, 60);
-            for kind in ["in order", "random", "binary"] {
+            for kind in ["in order", "random", "binary", "fields"] {
                 let keys = keys(kind, n);
                 let mut asked = keys.clone();
                 if kind != "in order" {

@@ -160,6 +160,7 @@ impl Index {
         // SAFETY: nodes live as long as the index.
         let new = unsafe { &*new };
         new.set_next(leaf.next());
+        new.set_prev(leaf);
         right.write_leaf(new);
 
         let mut path = Path { steps: [None; 32], len: 0 };
@@ -169,11 +170,17 @@ impl Index {
         });
         let steps = &path.steps[..path.len];
         self.raise(writer, src, steps, node_of(leaf), right.refs[0], node_of(new));
+        #[cfg(test)] // Let readers see both leaves with the moved entries.
+        std::thread::yield_now();
 
         leaf.header.lock();
         leaf.set_next(new);
         left.write_leaf(leaf);
         leaf.header.unlock();
+        // SAFETY: nodes live as long as the index; the last leaf's next one is null.
+        if let Some(after) = unsafe { new.next().as_ref() } {
+            after.set_prev(new);
+        }
 
         self.memory.store(writer.arena.bytes(), Relaxed);
         if ptr::eq(leaf, writer.tail) {
@@ -264,7 +271,7 @@ impl Index {
             }
             // SAFETY: a node of a level above 0 is an inner node, allocated as one.
             let inner = unsafe { &*at.cast::<Inner>() };
-            let child = self.child(inner, src, key, false);
+            let child = self.child(inner, src, key);
             step(inner, child);
             at = inner.children[child].load(Relaxed);
             super::node::prefetch(at);

@@ -92,7 +92,7 @@ impl Index {
     #[inline]
     pub fn get<S: KeySource>(&self, src: &S, key: &[u8]) -> Option<u32> {
         loop {
-            let (leaf, version) = self.leaf_of(src, key, false);
+            let (leaf, version) = self.leaf_of(src, key);
             let slot = self.find_equal(leaf, src, key, leaf.entries());
             let found = slot.map(|slot| leaf.refs[slot].load(Acquire));
             if leaf.header.unchanged(version) {

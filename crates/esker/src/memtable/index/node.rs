@@ -108,6 +108,8 @@ pub(super) struct Leaf {
     pub(super) header: Header,
     entries: AtomicU64,
     next: AtomicPtr<Leaf>,
+    /// The leaf before, or one further back while a split is under way.
+    prev: AtomicPtr<Leaf>,
     pub(super) heads: [AtomicU64; LEAF],
     /// Stored with release and loaded with acquire, always: whoever sees a reference may read its
     /// key. A slot that was live once holds a valid reference for ever. The last one is not used:
@@ -123,6 +125,7 @@ impl Leaf {
             header: Header { version: AtomicU32::new(0), level: 0, prefix: Prefix::new() },
             entries: AtomicU64::new(Permutation::sorted(0).0),
             next: AtomicPtr::new(ptr::null_mut()),
+            prev: AtomicPtr::new(ptr::null_mut()),
             heads: [const { AtomicU64::new(0) }; LEAF],
             refs: [const { AtomicU32::new(0) }; LEAF + 1],
         }
@@ -147,6 +150,17 @@ impl Leaf {
 
     pub(super) fn set_next(&self, next: *const Leaf) {
         self.next.store(next.cast_mut(), Release);
+    }
+
+    /// A leaf of smaller keys from which `next` leads here, in most cases directly; null for the
+    /// first leaf.
+    #[inline]
+    pub(super) fn prev(&self) -> *const Leaf {
+        self.prev.load(Acquire)
+    }
+
+    pub(super) fn set_prev(&self, prev: *const Leaf) {
+        self.prev.store(prev.cast_mut(), Release);
     }
 }
 
@@ -186,7 +200,8 @@ impl Inner {
     }
 }
 
-/// Starts loading the lines of a node that a search will touch.
+/// Starts loading the first lines of a node: all of a leaf, and most of what a search of an inner
+/// node may touch.
 #[inline]
 pub(super) fn prefetch<T>(node: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

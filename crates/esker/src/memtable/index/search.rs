@@ -99,16 +99,9 @@ impl Index {
         None
     }
 
-    /// Which child of an inner node to go to: with `strict` the one that holds the last key below
-    /// `key`, otherwise the one that holds `key` if any does.
+    /// Which child of an inner node holds `key`, if any does.
     #[inline]
-    pub(super) fn child<S: KeySource>(
-        &self,
-        inner: &Inner,
-        src: &S,
-        key: &[u8],
-        strict: bool,
-    ) -> usize {
+    pub(super) fn child<S: KeySource>(&self, inner: &Inner, src: &S, key: &[u8]) -> usize {
         let len = inner.len();
         let prefix = &inner.header.prefix;
         let side = prefix.side(key, || src.key(inner.refs[0].load(Acquire)));
@@ -130,8 +123,7 @@ impl Index {
         while same > 0 {
             let half = same / 2;
             let other = src.key(inner.refs[low + half].load(Acquire));
-            let order = self.order.compare(other, key);
-            if order == Ordering::Less || order == Ordering::Equal && !strict {
+            if self.order.compare(other, key).is_le() {
                 low += half + 1;
                 same -= half + 1;
             } else {
