@@ -366,6 +366,12 @@ impl Segments {
         inner.log.iter().filter(waits).map(weight).sum()
     }
 
+    /// Whether the active segment is filled so far that the next one will soon be wanted.
+    pub(crate) fn next_is_due(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
+    }
+
     /// A segment was sealed with this many bytes of frames.
     pub(crate) fn note_sealed(&self, number: u64, bytes: u64) {
         let mut inner = self.inner.lock();

@@ -22,6 +22,7 @@ pub(crate) mod record;
 mod segment;
 mod sync;
 mod values;
+mod waiters;
 
 #[cfg(test)]
 mod speed;

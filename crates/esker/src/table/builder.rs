@@ -17,8 +17,10 @@ use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
 
-/// The file is written in pieces of at least this many bytes.
-const WRITE: usize = 512 << 10;
+/// The file is written in pieces of this many bytes, each at a multiple of it: file systems with
+/// large folios then keep each piece in one, and a mapping of the file needs one entry of the
+/// address cache for it instead of 512 (`docs/design/table.md`).
+const WRITE: usize = 2 << 20;
 
 /// Takes entries in order and makes a table of them.
 pub(crate) struct TableBuilder {
@@ -135,7 +137,7 @@ impl TableBuilder {
         self.props.keys += u64::from(new_key);
         self.count(key, seq, kind, value, raw_len);
         if self.blocks.out.len() >= WRITE {
-            self.write_out()?;
+            self.write_pieces()?;
         }
         Ok(())
     }
@@ -292,12 +294,26 @@ impl TableBuilder {
         self.env.remove(&self.path).map_err(|e| Error::io("remove unfinished table", &self.path, e))
     }
 
+    /// Writes what makes whole pieces; what is left over goes with the next one.
+    fn write_pieces(&mut self) -> Result<()> {
+        let whole = self.blocks.out.len() / WRITE * WRITE;
+        self.write_first(whole)
+    }
+
+    /// Writes all there is.
     fn write_out(&mut self) -> Result<()> {
-        self.file
-            .write_all_at(&self.blocks.out, self.written)
-            .map_err(|e| Error::io("write table", &self.path, e))?;
-        self.written += self.blocks.out.len() as u64;
-        self.blocks.out.clear();
+        self.write_pieces()?;
+        self.write_first(self.blocks.out.len())
+    }
+
+    fn write_first(&mut self, len: usize) -> Result<()> {
+        for piece in self.blocks.out[..len].chunks(WRITE) {
+            self.file
+                .write_all_at(piece, self.written)
+                .map_err(|e| Error::io("write table", &self.path, e))?;
+            self.written += piece.len() as u64;
+        }
+        self.blocks.out.drain(..len);
         Ok(())
     }
 }

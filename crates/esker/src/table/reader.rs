@@ -49,6 +49,9 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
+/// How far into a record its lines are asked for ahead; the hardware follows longer ones by itself.
+const MOST_AHEAD: usize = 192;
+
 /// A set of small numbers that only grows.
 struct Seen(Vec<AtomicU64>);
 
@@ -290,6 +293,8 @@ impl Table {
         let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
         mem::prefetch(block.wrapping_add(guess));
         mem::prefetch(block.wrapping_add(guess + 64));
+        let end = guess + ((self.guess_stride as usize) >> 8).min(MOST_AHEAD);
+        mem::prefetch(block.wrapping_add(end));
     }
 
     /// Goes from the newest version of a key to the newest that is old enough.

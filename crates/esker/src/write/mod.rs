@@ -328,7 +328,10 @@ impl Store {
     /// Makes the next segment ahead, so that the writer that fills the present one need not. A
     /// failure is left for that writer to meet.
     pub(crate) fn prepare_spare(&self) {
-        if self.spare.lock().is_some() || self.check_writable().is_err() {
+        if self.spare.lock().is_some()
+            || !self.segments.next_is_due()
+            || self.check_writable().is_err()
+        {
             return;
         }
         if let Ok(segment) =
