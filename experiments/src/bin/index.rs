@@ -2,11 +2,10 @@
 //!
 //! Nanoseconds per insert, get and step, one thread, from 10 thousand to a million entries, for
 //! 16-byte decimal keys in order and at random, for 16 random bytes, and for fields of users
-//! (`u:0001234:emails`) at random. Keys lie in a flat log of
-//! 128-byte records, and Esker's tree reads them there, as it will in the store. The other two own
-//! their keys as `[u8; 16]` inside the node, the best case for them. A get reads a byte of the
-//! record's value, whichever structure found it. Processor time, the smallest of several
-//! rounds, since other programs may run beside.
+//! (`u:0001234:emails`) at random. Keys lie in a flat log of 128-byte records, and Esker's tree
+//! reads them there, as it will in the store. The other two own their keys as `[u8; 16]` inside
+//! the node, the best case for them. A get reads a byte of the record's value, whichever structure
+//! found it. Processor time, the least of several rounds, since other programs may run beside.
 #![cfg_attr(test, allow(dead_code, unused_imports))]
 
 // The store's own source files. Not in test builds: their tests belong to the store.

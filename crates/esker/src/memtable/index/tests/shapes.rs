@@ -90,9 +90,9 @@ fn keys_that_are_prefixes_of_each_other() {
 
 #[test]
 fn long_keys() {
-    let long = vec![b'x'; 64 << 10];
+    let long = vec![b'x'; if cfg!(miri) { 1 << 10 } else { 64 << 10 }];
     let mut keys = vec![long.clone()];
-    for at in (0..long.len()).step_by(3001) {
+    for at in (0..long.len()).step_by(long.len() / 21) {
         let mut key = long.clone();
         key[at] = b'y';
         keys.push(key);
