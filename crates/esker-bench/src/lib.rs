@@ -12,6 +12,7 @@
 //!
 //! [`run()`] measures, [`report`] shows. The process that measures is this executable again:
 //! whoever calls [`run()`] routes a hidden command to [`child_main`].
+#![allow(rustdoc::private_intra_doc_links)]
 
 mod cases;
 mod cgroup;

@@ -4,6 +4,7 @@ use crate::engine::Class;
 use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::run::MACHINE;
+use crate::system;
 use std::collections::HashMap;
 
 /// The engine that the others are compared with.
@@ -20,6 +21,8 @@ pub struct Results {
     pub engines: Vec<String>,
     /// How often everything was measured.
     pub repetitions: u32,
+    /// Load average before the run.
+    pub load_before: Option<f64>,
     /// KiB that the stores' device reads ahead.
     pub read_ahead_kib: Option<u64>,
     versions: HashMap<String, String>,
@@ -55,6 +58,7 @@ impl Results {
             rows: cases.iter().flat_map(|case| case.rows.clone()).collect(),
             engines: engines.to_vec(),
             repetitions,
+            load_before: system::load_average(),
             read_ahead_kib: None,
             versions: HashMap::new(),
             missing: HashMap::new(),

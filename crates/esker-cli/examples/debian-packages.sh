@@ -2,14 +2,21 @@
 # Loads the package index of a Debian or Ubuntu system, about 60,000 stanzas of 0.3 to 5 KB, and
 # looks into it.
 #
-#   ./debian-packages.sh [DB]
+#   ./debian-packages.sh [DB [FILE]]
+#
+# FILE is a package index in the same form, for a machine without apt.
 #
 # The key is package/version, so that all versions of a package stand together and a prefix finds
 # them. The value is the stanza as apt prints it, without the empty line behind it.
 set -eu
 
 db=${1:-./debian-packages.db}
+file=${2:-}
 esker=${ESKER:-esker}
+
+index() {
+    if [ -n "$file" ]; then cat "$file"; else apt-cache dumpavail; fi
+}
 
 # Stanzas to TSV. In paragraph mode (RS="") awk takes everything up to an empty line as one record;
 # tab, newline, carriage return and backslash are escaped as `esker load --help` says, the
@@ -35,17 +42,22 @@ stanzas_to_tsv() {
 }
 
 echo "== load"
-apt-cache dumpavail | stanzas_to_tsv | "$esker" load "$db"
+index | stanzas_to_tsv | "$esker" load "$db"
 
 echo "== how many packages, and how many of them are Python libraries"
 "$esker" count "$db"
 "$esker" count "$db" --prefix python3-
 
-echo "== the versions of bash"
-"$esker" scan "$db" --prefix bash/ --keys-only
+# Any package will do where there is no bash.
+package=bash
+if [ -z "$("$esker" scan "$db" --prefix bash/ --keys-only --limit 1)" ]; then
+    package=$("$esker" scan "$db" --keys-only --limit 1 | cut -d / -f 1)
+fi
+echo "== the versions of $package"
+"$esker" scan "$db" --prefix "$package/" --keys-only
 
 echo "== the first of them, as apt shows it"
-key=$("$esker" scan "$db" --prefix bash/ --keys-only --limit 1)
+key=$("$esker" scan "$db" --prefix "$package/" --keys-only --limit 1)
 "$esker" get "$db" "$key"
 echo
 

@@ -56,8 +56,11 @@ enum Command {
     Checkpoint(c::checkpoint::Args),
     /// List, make and drop keyspaces
     Keyspaces(c::keyspaces::Args),
-    /// Measure how fast this machine is with Esker
+    /// Measure Esker beside other engines
     Bench(c::bench::Args),
+    /// Measures one engine; started by the benchmark itself
+    #[command(hide = true)]
+    BenchChild(c::bench::ChildArgs),
     /// Print a script that completes commands and flags in a shell
     Completions(c::completions::Args),
     /// Print or write manual pages
@@ -86,6 +89,7 @@ impl Cli {
             Command::Checkpoint(args) => c::checkpoint::run(args),
             Command::Keyspaces(args) => c::keyspaces::run(args),
             Command::Bench(args) => c::bench::run(args),
+            Command::BenchChild(args) => c::bench::run_child(args),
             Command::Completions(args) => c::completions::run(args),
             Command::Man(args) => c::man::run(args),
         }
@@ -106,7 +110,7 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "{name} has no help line");
-            if name != "bench" {
+            if !command.is_hide_set() {
                 let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
                 assert!(after.contains(&format!("esker {name}")), "{name} has no example");
             }

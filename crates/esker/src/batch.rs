@@ -6,6 +6,9 @@ use crate::keyspace::Keyspace;
 use crate::log::record::Record;
 use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
 
+/// The number of the keyspace that every store has.
+pub(crate) const DEFAULT_KEYSPACE: u32 = 0;
+
 /// Writes that are applied together or not at all, in the order they were added: of two for one
 /// key the later one counts.
 ///
@@ -25,16 +28,6 @@ pub struct WriteBatch {
 }
 
 impl WriteBatch {
-    /// Gives `key` this value in the default keyspace.
-    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.push(0, Kind::Put, key.as_ref(), value.as_ref());
-    }
-
-    /// Takes the value of `key` in the default keyspace away.
-    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        self.push(0, Kind::Delete, key.as_ref(), &[]);
-    }
-
     /// Gives `key` this value in `keyspace`.
     pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
@@ -53,6 +46,16 @@ impl WriteBatch {
     /// An empty batch. Takes no memory yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets `key` to `value` in the default keyspace.
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.push(DEFAULT_KEYSPACE, Kind::Put, key.as_ref(), value.as_ref());
+    }
+
+    /// Removes `key` from the default keyspace, whether it is there or not.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
+        self.push(DEFAULT_KEYSPACE, Kind::Delete, key.as_ref(), b"");
     }
 
     /// Removes everything from the batch; its memory stays for the next use.
@@ -166,7 +169,7 @@ mod tests {
     fn counts_and_clears() {
         let mut batch = WriteBatch::new();
         assert!(batch.is_empty() && batch.byte_len() == 0);
-        batch.push(0, Kind::Put, b"key", b"value");
+        batch.put(b"key", b"value");
         batch.push(3, Kind::Delete, b"other", b"");
         assert_eq!((batch.len(), batch.byte_len()), (2, 16 + 24 + 24));
         let keys: Vec<_> = batch.records().map(|(at, r)| (at, r.key, r.keyspace)).collect();

@@ -174,7 +174,7 @@ impl Db {
 
     /// Names of all keyspaces, `default` first, then in order of creation.
     pub fn keyspaces(&self) -> Vec<String> {
-        self.handle().store.keyspaces.read().all().iter().map(|k| k.name.clone()).collect()
+        self.handle().store.all_keyspaces().iter().map(|k| k.name.clone()).collect()
     }
 
     /// Writes everything into tables. Returns when that is done, and durable.

@@ -36,12 +36,12 @@ impl Handle {
     pub(crate) fn close(&self) -> Result<()> {
         let mut worker = self.worker.lock();
         let Some(thread) = worker.take() else {
-            self.store.closed.store(true, Ordering::Release);
+            self.store.set_closed();
             return Ok(());
         };
         let store = &self.store;
         let flushed = store.flush_all();
-        store.closed.store(true, Ordering::Release);
+        store.set_closed();
         store.signal.stop();
         // A panic of the worker was printed by its thread; the log holds everything.
         drop(thread.join());
@@ -54,6 +54,7 @@ impl Handle {
         }
         let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
         w.segment = None;
+        w.recent = None;
         if let Some((segment, end)) = end {
             let number = store.next_file.load(Ordering::Relaxed);
             let changes = vec![
@@ -66,6 +67,9 @@ impl Handle {
             store.segments.advance(segment + 1, || store.old_views());
         }
         drop(w);
+        if let Some((spare, _)) = store.spare.lock().take() {
+            store.segments.discard(spare);
+        }
         store.sync.retire(u64::MAX);
         store.give_back(true);
         // Once more: segments that the first round set free.

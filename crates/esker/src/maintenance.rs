@@ -32,7 +32,9 @@ impl Store {
             Ok(n)
         });
         if result.is_err() {
-            drop(load.builder.take());
+            if let Some(builder) = load.builder.take() {
+                drop(builder.abandon());
+            }
             self.remove_tables(&load.numbers);
         }
         result

@@ -239,9 +239,9 @@ impl Options {
     }
 
     /// Sealed log that may wait for a flush, in bytes. The log is mapped, so it is the page cache's
-    /// and not the budget's; the indexes over it take about a fifth of it.
+    /// and not the budget's; the indexes over it are held to half of it, and so to the budget.
     pub(crate) fn pending_cap(&self) -> u64 {
-        self.memory.max(4 * self.segment_bytes())
+        (2 * self.memory).max(4 * self.segment_bytes())
     }
 
     /// Size from which a merge begins another table, in bytes.

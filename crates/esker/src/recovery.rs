@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use crate::env::Env;
@@ -211,7 +209,7 @@ impl Recovery {
             next_file,
             ..
         } = self;
-        let writer = Writer { appender: None, segment: None, last_seq };
+        let writer = Writer::new(last_seq);
         let read_only = options.read_only;
         let store = Store::new(
             env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file,
@@ -292,7 +290,6 @@ impl Recovery {
             }
             let end = self.replay_segment(&segment)?;
             self.segments_add(&segment);
-            self.segments.note_sealed(number, end.offset());
             match end {
                 End::Clean { last_seq, .. } => {
                     self.last_seq = self.last_seq.max(last_seq);

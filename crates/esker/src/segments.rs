@@ -9,7 +9,7 @@
 //! This module keeps the books; who may read what is decided by who holds the `Arc`s.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -129,6 +129,11 @@ impl Segments {
             self.inner.lock().pool.push(back);
         }
         Ok(Arc::new(result?))
+    }
+
+    /// A segment that was made and is not wanted.
+    pub(crate) fn discard(&self, segment: Arc<Segment>) {
+        self.inner.lock().retired.push(segment);
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
@@ -348,10 +353,23 @@ impl Segments {
         }
     }
 
-    /// Sealed bytes that wait to be flushed: what pacing works on.
+    /// Sealed bytes that wait to be flushed: what pacing works on. Small entries weigh by their
+    /// indexes, which are memory.
     pub(crate) fn pending_bytes(&self, active: u64) -> u64 {
         let inner = self.inner.lock();
-        inner.log.iter().filter(|s| s.segment.number() < active).map(|s| s.bytes).sum()
+        let weight = |s: &LogSegment| {
+            let index = |m: &Weak<Memtable>| m.upgrade().map_or(0, |m| m.memory() as u64);
+            s.bytes.max(2 * s.memtables.iter().map(index).sum::<u64>())
+        };
+        // What nobody waits for, as its keyspace was dropped, is no debt.
+        let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
+        inner.log.iter().filter(waits).map(weight).sum()
+    }
+
+    /// Whether the active segment is filled so far that the next one will soon be wanted.
+    pub(crate) fn next_is_due(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
     }
 
     /// A segment was sealed with this many bytes of frames.
@@ -376,16 +394,6 @@ impl Segments {
         inner.values.iter().map(use_of).collect()
     }
 
-    /// Segments that hold values of present tables.
-    pub(crate) fn value_segments(&self) -> Vec<Arc<Segment>> {
-        self.inner.lock().values.values().cloned().collect()
-    }
-
-    /// Segments of the log, oldest first.
-    pub(crate) fn log_segments(&self) -> Vec<Arc<Segment>> {
-        self.inner.lock().log.iter().map(|s| Arc::clone(&s.segment)).collect()
-    }
-
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
         SegmentTotals {
@@ -397,9 +405,5 @@ impl Segments {
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
                 + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
         }
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 }

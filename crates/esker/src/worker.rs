@@ -9,9 +9,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::merge::clusters::Cluster;
+use crate::merge::clusters::{self, Cluster};
 use crate::merge::job::Merge;
-use crate::merge::picker::{self, Situation};
+use crate::merge::picker::{self, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
@@ -96,7 +96,24 @@ impl Activity {
 
 /// Starts the background thread of a store that is open for writing.
 pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new().name("esker-worker".to_string()).spawn(move || run(&store))
+    let body = move || {
+        // A bug in a merge must not leave writers waiting for a thread that is gone: it stops
+        // writes, as any failure of a merge does, and the thread goes on.
+        loop {
+            let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&store)));
+            let Err(panic) = end else { return };
+            store.all_keyspaces().iter().for_each(|ks| ks.busy_runs.lock().clear());
+            store.nested.store(false, Ordering::Relaxed);
+            let what = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown cause");
+            let what = format!("the background thread failed: {what}; this is a bug");
+            store.halt(Error::io("merge", &store.dir, std::io::Error::other(what)));
+        }
+    };
+    std::thread::Builder::new().name("esker-worker".to_string()).spawn(body)
 }
 
 fn run(store: &Store) {
@@ -124,6 +141,18 @@ fn run(store: &Store) {
         if worked {
             continue;
         }
+        if let Err(e) = store.advance_log() {
+            store.halt(e);
+        }
+        // Nothing else to do: make ready for the next burst, or take its preparations back.
+        if settle || quiet >= TRIM_AFTER {
+            if let Err(e) = store.trim_log() {
+                store.halt(e);
+            }
+            store.give_back(true);
+        } else {
+            store.prepare_spare();
+        }
         let mut state = store.signal.state.lock();
         state.settled_rounds += 1;
         store.signal.to_waiters.notify_all();
@@ -150,25 +179,31 @@ impl Store {
         let keyspaces = self.all_keyspaces();
         let _job = self.jobs.lock();
         for ks in &keyspaces {
-            if self.has_sealed(ks) && self.merge_picked(ks, idle, false)? {
+            if self.has_sealed(ks) && self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
         }
         for ks in &keyspaces {
-            if self.merge_picked(ks, idle, false)? {
+            if self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
         }
-        self.advance_log()
+        Ok(false)
     }
 
     /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
     /// processor to others when there is no hurry.
-    pub(crate) fn between_slices(&self) -> Result<()> {
+    /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
+    /// for it, lest a newer segment is in tables before an older one.
+    pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
             return Err(Error::Closed);
         }
-        if self.pressure.flush_is_urgent() && !self.nested.swap(true, Ordering::Relaxed) {
+        self.prepare_spare();
+        if !flushing
+            && self.pressure.flush_is_urgent()
+            && !self.nested.swap(true, Ordering::Relaxed)
+        {
             let result = self.flush_sealed_between();
             self.nested.store(false, Ordering::Relaxed);
             result?;
@@ -181,10 +216,8 @@ impl Store {
 
     fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.all_keyspaces() {
-            // Memtables that are being written already must not be written twice, nor may newer
-            // ones of the keyspace come into force before them.
-            if self.has_sealed(&ks) && !ks.flushing.load(Ordering::Relaxed) {
-                self.merge_picked(&ks, false, true)?;
+            if self.has_sealed(&ks) {
+                self.merge_picked(&ks, false, false, true)?;
             }
         }
         Ok(())
@@ -226,7 +259,13 @@ impl Store {
 
     /// Asks the picker about one keyspace and carries its plan out. `nested`: within another merge,
     /// whose input runs are taken; then only memtables are flushed.
-    fn merge_picked(&self, ks: &KeyspaceState, idle: bool, nested: bool) -> Result<bool> {
+    fn merge_picked(
+        &self,
+        ks: &KeyspaceState,
+        idle: bool,
+        settle: bool,
+        nested: bool,
+    ) -> Result<bool> {
         let view = ks.view.load_full();
         let sealed = self.sealed(&view);
         let waiting = describe(&sealed);
@@ -237,6 +276,12 @@ impl Store {
             return Ok(false);
         }
         let clusters = plan.clusters(&situation);
+        if matches!(plan.reason, Reason::Idle | Reason::Settled) {
+            let bytes = clusters::written(&clusters);
+            if !settle && !self.pressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+                return Ok(false);
+            }
+        }
         let memtables = sealed[..plan.memtables].to_vec();
         self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
         Ok(true)
@@ -297,17 +342,22 @@ impl Store {
         let merge =
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
-        // Whether this merge writes memtables; a merge that one is nested in writes none.
-        ks.flushing.store(!merge.memtables.is_empty(), Ordering::Relaxed);
         let start = Instant::now();
+        let is_flush = !merge.memtables.is_empty();
+        if is_flush {
+            let sealed = merge.memtables.iter().map(|m| m.segment().end()).sum();
+            self.pressure.set_flushing(sealed);
+        }
         let result = merge.run().and_then(|outcome| {
             let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
             let added = outcome.added.iter().map(|(_, t)| t.meta.number);
             let fresh: Vec<u64> = added.filter(|n| !stays(n)).collect();
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
+        if is_flush {
+            self.pressure.set_flushing(0);
+        }
         ks.busy_runs.lock().retain(|id| !ids.contains(id));
-        ks.flushing.store(false, Ordering::Relaxed);
         if ks.dropped.load(Ordering::Relaxed) {
             // Dropped while it was being merged: nothing to install, nothing wrong.
             return Ok(());
@@ -358,10 +408,8 @@ impl Store {
                 return Some(Err(Error::Closed));
             }
             let waiting = self
-                .keyspaces
-                .read()
-                .by_id
-                .values()
+                .all_keyspaces()
+                .iter()
                 .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
             (!waiting).then_some(Ok(()))
         })

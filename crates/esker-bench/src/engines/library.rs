@@ -34,3 +34,12 @@ macro_rules! c_api {
     };
 }
 pub(crate) use c_api;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_missing_library_says_how_to_get_it() {
+        let error = super::load(&["libnosuchstore.so.0"], "libnosuchstore0").unwrap_err();
+        assert_eq!(error.to_string(), "not installed: apt-get install libnosuchstore0");
+    }
+}

@@ -33,6 +33,7 @@ fn common(results: &Results, row: &Row, engine: &str, command: &[String]) -> Map
         "keys": plan.keys,
         "value_size": plan.value_size,
         "read_ahead_kib": results.read_ahead_kib,
+        "load_before": results.load_before,
         "memory_bytes": plan.memory,
         "memory_limit_bytes": plan.memory_limit,
         "compression": plan.compression,

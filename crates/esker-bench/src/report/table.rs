@@ -25,8 +25,14 @@ pub fn table(results: &Results) -> String {
 
 fn preamble(results: &Results) -> String {
     let plan = &results.plan;
+    let busy = match results.load_before {
+        Some(load) if load > 0.3 => {
+            format!("The machine was not idle (load {load:.1}): trust ratios, not figures.\n")
+        }
+        _ => String::new(),
+    };
     format!(
-        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}{}\n\n",
+        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}{}\n{busy}\n",
         grouped(plan.entries as f64),
         plan.keys,
         plan.value_size,
@@ -118,8 +124,9 @@ fn figure(unit: Unit, value: f64, spread: f64, results: &Results) -> String {
         return number(unit, value);
     }
     let unsure = if spread > WIDE_SPREAD { "?" } else { "" };
-    // Half of the spread to either side.
-    format!("{} ±{:.0}%{unsure}", number(unit, value), spread * 50.0)
+    // Half of the spread to either side; beyond the figure itself it says nothing more.
+    let percent = if spread < 2.0 { format!("±{:.0}%", spread * 50.0) } else { "±>99%".into() };
+    format!("{} {percent}{unsure}", number(unit, value))
 }
 
 /// 1234567 as 1,234,567.

@@ -1,10 +1,12 @@
 //! Memory shared with a file.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::io;
-use std::ptr::NonNull;
+#[cfg(test)]
 use std::sync::Arc;
+
+#[cfg(test)]
+use super::heap::HeapPages;
 
 /// The page size assumed; on systems with larger pages some advice is refused, which harms nobody.
 const PAGE: usize = 4096;
@@ -24,54 +26,8 @@ pub(crate) struct Map {
 enum Owner {
     Read(#[expect(dead_code, reason = "held for its drop")] memmap2::Mmap),
     Write(#[expect(dead_code, reason = "held for its drop")] memmap2::MmapRaw),
+    #[cfg(test)]
     Heap(#[expect(dead_code, reason = "held for its drop")] Arc<HeapPages>),
-}
-
-/// Zeroed, page-aligned heap memory that plays a file: for simulated file systems, and for Miri,
-/// which knows no file mappings. All maps of one `HeapPages` share its bytes.
-#[derive(Debug)]
-pub(crate) struct HeapPages {
-    ptr: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: plain memory with no thread affinity; all access is through unsafe code that states its
-// own exclusion.
-unsafe impl Send for HeapPages {}
-// SAFETY: as above.
-unsafe impl Sync for HeapPages {}
-
-impl HeapPages {
-    /// `len` zero bytes.
-    pub(crate) fn new(len: usize) -> Arc<HeapPages> {
-        let layout = Self::layout(len);
-        // SAFETY: the layout's size is not zero.
-        let ptr = unsafe { alloc_zeroed(layout) };
-        let Some(ptr) = NonNull::new(ptr) else { handle_alloc_error(layout) };
-        Arc::new(HeapPages { ptr, len })
-    }
-
-    /// The first byte; valid for reads and writes of `len()` bytes while the pages live.
-    pub(crate) fn as_ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
-    }
-
-    /// Length in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    fn layout(len: usize) -> Layout {
-        // One byte at least: an allocation of nothing is not allowed.
-        Layout::from_size_align(len.max(1), 4096).expect("the length of a map is an isize")
-    }
-}
-
-impl Drop for HeapPages {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, freed once.
-        unsafe { dealloc(self.ptr.as_ptr(), Self::layout(self.len)) }
-    }
 }
 
 // SAFETY: the pointer is to memory owned by `_owner`, which may be used from any thread; all
@@ -90,6 +46,7 @@ impl Map {
     }
 
     /// A map of the first `len` bytes of heap memory; `None` when there are fewer.
+    #[cfg(test)]
     pub(crate) fn heap(pages: &Arc<HeapPages>, len: usize) -> Option<Map> {
         if len > pages.len() {
             return None;
@@ -142,16 +99,11 @@ impl Map {
         self.advise(rustix::mm::Advice::Random);
     }
 
-    /// Takes [`advise_random`](Map::advise_random) back.
-    pub(crate) fn advise_normal(&self) {
-        self.advise(rustix::mm::Advice::Normal);
-    }
-
     /// Faults a range in for writing: no page of it costs a fault afterwards, and all of it is
     /// dirty, so that the next sync writes it. The contents stay. For writable maps; a range that
     /// reaches beyond the map is cut. An error says only that the faults will come one by one.
     pub(crate) fn populate_write(&self, offset: usize, len: usize) -> io::Result<()> {
-        if matches!(self._owner, Owner::Heap(_)) {
+        if !self.is_mapping() {
             return Ok(());
         }
         let start = offset & !(PAGE - 1);
@@ -166,8 +118,17 @@ impl Map {
         Ok(())
     }
 
+    /// Whether the memory is a mapping of a file; a test's may be plain memory.
+    fn is_mapping(&self) -> bool {
+        match self._owner {
+            Owner::Read(_) | Owner::Write(_) => true,
+            #[cfg(test)]
+            Owner::Heap(_) => false,
+        }
+    }
+
     fn advise(&self, advice: rustix::mm::Advice) {
-        if self.len > 0 && !matches!(self._owner, Owner::Heap(_)) {
+        if self.len > 0 && self.is_mapping() {
             // SAFETY: the range is mapped and owned by `self`; this advice does not change what
             // the memory holds.
             let _ = unsafe { rustix::mm::madvise(self.ptr.cast(), self.len, advice) };

@@ -9,10 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(test)]
+mod heap;
 mod map;
 mod os;
 
-pub(crate) use map::{HeapPages, Map};
+#[cfg(test)]
+pub(crate) use heap::HeapPages;
+pub(crate) use map::Map;
 pub(crate) use os::OsEnv;
 
 /// How a file is opened.

@@ -36,6 +36,7 @@ impl End {
     }
 
     /// Where the frames stop, in bytes from the file's start.
+    #[cfg(test)]
     pub(crate) fn offset(&self) -> u64 {
         match *self {
             End::Clean { offset, .. } | End::Torn { offset, .. } => offset,
@@ -130,6 +131,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Why there are no more frames; `None` while there may be some.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }

@@ -22,6 +22,7 @@ pub(crate) mod record;
 mod segment;
 mod sync;
 mod values;
+mod waiters;
 
 #[cfg(test)]
 mod speed;
@@ -37,7 +38,7 @@ pub(crate) use format::{
     FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words,
     segment_bytes_for,
 };
-pub(crate) use frames::{End, Frame, Frames, Records};
+pub(crate) use frames::End;
 pub(crate) use record::Record;
 pub(crate) use segment::{Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};

@@ -17,7 +17,7 @@ use super::format::{
     self, ALIGN, FIRST_FRAME, FRAME_HEADER, Header, RECORD_HEADER, SEAL, frame_checksum,
     value_checksum,
 };
-use super::frames::{Frame, Frames};
+use super::frames::Frames;
 use super::record::{self, Record};
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode};
@@ -305,6 +305,7 @@ impl Segment {
     }
 
     /// The record that `r` may name, with everything about it checked but its frame's checksum.
+    #[cfg(test)]
     pub(crate) fn try_record(&self, r: u32) -> Option<Record<'_>> {
         let at = r as usize * ALIGN;
         let header = self.bytes(at, RECORD_HEADER)?;

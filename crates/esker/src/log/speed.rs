@@ -73,7 +73,7 @@ fn log_speed() {
         (0..1000).for_each(|i| batch.push(0, Kind::Put, &format_key(i), &[7; 100]));
         let start = Instant::now();
         let (mut n, mut keys) = (0, 0);
-        while appender.append_batch(n + 1, &batch, |_, _, _, key| keys += key.len()).is_some() {
+        while appender.append_batch(n + 1, &batch, |_, _, _, key, _| keys += key.len()).is_some() {
             n += 1;
         }
         costs[5].push(start.elapsed().as_nanos() as f64 / (n * 1000) as f64);

@@ -20,9 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::segment::Segment;
+use super::waiters::{Place, Verdict, Waiters};
 use crate::env::Env;
 use crate::error::{Error, Result};
 
@@ -90,8 +91,9 @@ struct Ledger<S: ?Sized> {
     /// through failure and reset must still learn of it, unless what it waits for came before.
     resets: u64,
     last_failure: Option<(Position, Error)>,
-    /// Whether a leader is at work.
+    /// Whether a leader is at work, or chosen and on its way.
     syncing: bool,
+    waiting: Waiters,
 }
 
 /// What a waiting thread has to do.
@@ -165,7 +167,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     env: Arc<dyn Env>,
     dir: PathBuf,
     ledger: Mutex<Ledger<S>>,
-    wakes: Condvar,
+    /// Signalled when no leader is at work.
+    idle: Condvar,
     /// Whether `ledger.failed` is set: asked before every write, so without the lock.
     failed: AtomicBool,
     /// Rounds of syncing that succeeded.
@@ -182,12 +185,13 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             resets: 0,
             last_failure: None,
             syncing: false,
+            waiting: Waiters::default(),
         };
         SyncGroup {
             env,
             dir,
             ledger: Mutex::new(ledger),
-            wakes: Condvar::new(),
+            idle: Condvar::new(),
             failed: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
         }
@@ -215,13 +219,34 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     pub(crate) fn wait_durable(&self, position: Position) -> Result<()> {
         let mut ledger = self.ledger.lock();
         let resets = ledger.resets;
+        // Whether this thread was made the leader while it slept; `syncing` is held for it.
+        let mut chosen = false;
         loop {
+            if chosen {
+                ledger.syncing = false;
+            }
             match ledger.next(position, resets) {
-                Next::Done(result) => return result,
-                Next::Wait => self.wakes.wait(&mut ledger),
+                Next::Done(result) => {
+                    if chosen {
+                        self.hand_over(ledger);
+                    }
+                    return result;
+                }
+                Next::Wait => {
+                    let place = Place::of_this_thread();
+                    ledger.waiting.push(position, Arc::clone(&place));
+                    drop(ledger);
+                    match place.wait() {
+                        Verdict::Covered => return Ok(()),
+                        verdict => chosen = verdict == Verdict::Lead,
+                    }
+                    ledger = self.ledger.lock();
+                }
                 Next::Lead => {
+                    chosen = false;
                     let plan = ledger.plan();
                     if plan.is_empty() {
+                        self.hand_over(ledger);
                         // A position that was never written: a bug of the caller's. It must not
                         // pass for durable.
                         let why = io::Error::other(format!("{position:?} is beyond the log"));
@@ -236,10 +261,25 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                         self.failed.store(true, Ordering::Release);
                         ledger.failed = Some(e);
                     }
-                    self.wakes.notify_all();
+                    self.hand_over(ledger);
+                    ledger = self.ledger.lock();
                 }
             }
         }
+    }
+
+    /// Tells waiting threads what has become of them, and makes one of those that go on waiting the
+    /// leader if nobody is.
+    fn hand_over(&self, mut ledger: MutexGuard<'_, Ledger<S>>) {
+        let (durable, all) = (ledger.durable, ledger.failed.is_some());
+        let lead = !ledger.syncing;
+        let (wakes, led) = ledger.waiting.take(durable, lead, all);
+        ledger.syncing |= led;
+        if !ledger.syncing {
+            self.idle.notify_all();
+        }
+        drop(ledger);
+        wakes.wake();
     }
 
     /// Makes everything that is written now durable.
@@ -258,6 +298,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     }
 
     /// Everything before this position is durable.
+    #[cfg(test)]
     pub(crate) fn durable(&self) -> Position {
         self.ledger.lock().durable
     }
@@ -278,7 +319,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     pub(crate) fn reset(&self, file: Arc<S>, named: bool) {
         let mut ledger = self.ledger.lock();
         while ledger.syncing {
-            self.wakes.wait(&mut ledger);
+            self.idle.wait(&mut ledger);
         }
         if let Some(e) = ledger.failed.take() {
             ledger.last_failure = Some((ledger.durable, e));
@@ -288,7 +329,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         ledger.durable = Position { segment: file.number(), end: 0 };
         ledger.add(file, named);
         self.failed.store(false, Ordering::Release);
-        self.wakes.notify_all();
+        self.hand_over(ledger);
     }
 
     /// Segments below `number` are no longer part of the log: what they held is durable in tables.
@@ -300,7 +341,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             let end = Position { segment: t.file.number(), end: t.file.end() };
             ledger.durable = ledger.durable.max(end);
         }
-        self.wakes.notify_all();
+        self.hand_over(ledger);
     }
 
     /// Syncs one file after the other, and stops at the first failure.

@@ -166,11 +166,6 @@ impl Memtable {
         self.len() == 0
     }
 
-    /// Deletes among the entries.
-    pub(crate) fn tombstones(&self) -> usize {
-        self.tombstones.load(Ordering::Relaxed)
-    }
-
     /// Bytes of keys and values.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -180,11 +175,6 @@ impl Memtable {
     #[inline]
     pub(crate) fn min_seq(&self) -> Seq {
         self.min_seq.load(Ordering::Relaxed)
-    }
-
-    /// The sequence of the last entry.
-    pub(crate) fn max_seq(&self) -> Seq {
-        self.max_seq.load(Ordering::Relaxed)
     }
 
     /// Bytes of memory it uses, the segment aside.

@@ -184,9 +184,11 @@ impl Merge<'_> {
             }
             cursor.next()?;
             slice += 1;
+            written.read += 1;
             if slice == ENTRIES_PER_SLICE {
                 slice = 0;
-                self.store.between_slices()?;
+                self.report(written);
+                self.store.between_slices(!self.memtables.is_empty())?;
             }
         }
         outputs.finish(written)
@@ -204,6 +206,23 @@ impl Merge<'_> {
         }
     }
 
+    /// Tells writers that wait how far a flush is.
+    fn report(&self, written: &Written) {
+        if !self.memtables.is_empty() {
+            let moves = |c: &&Cluster| !c.moves;
+            let in_tables: u64 = self
+                .clusters
+                .iter()
+                .filter(moves)
+                .flat_map(|c| &c.tables)
+                .map(|&(run, table)| self.runs[run].tables()[table].meta.entries)
+                .sum();
+            let in_memory: u64 = self.memtables.iter().map(|m| m.len() as u64).sum();
+            let share = written.read as f64 / (in_tables + in_memory).max(1) as f64;
+            self.store.pressure.set_progress(share.min(1.0));
+        }
+    }
+
     fn discard(&self, written: &Written) {
         for number in &written.numbers {
             let path = self.store.dir.join(crate::table::file_name(*number));
@@ -218,6 +237,8 @@ struct Written {
     /// Numbers of all files begun.
     numbers: Vec<u64>,
     tables: Vec<TableSummary>,
+    /// Entries read.
+    read: u64,
     live: HashMap<u64, Vec<(u64, u64)>>,
     dead: HashMap<u64, Vec<(u64, u64)>>,
 }

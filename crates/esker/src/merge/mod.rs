@@ -12,6 +12,8 @@ pub(crate) mod pressure;
 pub(crate) mod versions;
 
 #[cfg(test)]
+mod pacing_tests;
+#[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;

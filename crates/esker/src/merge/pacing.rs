@@ -15,7 +15,7 @@ pub(crate) const SLICE: Duration = Duration::from_millis(1);
 /// Shorter waits are saved up: the system cannot sleep them.
 const SHORTEST: Duration = Duration::from_micros(150);
 /// Bytes of one write that one slice of waiting stands for; a longer write may wait several.
-const BYTES_PER_SLICE: u64 = 64 << 10;
+const BYTES_PER_SLICE: u64 = 8 << 10;
 /// Where inflow meets the flush rate, as a share of the hard cap.
 const BALANCE: f64 = 0.45;
 /// How many times the time that a flush takes for the same bytes a write waits at the hard cap.
@@ -59,7 +59,9 @@ impl FlushRate {
 pub(crate) struct Pressure {
     /// Bytes that occupy log and memory until a flush has ended. Never passes `hard`.
     pub held: u64,
-    /// Of these, what the running flush has written already.
+    /// Of these, what the running flush will free at its end.
+    pub flushing: u64,
+    /// Of these, what it has written already.
     pub progress: u64,
     /// Writers run free below this many bytes left to flush.
     pub soft: u64,
@@ -83,12 +85,12 @@ pub(crate) enum Admission {
 
 impl Pressure {
     /// How many times the flush time of its own bytes a write should take: 0 below the soft cap,
-    /// 1 at balance, [`STEEPEST`] at the hard cap. Continuous, so that throughput has no steps.
+    /// 1 at balance, [`STEEPEST`] at the hard cap; continuous, but where the room runs out.
     pub(crate) fn brake(&self) -> f64 {
         let left = self.held.saturating_sub(self.progress) as f64;
         let (soft, hard) = (self.soft as f64, self.hard as f64);
         let balance = (hard * BALANCE).max(soft + 1.0);
-        if left <= soft {
+        let level = if left <= soft {
             0.0
         } else if left <= balance {
             let x = (left - soft) / (balance - soft);
@@ -96,7 +98,19 @@ impl Pressure {
         } else {
             let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
             1.0 + (STEEPEST - 1.0) * x * x
+        };
+        level.max(self.room_brake())
+    }
+
+    /// What comes in until the running flush ends must fit under the hard cap. Counts only for a
+    /// flush that is too large for the balance, as after a burst or a halt of the disk.
+    fn room_brake(&self) -> f64 {
+        let to_write = self.flushing.saturating_sub(self.progress);
+        let room = self.hard.saturating_sub(self.held);
+        if self.held <= self.soft || to_write <= room {
+            return 0.0;
         }
+        (to_write as f64 / room.max(1) as f64).min(STEEPEST * STEEPEST)
     }
 
     /// How long a write of this many bytes should take in all.

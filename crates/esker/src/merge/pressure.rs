@@ -15,16 +15,29 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct Pressure {
     pending: AtomicU64,
+    /// Of these, what the running flush will free, and how much of that is done.
+    flushing: AtomicU64,
+    progress: AtomicU64,
     soft: u64,
     hard: u64,
     start: Instant,
     inner: Mutex<Inner>,
+    /// Bytes of writes that have not been admitted yet: they are asked about together.
+    unasked: AtomicU64,
     /// Nanoseconds since `start` at which the present merge slice began.
     slice_began: AtomicU64,
 }
 
+/// What merging for tidiness may write: at first, per second, and per byte the user wrote since.
+/// Without a bound a store that is written to now and then would be rewritten as often.
+const TIDY_AT_FIRST: u64 = 1 << 30;
+const TIDY_PER_SECOND: u64 = 2 << 20;
+const TIDY_PER_USER_BYTE: u64 = 8;
+
 #[derive(Debug, Default)]
 struct Inner {
+    /// Bytes that merging for tidiness has written.
+    tidied: u64,
     rate: FlushRate,
     throttle: Throttle,
 }
@@ -34,10 +47,13 @@ impl Pressure {
         let hard = options.pending_cap();
         Pressure {
             pending: AtomicU64::new(0),
+            flushing: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             start: Instant::now(),
             inner: Mutex::default(),
+            unasked: AtomicU64::new(0),
             slice_began: AtomicU64::new(0),
         }
     }
@@ -49,6 +65,18 @@ impl Pressure {
 
     pub(crate) fn set_pending(&self, bytes: u64) {
         self.pending.store(bytes, Ordering::Relaxed);
+    }
+
+    /// A flush of so many sealed bytes begins; 0: it is over.
+    pub(crate) fn set_flushing(&self, bytes: u64) {
+        self.progress.store(0, Ordering::Relaxed);
+        self.flushing.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The running flush has done this share of its work, 0 to 1.
+    pub(crate) fn set_progress(&self, share: f64) {
+        let bytes = self.flushing.load(Ordering::Relaxed) as f64 * share;
+        self.progress.store(bytes as u64, Ordering::Relaxed);
     }
 
     /// Most sealed bytes that may wait.
@@ -63,8 +91,21 @@ impl Pressure {
 
     /// Whether writers may go on without asking.
     #[inline]
-    pub(crate) fn is_low(&self) -> bool {
+    fn is_low(&self) -> bool {
         self.pending.load(Ordering::Relaxed) <= self.soft
+    }
+
+    /// Counts a write of so many bytes. Under pressure and once some have come together, returns how
+    /// many are to be admitted: small writes one by one would pay more for asking than for waiting.
+    #[inline]
+    pub(crate) fn due(&self, bytes: u64) -> Option<u64> {
+        const TOGETHER: u64 = 8 << 10;
+        if self.is_low() {
+            return None;
+        }
+        let unasked = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (unasked >= TOGETHER || self.pending() >= self.hard)
+            .then(|| self.unasked.swap(0, Ordering::Relaxed))
     }
 
     /// Whether a write of so many bytes may go on, or how long it waits first.
@@ -72,7 +113,8 @@ impl Pressure {
         let mut inner = self.inner.lock();
         let forces = Forces {
             held: self.pending(),
-            progress: 0,
+            flushing: self.flushing.load(Ordering::Relaxed),
+            progress: self.progress.load(Ordering::Relaxed),
             soft: self.soft,
             hard: self.hard,
             rate: inner.rate,
@@ -98,6 +140,20 @@ impl Pressure {
     /// A flush of so many log bytes took so long.
     pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
         self.inner.lock().rate.measured(bytes, took);
+    }
+
+    /// Whether a merge that only makes the store tidier may write so many bytes now; if so, they
+    /// are taken as written.
+    pub(crate) fn may_tidy(&self, bytes: u64, user_bytes: u64) -> bool {
+        let credit = TIDY_AT_FIRST
+            + TIDY_PER_SECOND * self.start.elapsed().as_secs()
+            + TIDY_PER_USER_BYTE.saturating_mul(user_bytes);
+        let mut inner = self.inner.lock();
+        let may = inner.tidied.saturating_add(bytes) <= credit;
+        if may {
+            inner.tidied += bytes;
+        }
+        may
     }
 
     /// How long the merge thread rests now, after the slice that began at the last call.

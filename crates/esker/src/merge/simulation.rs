@@ -33,6 +33,7 @@ pub(super) struct Sim {
     pub flushed: u64,
     pub largest_plan: u64,
     pub max_runs: usize,
+    pub max_bytes: u64,
     pub plans: u64,
     pub segments: BTreeMap<u64, u64>,
     next_table: u64,
@@ -59,6 +60,7 @@ impl Sim {
             flushed: 0,
             largest_plan: 0,
             max_runs: 0,
+            max_bytes: 0,
             plans: 0,
             segments: BTreeMap::new(),
             next_table: 1,
@@ -100,6 +102,8 @@ impl Sim {
         let plan = picker::pick(&situation)?;
         self.apply(&plan, &situation);
         self.max_runs = self.max_runs.max(self.version.runs().len());
+        let bytes = self.version.runs().iter().map(|r| r.bytes()).sum();
+        self.max_bytes = self.max_bytes.max(bytes);
         assert!(self.version.runs().len() <= RUNS_HARD);
         Some(plan)
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::clusters::written;
 use super::picker::{self, Memtable, Plan, RUNS_HARD, RUNS_SOFT, SegmentUse, Situation};
-use super::simulation::{KEYS, Load, Sim, key, leveled};
+use super::simulation::{ENTRY, KEYS, Load, Sim, key, leveled};
 use crate::key::KeyOrder;
 use crate::version::script::{Case, run_folder, size, word};
 use crate::version::{KeyspaceVersion, SegmentRef, TableMeta};
@@ -145,6 +145,10 @@ fn fill(case: &Case<'_>) -> String {
         sim.amplification(),
         sim.version.runs().len(),
     );
+    if let Load::Overwrite(keys) = load {
+        let most = sim.max_bytes as f64 / (keys * ENTRY) as f64;
+        write!(out, "space at most {most:.1} times the live data").unwrap();
+    }
     if load == Load::Random {
         write!(out, "leveled, fanout 10: {:.1}", leveled(flushes, flush)).unwrap();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, Stored, ValuePointer};
+use crate::key::{KeyOrder, Seq, ValuePointer};
 use crate::log::Segment;
 use crate::purge::{Purge, PurgeQueue};
 use crate::table::Table;
@@ -60,27 +60,6 @@ impl LoadedTable {
     /// The segments that hold values of this table.
     pub(crate) fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
-    }
-
-    /// The raw bytes of a value: as they lie, where they are stored raw, else unpacked into `out`.
-    pub(crate) fn resolve<'a>(
-        &'a self,
-        stored: Stored<'a>,
-        out: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8]> {
-        match stored {
-            Stored::Inline(bytes) => Ok(bytes),
-            Stored::Packed { .. } => {
-                self.table.unpack(stored, out)?;
-                Ok(out)
-            }
-            Stored::Pointer(p) => self.segment(&p)?.value(&p),
-        }
-    }
-
-    /// Where the file is.
-    pub(crate) fn path(&self) -> &PathBuf {
-        &self.path
     }
 }
 

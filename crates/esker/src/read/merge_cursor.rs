@@ -40,12 +40,6 @@ impl MergeCursor {
         &self.sources[self.queue[0] as usize]
     }
 
-    /// Which of the sources passed to [`new`](MergeCursor::new) the current entry is from.
-    #[inline]
-    pub(crate) fn current_index(&self) -> usize {
-        self.queue[0] as usize
-    }
-
     /// Internal order: key ascending, then sequence descending.
     #[inline]
     fn compare(&self, a: u8, b: u8) -> Ordering {

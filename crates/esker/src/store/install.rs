@@ -8,7 +8,6 @@ use super::{KeyspaceState, Store};
 use crate::error::{Error, Result};
 use crate::key::Seq;
 use crate::log::Segment;
-use crate::memtable::Memtable;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
 use crate::version::{Change, Edit, Invalid, SegmentRef, TableMeta};
@@ -65,29 +64,6 @@ impl Store {
         }
         self.give_up(ks, outcome, log_start);
         Ok(())
-    }
-
-    /// Gives up segments of the log that no flush did, as nothing in them waited for one: what they
-    /// held was of keyspaces that were dropped, or nothing. `false` when there are none.
-    pub(crate) fn advance_log(&self) -> Result<bool> {
-        let mut control = self.control.lock();
-        let log_start = self.segments.log_start_after(self.active_number(), None);
-        if log_start <= control.state().log_start {
-            return Ok(false);
-        }
-        let number = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
-        let changes = vec![Change::LogStart { segment: log_start }, Change::NextFile { number }];
-        self.commit(&mut control, Edit::from(changes))?;
-        self.leave_segments(log_start);
-        Ok(true)
-    }
-
-    /// The log starts at `log_start`, durably.
-    fn leave_segments(&self, log_start: u64) {
-        self.segments.advance(log_start, || self.old_views());
-        self.sync.retire(log_start);
-        self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
-        self.signal.notify_done();
     }
 
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
@@ -152,7 +128,10 @@ impl Store {
         }
         if let Some(upto) = outcome.flushed {
             self.segments.note_flushed(ks.id, upto);
-            self.leave_segments(log_start);
+            self.segments.advance(log_start, || self.old_views());
+            self.sync.retire(log_start);
+            self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
+            self.signal.notify_done();
         }
     }
 
@@ -208,11 +187,6 @@ impl Store {
         self.halt(error.clone());
         error
     }
-}
-
-/// Memtables over segments up to and including `upto`, newest first.
-pub(crate) fn memtables_upto(view: &SuperVersion, upto: u64) -> Vec<Arc<Memtable>> {
-    view.memtables.iter().filter(|m| m.segment().number() <= upto).cloned().collect()
 }
 
 /// What the manifest says of a table just written.

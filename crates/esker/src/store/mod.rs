@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::SyncGroup;
+use crate::log::{Segment, SyncGroup};
 use crate::merge::pressure::Pressure;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -40,6 +40,8 @@ pub(crate) struct Store {
     /// The last published sequence. On a line of its own: every reader loads it.
     pub visible: Padded<AtomicU64>,
     pub writer: Mutex<Writer>,
+    /// The next log segment, made ahead, and whether its name is durable.
+    pub spare: Mutex<Option<(Arc<Segment>, bool)>>,
     pub keyspaces: RwLock<Names>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
@@ -57,6 +59,8 @@ pub(crate) struct Store {
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
     pub closed: AtomicBool,
+    /// Whether there is any reason against writing: asked before every write, so one plain load.
+    not_writable: AtomicBool,
     halted: ArcSwapOption<Error>,
     pub lock: Arc<dyn Any + Send + Sync>,
 }
@@ -120,8 +124,6 @@ pub(crate) struct KeyspaceState {
     pub dropped: AtomicBool,
     /// Ids of the runs that a merge is reading: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
-    /// Whether memtables are being written: no flush in between then.
-    pub flushing: AtomicBool,
 }
 
 impl KeyspaceState {
@@ -144,7 +146,6 @@ impl KeyspaceState {
             old_views: Mutex::default(),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
-            flushing: AtomicBool::new(false),
         }
     }
 
@@ -188,6 +189,7 @@ impl Store {
         next_file: u64,
     ) -> Store {
         let pressure = Pressure::new(&options);
+        let read_only = options.read_only;
         let active = writer.active_number();
         Store {
             env,
@@ -195,6 +197,7 @@ impl Store {
             options,
             visible: Padded(AtomicU64::new(last_seq)),
             writer: Mutex::new(writer),
+            spare: Mutex::default(),
             keyspaces: RwLock::default(),
             control: Mutex::new(control),
             jobs: Mutex::new(()),
@@ -209,9 +212,18 @@ impl Store {
             next_file: AtomicU64::new(next_file),
             active: AtomicU64::new(active),
             closed: AtomicBool::new(false),
+            not_writable: AtomicBool::new(read_only),
             halted: ArcSwapOption::empty(),
             lock,
         }
+    }
+
+    /// All keyspaces, by id. The list's lock is released before this returns, so that a caller who
+    /// goes on to take others cannot hold it by accident (a guard in the head of a `for` lives as
+    /// long as the loop).
+    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
+        let names = self.keyspaces.read();
+        names.all()
     }
 
     #[inline]
@@ -234,11 +246,22 @@ impl Store {
             Some(p) => Some(Arc::clone(p)),
             None => Some(Arc::clone(&cause)),
         });
+        self.not_writable.store(true, Ordering::Release);
         self.signal.notify_done();
     }
 
     pub(crate) fn clear_halt(&self) {
         self.halted.store(None);
+        self.not_writable.store(
+            self.options.read_only || self.closed.load(Ordering::Acquire),
+            Ordering::Release,
+        );
+    }
+
+    /// No reads or writes from here on.
+    pub(crate) fn set_closed(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.not_writable.store(true, Ordering::Release);
     }
 
     /// The cause for which writes are stopped.
@@ -249,10 +272,7 @@ impl Store {
     /// Whether writes are possible at all.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.halted.load().is_some()
-            || self.closed.load(Ordering::Relaxed)
-            || self.options.read_only
-        {
+        if self.not_writable.load(Ordering::Relaxed) {
             return Err(self.why_not_writable());
         }
         Ok(())
@@ -283,12 +303,6 @@ impl Store {
                 return (view, seq);
             }
         }
-    }
-
-    /// All keyspaces, by id. The list is let go of before anything is done with them: who makes or
-    /// drops one holds the manifest and waits for the list.
-    pub(crate) fn all_keyspaces(&self) -> Vec<Arc<KeyspaceState>> {
-        self.keyspaces.read().all()
     }
 
     /// The views of all keyspaces before the present ones that a reader may hold.

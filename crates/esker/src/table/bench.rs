@@ -212,6 +212,44 @@ fn measure(store: &Store, n: u64) {
     });
 }
 
+/// A walk over files the page cache does not hold, with the cursor's read-ahead, and the same by
+/// point reads, which have none.
+#[test]
+#[ignore = "a benchmark"]
+fn cold() {
+    let n = 500_000;
+    let store = build(n, n, Compression::None, false);
+    let first = &store.tables[0];
+    let (path, size) = (first.path().to_path_buf(), first.size());
+    drop(store.tables);
+    let open = || {
+        let file = std::fs::File::open(&path).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        Arc::new(Table::open(&OsEnv::new(), &path, 0, size, KeyOrder::Bytewise, 0).unwrap())
+    };
+    rate("cold next", n, || {
+        let mut c = open().cursor();
+        c.first().unwrap();
+        while c.valid() {
+            c.next_fast().unwrap();
+        }
+    });
+    rate("cold prev", n, || {
+        let mut c = open().cursor();
+        c.last().unwrap();
+        while c.valid() {
+            c.prev_fast().unwrap();
+        }
+    });
+    rate("cold gets in order", n, || {
+        let t = open();
+        for i in 0..n {
+            let k = key(2 * i);
+            assert!(t.get(key_hash(&k), &k, 0).unwrap().is_some());
+        }
+    });
+}
+
 #[test]
 #[ignore = "a benchmark"]
 fn reads() {

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-use super::mem::{self, load_u16, load_u32, load_u64};
+use super::mem::{self, load_u32, load_u64};
 use super::wire::get_varint;
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, ValuePointer};
 
@@ -78,8 +78,9 @@ pub(super) struct Block<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Record<'a> {
     pub tag: u8,
-    /// The key without the block's prefix.
-    pub suffix: &'a [u8],
+    /// Where the key goes on behind the block's prefix, in memory with the slack behind it.
+    pub suffix_at: *const u8,
+    pub suffix_len: usize,
     /// The sequence when it is explicit.
     pub seq: Option<Seq>,
     /// Value bytes, with the raw length in front when packed.
@@ -208,19 +209,18 @@ impl<'a> Block<'a> {
                     len as usize
                 }
             };
-            let suffix = self.slice(at, len);
+            let suffix_at = self.base.add(at);
             at += len;
             let mut seq = None;
             if tag & tag::HAS_SEQ != 0 {
                 let width = self.seq_width as usize;
-                let mut delta = [0; 8];
-                // At most seven bytes more are read, within the slack.
-                let all = load_u64(self.base.add(at)).to_le_bytes();
-                delta[..width].copy_from_slice(&all[..width]);
-                seq = Some(self.seq_base.wrapping_add(u64::from_le_bytes(delta)));
+                // Up to eight bytes more than the sequence has are read, within the slack.
+                let all = load_u64(self.base.add(at));
+                let delta = if width == 8 { all } else { all & ((1 << (8 * width)) - 1) };
+                seq = Some(self.seq_base.wrapping_add(delta));
                 at += width;
             }
-            Record { tag, suffix, seq, payload: self.slice(at, end - at) }
+            Record { tag, suffix_at, suffix_len: len, seq, payload: self.slice(at, end - at) }
         }
     }
 
@@ -230,7 +230,7 @@ impl<'a> Block<'a> {
         let prefix = self.prefix();
         match key.split_at_checked(prefix.len()) {
             Some((start, rest)) => {
-                mem::equal(self.record(i).suffix, rest) && mem::equal(start, prefix)
+                mem::equal(self.record(i).suffix(), rest) && mem::equal(start, prefix)
             }
             None => false,
         }
@@ -245,7 +245,7 @@ impl<'a> Block<'a> {
                 let mut whole = self.prefix().to_vec();
                 return self.partition(|i| {
                     whole.truncate(self.prefix_len as usize);
-                    whole.extend(self.record(i).suffix);
+                    whole.extend(self.record(i).suffix());
                     match c.compare(&whole, key) {
                         Ordering::Less => true,
                         Ordering::Equal => or_equal,
@@ -270,9 +270,9 @@ impl<'a> Block<'a> {
         // Which comparison results mean "before": one bit each for less, equal, greater.
         let before = [if reverse { Ordering::Greater } else { Ordering::Less }];
         self.partition(|i| {
-            let suffix = self.record(i).suffix;
+            let r = self.record(i);
             // SAFETY: the suffix is in the block, which has the slack behind it.
-            let side = unsafe { mem::compare(suffix.as_ptr(), suffix.len(), rest, head) };
+            let side = unsafe { mem::compare(r.suffix_at, r.suffix_len, rest, head) };
             side == before[0] || (or_equal && side.is_eq())
         })
     }
@@ -306,7 +306,7 @@ impl<'a> Block<'a> {
 
     /// Compares the first key of the block with `key`.
     pub fn compare_first(&self, order: &KeyOrder, key: &[u8]) -> Ordering {
-        let (prefix, suffix) = (self.prefix(), self.record(0).suffix);
+        let (prefix, suffix) = (self.prefix(), self.record(0).suffix());
         let bytewise = || {
             let common = prefix.len().min(key.len());
             prefix[..common].cmp(&key[..common]).then_with(|| {
@@ -326,6 +326,13 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// The key without the block's prefix.
+    #[inline(always)]
+    pub fn suffix(&self) -> &'a [u8] {
+        // SAFETY: `validate` found the suffix inside the block.
+        unsafe { std::slice::from_raw_parts(self.suffix_at, self.suffix_len) }
+    }
+
     /// Put or delete.
     #[inline(always)]
     pub fn kind(&self) -> Kind {

@@ -5,6 +5,7 @@ use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
     WIDE_LEN, checksum, tag,
 };
+use super::mem::common_prefix;
 use super::wire::{put_varint, varint_len};
 use crate::key::Seq;
 
@@ -299,20 +300,84 @@ impl BlockBuilder {
     }
 }
 
-/// Length of what two strings begin with in common.
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let n = a.len().min(b.len());
-    let mut at = 0;
-    while at + 8 <= n {
-        let differing = u64::from_le_bytes(a[at..at + 8].try_into().unwrap_or_default())
-            ^ u64::from_le_bytes(b[at..at + 8].try_into().unwrap_or_default());
-        if differing != 0 {
-            return at + differing.trailing_zeros() as usize / 8;
+#[cfg(test)]
+mod tests {
+    use super::super::block::{Block, tag, validate};
+    use super::super::mem::SLACK;
+    use super::*;
+    use crate::key::KeyOrder;
+
+    /// What is laid out is read back, whichever parts are stored once.
+    #[test]
+    fn blocks_read_back() {
+        let put = 1u8;
+        let keys: Vec<Vec<u8>> = (0..40).map(|i| format!("prefix {i:02}").into()).collect();
+        for shape in 0..16 {
+            let mut b = BlockBuilder::new(PAGE);
+            let mut entries = Vec::new();
+            for (i, key) in keys.iter().enumerate() {
+                let mut key = key.clone();
+                if shape & 1 != 0 && i % 3 == 0 {
+                    key.extend(vec![b'x'; if shape & 8 != 0 { 200 } else { 3 }]);
+                }
+                let payload = vec![i as u8; if shape & 2 != 0 { i } else { 7 }];
+                let seq = (shape & 4 != 0 && i % 2 == 0).then_some(1000 + 77 * i as u64);
+                let tag = put | if seq.is_some() { tag::HAS_SEQ } else { 0 };
+                let entry = Entry { key: &key, tag, seq: seq.unwrap_or(0), payload: &payload };
+                assert_eq!(b.add(entry), Added::Yes);
+                entries.push((key, seq, payload));
+            }
+            let mut bytes = Vec::new();
+            let done = b.finish(3, &mut bytes);
+            assert_eq!(bytes.len(), done.pages * PAGE);
+            assert_eq!(validate(&bytes, 300), Ok(()));
+            assert_eq!(validate(&bytes, 3), Err("key length"));
+            bytes.extend([0; SLACK]);
+            // SAFETY: just validated, with the slack behind it.
+            let block = unsafe { Block::new(bytes.as_ptr()) };
+            assert_eq!(block.count as usize, entries.len());
+            for (i, (key, seq, payload)) in entries.iter().enumerate() {
+                let r = block.record(i as u32);
+                assert_eq!([block.prefix(), r.suffix()].concat(), *key);
+                assert_eq!((r.seq, r.payload), (*seq, &payload[..]));
+                assert!(block.key_is(i as u32, key));
+                assert_eq!(block.rank(&KeyOrder::Bytewise, key, false), i as u32);
+                assert_eq!(block.rank(&KeyOrder::Bytewise, key, true), i as u32 + 1);
+            }
         }
-        at += 8;
     }
-    while at < n && a[at] == b[at] {
-        at += 1;
+
+    /// The block that `docs/format/table.md` writes out.
+    #[test]
+    fn the_worked_example() {
+        let mut b = BlockBuilder::new(PAGE);
+        for (key, payload) in [(b"ab", b"1"), (b"ac", b"2")] {
+            let entry = Entry { key, tag: 1, seq: 0, payload };
+            assert_eq!(b.add(entry), Added::Yes);
+        }
+        let mut bytes = Vec::new();
+        b.finish(0, &mut bytes);
+        let expected = b"\x02\0\x01\0\x02\0\x01\0\x01\x01\0\x04ab1c2";
+        assert_eq!(&bytes[8..25], expected);
+        assert!(bytes[25..].iter().all(|b| *b == 0));
     }
-    at
+
+    /// A wide block holds one entry with lengths of 32 bits.
+    #[test]
+    fn wide_blocks_read_back() {
+        let (key, payload) = (vec![b'k'; 65_536], vec![b'v'; 10_000]);
+        let mut b = BlockBuilder::new(PAGE);
+        let tag = 1 | tag::HAS_SEQ;
+        let entry = Entry { key: &key, tag, seq: 9, payload: &payload };
+        assert_eq!(b.add(entry), Added::Yes);
+        assert_eq!(b.add(Entry { key: b"l", ..entry }), Added::BlockFull);
+        let mut bytes = Vec::new();
+        assert_eq!(b.finish(0, &mut bytes).pages, 19);
+        assert_eq!(validate(&bytes, 65_536), Ok(()));
+        bytes.extend([0; SLACK]);
+        // SAFETY: just validated, with the slack behind it.
+        let block = unsafe { Block::new(bytes.as_ptr()) };
+        let r = block.record(0);
+        assert_eq!((r.suffix(), r.seq, r.payload), (&key[..], Some(9), &payload[..]));
+    }
 }

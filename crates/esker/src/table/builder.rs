@@ -6,18 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{PAGE, tag};
-use super::block_builder::{Added, BlockBuilder, Entry, common_prefix};
+use super::block_builder::{Added, BlockBuilder, Entry};
 use super::codec::Packer;
 use super::fence;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::index::{self, Geometry, Keyed};
+use super::mem::common_prefix;
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
 
-/// The file is written in pieces of at least this many bytes.
-const WRITE: usize = 512 << 10;
+/// The file is written in pieces of this many bytes, each at a multiple of it: file systems with
+/// large folios then keep each piece in one, and a mapping of the file needs one entry of the
+/// address cache for it instead of 512 (`docs/design/table.md`).
+const WRITE: usize = 2 << 20;
 
 /// Takes entries in order and makes a table of them.
 pub(crate) struct TableBuilder {
@@ -134,7 +137,7 @@ impl TableBuilder {
         self.props.keys += u64::from(new_key);
         self.count(key, seq, kind, value, raw_len);
         if self.blocks.out.len() >= WRITE {
-            self.write_out()?;
+            self.write_pieces()?;
         }
         Ok(())
     }
@@ -217,11 +220,6 @@ impl TableBuilder {
             + FOOTER_LEN as u64
     }
 
-    /// Entries so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.props.entries
-    }
-
     /// Completes the file and makes it durable (its name in the directory is the caller's to sync).
     ///
     /// # Panics
@@ -239,7 +237,7 @@ impl TableBuilder {
 
         let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
         let geometry =
-            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages, self.blocks.max_slot)
+            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages - 1, self.blocks.max_slot)
                 .unwrap_or(none);
         let data_end = self.blocks.out.len();
         if geometry.lines > 0 {
@@ -296,12 +294,26 @@ impl TableBuilder {
         self.env.remove(&self.path).map_err(|e| Error::io("remove unfinished table", &self.path, e))
     }
 
+    /// Writes what makes whole pieces; what is left over goes with the next one.
+    fn write_pieces(&mut self) -> Result<()> {
+        let whole = self.blocks.out.len() / WRITE * WRITE;
+        self.write_first(whole)
+    }
+
+    /// Writes all there is.
     fn write_out(&mut self) -> Result<()> {
-        self.file
-            .write_all_at(&self.blocks.out, self.written)
-            .map_err(|e| Error::io("write table", &self.path, e))?;
-        self.written += self.blocks.out.len() as u64;
-        self.blocks.out.clear();
+        self.write_pieces()?;
+        self.write_first(self.blocks.out.len())
+    }
+
+    fn write_first(&mut self, len: usize) -> Result<()> {
+        for piece in self.blocks.out[..len].chunks(WRITE) {
+            self.file
+                .write_all_at(piece, self.written)
+                .map_err(|e| Error::io("write table", &self.path, e))?;
+            self.written += piece.len() as u64;
+        }
+        self.blocks.out.drain(..len);
         Ok(())
     }
 }

@@ -171,11 +171,7 @@ pub(super) fn unpack(
             if raw_len > bytes.len().saturating_mul(255) {
                 return Err("packed value: length");
             }
-            if out.len() > raw_len {
-                out.truncate(raw_len);
-            } else {
-                out.resize(raw_len, 0);
-            }
+            out.resize(raw_len, 0);
             let dict = match dictionary {
                 Some(d) => Some(d.lz4().ok_or("dictionary of another codec")?),
                 None => None,

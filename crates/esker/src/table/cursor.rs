@@ -13,8 +13,9 @@ use crate::key::{Cursor, Kind, Seq, Stored};
 
 /// After so many neighbouring blocks a walk counts as a scan, and the kernel is told.
 const SCAN_AFTER: u32 = 4;
-/// How far ahead a scan has the kernel read, in bytes.
-const READ_AHEAD: u64 = 1 << 20;
+/// How far ahead a scan has the kernel read, in bytes: at first, and, doubled each time, at most.
+const READ_AHEAD_MIN: u64 = 256 << 10;
+const READ_AHEAD_MAX: u64 = 4 << 20;
 
 /// A cursor; keeps its table open.
 pub(crate) struct TableCursor {
@@ -38,6 +39,8 @@ pub(crate) struct TableCursor {
     forward: bool,
     /// Up to (or down to) where the kernel was asked to read.
     asked: u64,
+    /// How far it is asked next.
+    window: u64,
     table: Arc<Table>,
 }
 
@@ -62,11 +65,13 @@ impl TableCursor {
             streak: 0,
             forward: true,
             asked: 0,
+            window: READ_AHEAD_MIN,
             table,
         }
     }
 
     /// The table it walks over.
+    #[cfg(test)]
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
     }
@@ -94,10 +99,10 @@ impl TableCursor {
         // the key's length with that of the longest, for which and the slack there is room.
         unsafe {
             let to = self.key.as_mut_ptr().add(prefix_len);
-            mem::copy_over(r.suffix.as_ptr(), to, r.suffix.len());
+            mem::copy_over(r.suffix_at, to, r.suffix_len);
         }
         self.slot = slot;
-        self.key_len = prefix_len + r.suffix.len();
+        self.key_len = prefix_len + r.suffix_len;
         self.tag = r.tag;
         self.payload = r.payload.as_ptr();
         self.payload_len = r.payload.len();
@@ -166,18 +171,20 @@ impl TableCursor {
         let here = u64::from(self.page) * PAGE as u64;
         if self.streak == SCAN_AFTER {
             self.asked = here;
+            self.window = READ_AHEAD_MIN;
         }
-        if forward {
-            if here + READ_AHEAD / 2 >= self.asked {
-                let from = self.asked.max(here);
-                self.table.will_need(from, here + READ_AHEAD - from);
-                self.asked = here + READ_AHEAD;
-            }
-        } else if here <= self.asked + READ_AHEAD / 2 {
-            let to = here.saturating_sub(READ_AHEAD);
+        let far = self.window;
+        if forward && here + far / 2 >= self.asked {
+            let from = self.asked.max(here);
+            self.table.will_need(from, here + far - from);
+            self.asked = here + far;
+            self.window = (2 * far).min(READ_AHEAD_MAX);
+        } else if !forward && here <= self.asked + far / 2 {
+            let to = here.saturating_sub(far);
             let from = self.asked.min(here);
             self.table.will_need(to, from.saturating_sub(to));
             self.asked = to;
+            self.window = (2 * far).min(READ_AHEAD_MAX);
         }
     }
 

@@ -1,23 +1,73 @@
-//! LZ4 blocks of single values, with a dictionary whose hash table is made once.
+//! LZ4 blocks of single values.
+//!
+//! Decoding, and coding without a dictionary, is `lz4_flex`'s. Coding with a dictionary is ours,
+//! because the values are short: a general coder clears its hash table and hashes the whole
+//! dictionary again for every value, which costs six times what a value of 100 bytes does. Here the
+//! dictionary's table is made once, and the value's own table is never cleared: positions keep
+//! growing from value to value, and those of earlier values are too small to be taken. The format
+//! is LZ4's own: any decoder reads it, given the dictionary.
+
+use super::mem::common_prefix;
+
+/// log2 of the entries of the value's hash table.
+const HASH_BITS: u32 = 12;
+/// log2 of the entries of a dictionary's hash table: twice the positions of the longest.
+const DICT_BITS: u32 = 14;
+/// Shortest match.
+const MIN_MATCH: usize = 4;
+/// The format: the last match begins this far before the end of the value, or further,
+const LAST_MATCH: usize = 12;
+/// and so many bytes at the end are literals.
+const LAST_LITERALS: usize = 5;
+/// Matches reach back this far.
+const MAX_OFFSET: usize = 65_535;
 
 /// A dictionary made ready.
 pub(super) struct Prepared {
     bytes: Vec<u8>,
+    /// Where four bytes of this hash last occur, plus 1; 0 for nowhere.
+    table: Vec<u16>,
 }
 
 impl Prepared {
+    /// Only the last 64 KiB can be referred to; matches are looked for there.
     pub fn new(bytes: &[u8]) -> Prepared {
-        Prepared { bytes: bytes.to_vec() }
+        let mut table = vec![0; 1 << DICT_BITS];
+        let start = bytes.len().saturating_sub(MAX_OFFSET);
+        let near = &bytes[start..];
+        for at in 0..(near.len() + 1).saturating_sub(MIN_MATCH) {
+            table[hash(load(near, at), DICT_BITS)] = (at + 1) as u16;
+        }
+        Prepared { bytes: near.to_vec(), table }
     }
 }
 
-/// Packs values; keeps its tables between them.
-#[derive(Default)]
-pub(super) struct Encoder {}
+#[inline(always)]
+fn load(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |b| u32::from_le_bytes(*b))
+}
+
+#[inline(always)]
+fn hash(four: u32, bits: u32) -> usize {
+    (four.wrapping_mul(2_654_435_761) >> (32 - bits)) as usize
+}
+
+/// Packs values; keeps its hash table between them.
+pub(super) struct Encoder {
+    /// `base` plus where four bytes of this hash last occurred in the value that has this base.
+    table: Vec<u32>,
+    base: u32,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Encoder { table: Vec::new(), base: 1 }
+    }
+}
 
 impl Encoder {
-    /// Appends `value` packed to `out`; false (and `out` in any state) when it would take more than
-    /// `max` bytes.
+    /// Appends `value` packed to `out`; false (and anything behind `out`'s end) when it would take
+    /// more than `max` bytes.
     pub fn pack(
         &mut self,
         value: &[u8],
@@ -25,26 +75,136 @@ impl Encoder {
         max: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        let start = out.len();
-        out.resize(start + lz4_flex::block::get_maximum_output_size(value.len()), 0);
-        let dict = dict.map_or(&[][..], |d| &d.bytes);
-        let packed = if dict.is_empty() {
-            lz4_flex::block::compress_into(value, &mut out[start..])
-        } else {
-            lz4_flex::block::compress_into_with_dict(value, &mut out[start..], dict)
-        };
-        match packed {
-            Ok(n) => {
-                out.truncate(start + n);
-                n <= max
+        let Some(dict) = dict else { return pack_alone(value, max, out) };
+        self.prepare(value.len());
+        let limit = out.len() + max;
+        let packed = self.pack_with(value, dict, limit, out);
+        // Whatever came of it: no place of this value may be taken for one of the next.
+        self.base += value.len() as u32;
+        packed && out.len() <= limit
+    }
+
+    fn pack_with(
+        &mut self,
+        value: &[u8],
+        dict: &Prepared,
+        limit: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let mut anchor = 0;
+        let mut at = 0;
+        // Every 64 fruitless looks make the steps longer by one: noise is passed quickly.
+        let mut looks = 64;
+        while at + LAST_MATCH <= value.len() {
+            let Some((distance, len, back)) = self.find(value, at, anchor, dict) else {
+                at += looks >> 6;
+                looks += 1;
+                continue;
+            };
+            let start = at - back;
+            put_sequence(out, &value[anchor..start], Some((distance, len)));
+            at = start + len;
+            anchor = at;
+            looks = 64;
+            if out.len() > limit {
+                return false;
             }
-            Err(_) => false,
+            // A place inside the match, so that what repeats right after it is found.
+            if at + LAST_MATCH <= value.len() {
+                let place = at - 2;
+                self.table[hash(load(value, place), HASH_BITS)] = self.base + place as u32;
+            }
         }
+        put_sequence(out, &value[anchor..], None);
+        true
+    }
+
+    fn prepare(&mut self, len: usize) {
+        if self.table.is_empty() || (self.base as usize) + len > u32::MAX as usize - 1 {
+            self.table.clear();
+            self.table.resize(1 << HASH_BITS, 0);
+            self.base = 1;
+        }
+    }
+
+    /// A match for the bytes at `at`: its distance, its length, and how far before `at` it starts
+    /// (not before `anchor`).
+    #[inline(always)]
+    fn find(
+        &mut self,
+        value: &[u8],
+        at: usize,
+        anchor: usize,
+        dict: &Prepared,
+    ) -> Option<(usize, usize, usize)> {
+        let four = load(value, at);
+        let place = &mut self.table[hash(four, HASH_BITS)];
+        let candidate = std::mem::replace(place, self.base + at as u32);
+        let end = value.len() - LAST_LITERALS;
+        if candidate >= self.base {
+            let from = (candidate - self.base) as usize;
+            if at - from <= MAX_OFFSET && load(value, from) == four {
+                let len = 4 + common_prefix(&value[at + 4..end], &value[from + 4..]);
+                let back = common_end(&value[anchor..at], &value[..from]);
+                return Some((at - from, len + back, back));
+            }
+        }
+        let from = usize::from(dict.table[hash(four, DICT_BITS)]).checked_sub(1)?;
+        let distance = at + dict.bytes.len() - from;
+        if distance > MAX_OFFSET || load(&dict.bytes, from) != four {
+            return None;
+        }
+        let len = 4 + common_prefix(&value[at + 4..end], &dict.bytes[from + 4..]);
+        let back = common_end(&value[anchor..at], &dict.bytes[..from]);
+        Some((distance, len + back, back))
     }
 }
 
-/// Unpacks a value into `out`, whose length is the value's; false when the bytes are not those of a
-/// value of this length.
+/// Packs a value without a dictionary.
+fn pack_alone(value: &[u8], max: usize, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    out.resize(start + lz4_flex::block::get_maximum_output_size(value.len()), 0);
+    let packed = lz4_flex::block::compress_into(value, &mut out[start..]);
+    let n = packed.unwrap_or(usize::MAX);
+    out.truncate(start.saturating_add(n));
+    n <= max
+}
+
+/// Length of what `a` and `b` end with in common.
+#[inline(always)]
+fn common_end(a: &[u8], b: &[u8]) -> usize {
+    a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+/// Literals, then a match of (distance, length).
+#[inline(always)]
+fn put_sequence(out: &mut Vec<u8>, literals: &[u8], copy: Option<(usize, usize)>) {
+    let lit = literals.len();
+    let len = copy.map_or(0, |(_, len)| len - MIN_MATCH);
+    out.push((lit.min(15) << 4 | len.min(15)) as u8);
+    put_rest(out, lit);
+    out.extend_from_slice(literals);
+    if let Some((distance, _)) = copy {
+        out.extend_from_slice(&(distance as u16).to_le_bytes());
+        put_rest(out, len);
+    }
+}
+
+/// What a length has beyond the 15 of the token.
+#[inline(always)]
+fn put_rest(out: &mut Vec<u8>, len: usize) {
+    if len >= 15 {
+        let mut rest = len - 15;
+        while rest >= 255 {
+            out.push(255);
+            rest -= 255;
+        }
+        out.push(rest as u8);
+    }
+}
+
+/// Unpacks a value into `out`, which has its length; false when the packed bytes are not those of
+/// a value of this length.
 pub(super) fn unpack(packed: &[u8], dict: Option<&Prepared>, out: &mut [u8]) -> bool {
     let len = out.len();
     let n = match dict {
@@ -52,4 +212,80 @@ pub(super) fn unpack(packed: &[u8], dict: Option<&Prepared>, out: &mut [u8]) -> 
         None => lz4_flex::block::decompress_into(packed, out),
     };
     n.is_ok_and(|n| n == len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(value: &[u8], dict: &[u8], e: &mut Encoder) -> usize {
+        let prepared = Prepared::new(dict);
+        let mut packed = Vec::new();
+        assert!(e.pack(value, Some(&prepared), usize::MAX / 2, &mut packed));
+        let mut out = vec![0xEE; value.len()];
+        assert!(unpack(&packed, Some(&prepared), &mut out));
+        assert_eq!(out, value);
+        let mut alone = Vec::new();
+        assert!(e.pack(value, None, usize::MAX / 2, &mut alone));
+        assert!(unpack(&alone, None, &mut out));
+        assert_eq!(out, value);
+        packed.len()
+    }
+
+    #[test]
+    fn another_implementation_reads_it() {
+        let mut e = Encoder::default();
+        let mut x = 7u64;
+        let mut roll = move |n: u64| {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 33) % n
+        };
+        let dict: Vec<u8> = (0..4000).map(|i| b"the quick brown fox "[i * i % 20]).collect();
+        let rounds = if cfg!(miri) { 20 } else { 3000 };
+        for i in 0..rounds {
+            let n = roll(if i % 50 == 0 && !cfg!(miri) { 200_000 } else { 300 });
+            let alphabet = 1 + roll(if i % 3 == 0 { 256 } else { 4 });
+            let mut value: Vec<u8> = (0..n).map(|_| roll(alphabet) as u8).collect();
+            if i % 4 == 0 && value.len() > 50 {
+                let at = roll(3900) as usize;
+                let n = roll(50) as usize;
+                value[..n].copy_from_slice(&dict[at..at + n]);
+            }
+            round_trip(&value, &[], &mut e);
+            round_trip(&value, &dict, &mut e);
+            round_trip(&value, &dict[..roll(50) as usize], &mut e);
+        }
+        assert!(round_trip(&dict[100..400], &dict, &mut e) < 60);
+        assert!(round_trip(&[0; 1000], &[], &mut e) < 20);
+    }
+
+    #[test]
+    fn stops_when_it_does_not_pay() {
+        let value: Vec<u8> = (0..=255).collect();
+        let dict = Prepared::new(b"something else");
+        for dict in [None, Some(&dict)] {
+            assert!(!Encoder::default().pack(&value, dict, 200, &mut Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_value_given_up_leaves_no_positions_to_the_next() {
+        let mut e = Encoder::default();
+        let dict = Prepared::new(b"something else");
+        // The first match is found far in, behind more literals than are allowed.
+        let mut long: Vec<u8> = (0..40).map(|i| i * 5 + 1).collect();
+        long.extend_from_within(0..20);
+        assert!(!e.pack(&long, Some(&dict), 30, &mut Vec::new()));
+        let short = &long[20..50];
+        round_trip(short, b"something else", &mut e);
+    }
+
+    #[test]
+    fn positions_start_over_before_they_overflow() {
+        let mut e = Encoder::default();
+        round_trip(b"some value, some value, some value", &[], &mut e);
+        e.base = u32::MAX - 20;
+        round_trip(b"some value, some value, some value", &[], &mut e);
+        assert!(e.base < 100);
+    }
 }

@@ -96,6 +96,25 @@ pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// Length of what two strings begin with in common.
+#[inline]
+pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let n = a.len().min(b.len());
+    let mut at = 0;
+    while at + 8 <= n {
+        let differing = u64::from_le_bytes(a[at..at + 8].try_into().unwrap_or_default())
+            ^ u64::from_le_bytes(b[at..at + 8].try_into().unwrap_or_default());
+        if differing != 0 {
+            return at + differing.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while at < n && a[at] == b[at] {
+        at += 1;
+    }
+    at
+}
+
 /// Compares table bytes with a searched string whose [`head`] is given.
 ///
 /// # Safety

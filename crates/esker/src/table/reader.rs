@@ -49,6 +49,9 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
+/// How far into a record its lines are asked for ahead; the hardware follows longer ones by itself.
+const MOST_AHEAD: usize = 192;
+
 /// A set of small numbers that only grows.
 struct Seen(Vec<AtomicU64>);
 
@@ -287,9 +290,11 @@ impl Table {
     fn prefetch_record(&self, page: u32, slot: u32) {
         let block = self.base.wrapping_add(page as usize * PAGE);
         mem::prefetch(block);
-        let guess = self.guess_first as usize + (slot as usize * self.guess_stride as usize >> 8);
+        let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
         mem::prefetch(block.wrapping_add(guess));
         mem::prefetch(block.wrapping_add(guess + 64));
+        let end = guess + ((self.guess_stride as usize) >> 8).min(MOST_AHEAD);
+        mem::prefetch(block.wrapping_add(end));
     }
 
     /// Goes from the newest version of a key to the newest that is old enough.
@@ -327,7 +332,7 @@ impl Table {
     fn same_key(&self, block: &Block<'_>, slot: u32, key: &[u8]) -> bool {
         match &self.order {
             KeyOrder::Custom(c) => {
-                let whole = [block.prefix(), block.record(slot).suffix].concat();
+                let whole = [block.prefix(), block.record(slot).suffix()].concat();
                 c.compare(&whole, key) == Ordering::Equal
             }
             _ => block.key_is(slot, key),
@@ -389,9 +394,16 @@ impl Table {
         if !self.blocks_seen.has(page) {
             self.check_block(page)?;
         }
-        // SAFETY: the bit says that a block here was validated; the footer behind the last block
-        // is longer than the slack.
-        Ok(unsafe { Block::new(self.base.add(page as usize * PAGE)) })
+        // SAFETY: the bit says that a block here was validated.
+        Ok(unsafe { self.block_at(page) })
+    }
+
+    /// # Safety
+    /// A block that was validated begins at `page`.
+    #[inline(always)]
+    pub(super) unsafe fn block_at(&self, page: u32) -> Block<'_> {
+        // SAFETY: the caller's promise; the footer behind the last block is longer than the slack.
+        unsafe { Block::new(self.base.add(page as usize * PAGE)) }
     }
 
     #[cold]
@@ -473,6 +485,7 @@ impl Table {
     }
 
     /// Bytes of the point index.
+    #[cfg(test)]
     pub(crate) fn index_len(&self) -> usize {
         self.geometry.bytes()
     }
@@ -480,6 +493,7 @@ impl Table {
     /// Copies the point index into memory of our own, in 2 MiB pages where the system gives them:
     /// a read saves a miss of the address cache. Costs [`index_len`](Table::index_len) bytes.
     /// Checks all of it on the way.
+    #[cfg(test)]
     pub(crate) fn pin_index(&self) -> Result<()> {
         if self.geometry.lines == 0 || self.pinned.get().is_some() {
             return Ok(());

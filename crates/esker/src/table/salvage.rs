@@ -41,7 +41,7 @@ impl Table {
                         let r = block.record(slot);
                         key.clear();
                         key.extend_from_slice(block.prefix());
-                        key.extend_from_slice(r.suffix);
+                        key.extend_from_slice(r.suffix());
                         any = true;
                         each(
                             &key,

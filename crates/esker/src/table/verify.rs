@@ -52,7 +52,7 @@ impl Table {
                         problems.push(self.corrupt(at, "block: does not reach to the next"));
                     }
                     // SAFETY: `block_problem` has just validated it.
-                    let block = unsafe { Block::new(bytes.as_ptr()) };
+                    let block = unsafe { self.block_at(page) };
                     self.verify_block(i, page, &block, index_whole, &mut seen, &mut problems);
                 }
             }
@@ -79,7 +79,7 @@ impl Table {
         for slot in 0..block.count {
             let r = block.record(slot);
             key.truncate(block.prefix().len());
-            key.extend_from_slice(r.suffix);
+            key.extend_from_slice(r.suffix());
             let seq = r.seq.unwrap_or(self.base_seq());
             let side = match &seen.last {
                 None => Ordering::Less,

@@ -42,8 +42,6 @@ pub(crate) struct Loaded {
 pub(crate) struct Salvaged {
     /// The composition after the last intact edit.
     pub state: State,
-    /// The manifest it was read from; `None` when none could be read at all.
-    pub number: Option<u64>,
     /// What was not read, in words, one finding each. Empty: all is well.
     pub lost: Vec<String>,
 }
@@ -90,13 +88,13 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                         manifest_name(number), loaded.end, loaded.edits
                     ));
                 }
-                return Ok(Salvaged { state: loaded.state, number: Some(number), lost });
+                return Ok(Salvaged { state: loaded.state, lost });
             }
             Err(e) => lost.push(format!("{} was not used: {e}", manifest_name(number))),
         }
     }
     lost.push("no manifest could be read".to_owned());
-    Ok(Salvaged { state: State::new(orders.clone()), number: None, lost })
+    Ok(Salvaged { state: State::new(orders.clone()), lost })
 }
 
 /// There is no `CURRENT`: is this a store at all?

@@ -97,16 +97,19 @@ impl Manifest {
     }
 
     /// Number of the file in force.
+    #[cfg(test)]
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Length of the file in bytes.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
         self.end
     }
 
     /// The failure after which nothing is appended any more.
+    #[cfg(test)]
     pub(crate) fn failed(&self) -> Option<&Arc<Error>> {
         self.failed.as_ref()
     }

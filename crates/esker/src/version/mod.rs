@@ -28,14 +28,17 @@ pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use current::{CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
+#[cfg(test)]
+use current::manifest_name;
+pub(crate) use current::{CURRENT, CURRENT_TEMP, parse_manifest_name};
 pub(crate) use edit::{Change, Edit};
-pub(crate) use load::{Loaded, Salvaged, Torn, load, load_prefix};
+pub(crate) use load::{Loaded, load, load_prefix};
 pub(crate) use manifest::Manifest;
 pub(crate) use meta::{HasMeta, SegmentRef, TableMeta};
+#[cfg(test)]
 pub(crate) use record::FORMAT;
 pub(crate) use run::{KeyspaceVersion, Run};
-pub(crate) use state::{CleanClose, KeyspaceState, Orders, State};
+pub(crate) use state::{Orders, State};
 
 /// Numbers of files and runs, sizes and sequences stay at or below this, so that adding to one
 /// cannot overflow.

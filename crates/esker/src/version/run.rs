@@ -12,7 +12,7 @@
 //! - No run is empty.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -185,6 +185,7 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
     }
 
     /// The number for the merge of these neighbouring runs: that of the newest.
+    #[cfg(test)]
     pub(crate) fn merged_run(&self, runs: Range<usize>) -> Option<u64> {
         self.runs.get(runs.start).map(|r| r.id)
     }
@@ -197,29 +198,21 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
         removed: &[u64],
         added: Vec<(u64, T)>,
     ) -> Result<KeyspaceVersion<T>, Invalid> {
-        let mut leaving: HashSet<u64> = HashSet::with_capacity(removed.len());
-        for &number in removed {
-            if !leaving.insert(number) {
-                return Err(Invalid::new(format!("table {number} is removed twice")));
-            }
-        }
-        let mut coming = HashSet::with_capacity(added.len());
-        for (_, t) in &added {
-            let number = t.meta().number;
-            if !coming.insert(number) {
-                return Err(Invalid::new(format!("table {number} is added twice")));
-            }
-        }
+        // Sorted lists, not sets: every table of the keyspace is looked up in both.
+        let leaving = distinct(removed.iter().copied(), "removed")?;
+        let coming = distinct(added.iter().map(|(_, t)| t.meta().number), "added")?;
+        let mut found = Vec::with_capacity(leaving.len());
         // What stays of each run; `None` where all of it does.
         let mut kept: Vec<Option<Vec<T>>> = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             let mut stays = Vec::new();
             for t in run.tables() {
                 let number = t.meta().number;
-                if leaving.remove(&number) {
+                if leaving.binary_search(&number).is_ok() {
+                    found.push(number);
                     continue;
                 }
-                if coming.contains(&number) {
+                if coming.binary_search(&number).is_ok() {
                     return Err(Invalid::new(format!("table {number} is added twice")));
                 }
                 stays.push(t);
@@ -227,7 +220,8 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
             let changed = stays.len() < run.tables().len();
             kept.push(changed.then(|| stays.into_iter().cloned().collect()));
         }
-        if let Some(number) = leaving.into_iter().min() {
+        found.sort_unstable();
+        if let Some(number) = leaving.iter().find(|n| found.binary_search(n).is_err()) {
             return Err(Invalid::new(format!("table {number} is removed but not there")));
         }
         self.rebuild(order, kept, added)
@@ -241,7 +235,7 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
     ) -> Result<KeyspaceVersion<T>, Invalid> {
         let fresh: Vec<T> = added.iter().map(|(_, t)| t.clone()).collect();
         let fresh_runs: Vec<u64> = added.iter().map(|(run, _)| *run).collect();
-        let mut arriving = std::collections::BTreeMap::<u64, Vec<T>>::new();
+        let mut arriving = BTreeMap::<u64, Vec<T>>::new();
         for (run, table) in added {
             arriving.entry(run).or_default().push(table);
         }
@@ -289,5 +283,15 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
             }
         }
         Ok(())
+    }
+}
+
+/// Sorted; refused when one is there twice.
+fn distinct(numbers: impl Iterator<Item = u64>, verb: &str) -> Result<Vec<u64>, Invalid> {
+    let mut list: Vec<u64> = numbers.collect();
+    list.sort_unstable();
+    match list.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Invalid::new(format!("table {} is {verb} twice", pair[0]))),
+        None => Ok(list),
     }
 }

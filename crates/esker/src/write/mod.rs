@@ -17,6 +17,10 @@ use crate::merge::pacing::Admission;
 use crate::options::Durability;
 use crate::read::SuperVersion;
 use crate::store::{Counters, KeyspaceState, Store};
+use crate::version::{Change, Edit};
+
+/// Size of the active segment of an idle store, in bytes.
+const IDLE_SEGMENT: u64 = 256 << 10;
 
 /// The end of the log. Whoever holds it is the one writer.
 pub(crate) struct Writer {
@@ -24,18 +28,24 @@ pub(crate) struct Writer {
     pub appender: Option<Appender>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
+    /// The memtable last written to, of the active segment: usually the next one too.
+    pub recent: Option<(u32, Arc<Memtable>)>,
 }
 
 impl Writer {
+    /// Without a segment yet.
+    pub(crate) fn new(last_seq: Seq) -> Writer {
+        Writer { appender: None, segment: None, last_seq, recent: None }
+    }
+
+    /// Whether the active segment holds anything. Entries of no bytes count too.
+    pub(crate) fn has_entries(&self) -> bool {
+        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+    }
+
     /// Number of the active segment; all memtables over lower ones are sealed.
     pub(crate) fn active_number(&self) -> u64 {
         self.segment.as_ref().map_or(u64::MAX, |s| s.number())
-    }
-
-    /// Whether anything is written in the active segment. Not a question of bytes: an entry may
-    /// have none.
-    pub(crate) fn has_entries(&self) -> bool {
-        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
     }
 }
 
@@ -90,7 +100,7 @@ impl Store {
                         .ok_or_else(|| too_large(bytes))?
                 }
             };
-            self.with_memtable(ks, &w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
+            self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
             self.publish(&mut w, seq, bytes)
         };
         self.wait_if_synced(position, durability)
@@ -154,7 +164,10 @@ impl Store {
     /// Lets a writer wait when flushes do not keep up.
     #[inline]
     fn slow_down(&self, bytes: u64) -> Result<()> {
-        if self.pressure.is_low() { Ok(()) } else { self.wait_for_flushes(bytes) }
+        match self.pressure.due(bytes) {
+            None => Ok(()),
+            Some(together) => self.wait_for_flushes(together),
+        }
     }
 
     #[cold]
@@ -213,20 +226,13 @@ impl Store {
     }
 
     #[inline]
-    fn with_memtable<T>(
-        &self,
-        ks: &KeyspaceState,
-        w: &Writer,
-        f: impl FnOnce(&Memtable) -> T,
-    ) -> T {
-        let view = ks.view.load();
-        if let Some(m) = view.memtables.first()
-            && m.segment().number() == w.active_number()
-        {
-            return f(m);
+    fn with_memtable(&self, ks: &KeyspaceState, w: &mut Writer, f: impl FnOnce(&Memtable)) {
+        if !matches!(&w.recent, Some((id, _)) if *id == ks.id) {
+            w.recent = Some((ks.id, self.memtable_of(ks, w)));
         }
-        drop(view);
-        f(&self.add_memtable(ks, w))
+        if let Some((_, memtable)) = &w.recent {
+            f(memtable);
+        }
     }
 
     fn memtable_of(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
@@ -254,18 +260,87 @@ impl Store {
     /// Seals the active segment and goes on in a new one of at least `min_bytes`. When no new one
     /// can be had (a full disk), nothing has changed.
     pub(crate) fn rotate(&self, w: &mut Writer, min_bytes: u64) -> Result<()> {
-        let bytes = self.options.segment_bytes().max(min_bytes);
-        let number = self.new_file_number();
-        let segment = self.segments.create(number, bytes)?;
+        self.rotate_to(w, self.options.segment_bytes().max(min_bytes))
+    }
+
+    /// Takes the space of an empty active segment back: an idle store should not hold a log that
+    /// is a good part of its size. Writing goes on in a small segment first.
+    pub(crate) fn trim_log(&self) -> Result<()> {
+        {
+            let mut w = self.writer.lock();
+            if w.has_entries() || self.check_writable().is_err() {
+                return Ok(());
+            }
+            if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
+                return Ok(());
+            }
+            if let Some((spare, _)) = self.spare.lock().take() {
+                self.segments.discard(spare);
+            }
+            self.rotate_to(&mut w, IDLE_SEGMENT)?;
+        }
+        self.advance_log()
+    }
+
+    /// Gives up segments at the log's start that nothing waits for. Flushes do that by the way;
+    /// this is for what was written to keyspaces since dropped, or never.
+    pub(crate) fn advance_log(&self) -> Result<()> {
+        let mut control = self.control.lock();
+        let active = self.active_number();
+        let log_start = self.segments.log_start_after(active, None);
+        self.pressure.set_pending(self.segments.pending_bytes(active));
+        if log_start > control.state().log_start {
+            self.commit(&mut control, Edit::from(vec![Change::LogStart { segment: log_start }]))?;
+            self.segments.advance(log_start, || self.old_views());
+            self.sync.retire(log_start);
+        }
+        Ok(())
+    }
+
+    fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
+        let (segment, named) = match self.take_spare(w.active_number(), bytes) {
+            Some(spare) => spare,
+            None => (self.segments.create(self.new_file_number(), bytes)?, false),
+        };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old, appender.end());
             appender.seal(w.last_seq);
         }
-        self.sync.rotate(Arc::clone(&segment), false);
+        self.sync.rotate(Arc::clone(&segment), named);
         self.go_on_in(w, segment);
         Ok(())
+    }
+
+    /// The segment made ahead, if it is one that can follow `active`.
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<(Arc<Segment>, bool)> {
+        let (spare, named) = self.spare.lock().take()?;
+        // A larger segment was made in between for a large batch: the numbers must ascend.
+        let follows = active == u64::MAX || spare.number() > active;
+        if follows && spare.capacity() >= bytes {
+            return Some((spare, named));
+        }
+        self.segments.discard(spare);
+        None
+    }
+
+    /// Makes the next segment ahead, so that the writer that fills the present one need not. A
+    /// failure is left for that writer to meet.
+    pub(crate) fn prepare_spare(&self) {
+        if self.spare.lock().is_some()
+            || !self.segments.next_is_due()
+            || self.check_writable().is_err()
+        {
+            return;
+        }
+        if let Ok(segment) =
+            self.segments.create(self.new_file_number(), self.options.segment_bytes())
+        {
+            // Where writes are synced, the first one in the new segment need not wait for its name.
+            let named = self.sync.rounds() > 0 && self.sync.prepare(&segment).is_ok();
+            *self.spare.lock() = Some((segment, named));
+        }
     }
 
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
@@ -284,6 +359,7 @@ impl Store {
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), false);
         self.active.store(number, Ordering::Release);
+        w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         self.pressure.set_pending(self.segments.pending_bytes(number));

@@ -57,10 +57,26 @@ impl Arena {
         // SAFETY: the layout is not empty.
         let chunk = unsafe { alloc(layout) };
         let Some(chunk) = NonNull::new(chunk) else { handle_alloc_error(layout) };
+        if want == LAST_CHUNK {
+            use_huge_page(chunk, want);
+        }
         self.chunks.push((chunk, layout));
         self.used = 0;
         self.bytes += want;
     }
+}
+
+/// Asks for one page instead of 512: a descent then misses the page table's cache less often.
+fn use_huge_page(chunk: NonNull<u8>, size: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: the range is ours, and this advice leaves its contents alone. A refusal does no
+        // harm.
+        let _ = unsafe { madvise(chunk.as_ptr().cast(), size, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (chunk, size);
 }
 
 impl Drop for Arena {

@@ -12,19 +12,21 @@ use super::{Index, KeySource};
 /// `seek` or `seek_for_prev`, each once and in order. Of a key that is replaced meanwhile it may
 /// give the old reference or the new one. Every call is to be made with the same index.
 pub(crate) struct IndexCursor {
-    /// Which index `next` belongs to; 0 for none.
+    /// Which index the leaves belong to; 0 for none.
     owner: u64,
     /// The leaf's references as they were in one moment, in order.
     refs: [u32; LEAF],
     len: usize,
     at: usize,
+    /// The leaf they are from.
+    leaf: *const Leaf,
     /// The leaf after it, at the same moment. Leaves that a later split puts in between hold
     /// nothing but what `refs` has, and newer keys.
     next: *const Leaf,
 }
 
-// SAFETY: `next` is only followed in calls that are given its index, which keeps the leaf alive
-// and may be shared between threads.
+// SAFETY: the leaves are only looked at in calls that are given their index, which keeps them
+// alive and may be shared between threads.
 unsafe impl Send for IndexCursor {}
 // SAFETY: as above.
 unsafe impl Sync for IndexCursor {}
@@ -32,7 +34,8 @@ unsafe impl Sync for IndexCursor {}
 impl IndexCursor {
     /// A cursor that is nowhere.
     pub fn new() -> IndexCursor {
-        IndexCursor { owner: 0, refs: [0; LEAF], len: 0, at: 0, next: ptr::null() }
+        let leaf = ptr::null();
+        IndexCursor { owner: 0, refs: [0; LEAF], len: 0, at: 0, leaf, next: leaf }
     }
 
     /// The reference it stands on.
@@ -61,7 +64,7 @@ impl IndexCursor {
 
     /// To the first key at or after `key`.
     pub fn seek<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) {
-        let (below, _) = self.locate(index, src, key, false);
+        let (below, _) = self.locate(index, src, key);
         self.at = below;
         if below == self.len {
             self.next_leaf(index);
@@ -72,11 +75,13 @@ impl IndexCursor {
     pub fn seek_for_prev<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) {
         // Every leaf but the first begins with the separator that leads to it: if no key of it is
         // at or before `key`, none is.
-        let (below, found) = self.locate(index, src, key, false);
+        let (below, found) = self.locate(index, src, key);
         if found {
             self.at = below;
+        } else if below > 0 {
+            self.at = below - 1;
         } else {
-            self.step_before(below);
+            self.clear();
         }
     }
 
@@ -97,33 +102,19 @@ impl IndexCursor {
         if self.at > 0 {
             self.at -= 1;
         } else if self.len > 0 {
-            let (below, _) = self.locate(index, src, src.key(self.refs[0]), true);
-            self.step_before(below);
-        }
-    }
-
-    /// To the entry before position `below` of the leaf, or nowhere.
-    fn step_before(&mut self, below: usize) {
-        match below.checked_sub(1) {
-            Some(at) => self.at = at,
-            None => self.clear(),
+            self.prev_leaf(index, src);
         }
     }
 
     fn clear(&mut self) {
-        (self.len, self.at, self.next) = (0, 0, ptr::null());
+        (self.len, self.at) = (0, 0);
+        (self.leaf, self.next) = (ptr::null(), ptr::null());
     }
 
     /// Copies the leaf for `key`; tells how many of its keys are below it and whether it is there.
-    fn locate<S: KeySource>(
-        &mut self,
-        index: &Index,
-        src: &S,
-        key: &[u8],
-        strict: bool,
-    ) -> (usize, bool) {
+    fn locate<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) -> (usize, bool) {
         loop {
-            let (leaf, version) = index.leaf_of(src, key, strict);
+            let (leaf, version) = index.leaf_of(src, key);
             let entries = leaf.entries();
             let place = index.find(leaf, src, key, entries);
             self.copy(index, leaf, entries);
@@ -145,7 +136,58 @@ impl IndexCursor {
         }
     }
 
+    /// To the last entry of the leaf before: the one from which `next` leads to this one.
+    #[inline(never)]
+    fn prev_leaf<S: KeySource>(&mut self, index: &Index, src: &S) {
+        assert_eq!(self.owner, index.id, "a cursor is used with one index");
+        let (target, first) = (self.leaf, self.refs[0]);
+        // SAFETY: the leaf belongs to this index, and nodes live as long as it does.
+        let (mut from, after) = unsafe { ((*target).prev(), (*target).next()) };
+        // SAFETY: as above; a leaf's neighbours are leaves of the same index, or null.
+        while let Some(leaf) = unsafe { from.as_ref() } {
+            let below = self.copy_below(index, src, leaf, after, first);
+            if below == 0 {
+                break;
+            }
+            if ptr::eq(self.next, target) || ptr::eq(self.next, after) {
+                self.at = below - 1;
+                prefetch(leaf.prev());
+                return;
+            }
+            // It was split since; the leaves to its right lead to the target.
+            from = self.next;
+        }
+        self.clear();
+    }
+
+    /// Copies a leaf before the one that begins with `first`, and counts the keys of it that are
+    /// smaller. These are all, unless its split is what made the other leaf, and is not finished:
+    /// it leads around that leaf then, to the one `after`, and still has all of its keys. (`after`
+    /// was read earlier, and cannot have changed before that split's end.)
+    fn copy_below<S: KeySource>(
+        &mut self,
+        index: &Index,
+        src: &S,
+        leaf: &Leaf,
+        after: *const Leaf,
+        first: u32,
+    ) -> usize {
+        loop {
+            let version = leaf.header.begin();
+            let entries = leaf.entries();
+            self.copy(index, leaf, entries);
+            let mut below = self.len;
+            if ptr::eq(self.next, after) {
+                below = index.find(leaf, src, src.key(first), entries).position;
+            }
+            if leaf.header.unchanged(version) {
+                return below;
+            }
+        }
+    }
+
     /// To the first entry of a leaf.
+    #[inline]
     fn enter(&mut self, index: &Index, leaf: &Leaf) {
         loop {
             let version = leaf.header.begin();
@@ -166,6 +208,7 @@ impl IndexCursor {
         for at in 0..self.len {
             self.refs[at] = leaf.refs[entries.slot(at)].load(Acquire);
         }
+        self.leaf = leaf;
         self.next = leaf.next();
     }
 }

@@ -6,11 +6,10 @@ use super::node::{Header, Inner, Leaf, prefetch};
 use super::{Index, KeySource};
 
 impl Index {
-    /// The leaf for `key`, and its version at a moment when it was the right one. See
-    /// [`Index::child`] for `strict`.
+    /// The leaf for `key`, and its version at a moment when it was the right one.
     #[inline]
-    pub(super) fn leaf_of<S: KeySource>(&self, src: &S, key: &[u8], strict: bool) -> (&Leaf, u32) {
-        self.descend(|inner| self.child(inner, src, key, strict))
+    pub(super) fn leaf_of<S: KeySource>(&self, src: &S, key: &[u8]) -> (&Leaf, u32) {
+        self.descend(|inner| self.child(inner, src, key))
     }
 
     /// The leaf of the largest keys.

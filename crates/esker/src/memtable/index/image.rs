@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::KeySource;
 use super::head::{Heads, first_bytes, shared_len};
 use super::node::{INNER, Inner, Leaf, Permutation};
-use super::prefix::{Prefix, PrefixCopy};
+use super::prefix::PrefixCopy;
 
 /// Room for a full inner node (the larger kind) and the entry that makes it split.
 const ROOM: usize = INNER + 1;
@@ -147,6 +147,9 @@ impl Image {
         for i in 0..self.len {
             inner.heads[i].store(self.heads[i], Relaxed);
             inner.refs[i].store(self.refs[i], Release);
+        }
+        for head in &inner.heads[self.len..] {
+            head.store(u64::MAX, Relaxed);
         }
         inner.set_len(self.len);
     }

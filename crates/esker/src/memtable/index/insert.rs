@@ -160,6 +160,7 @@ impl Index {
         // SAFETY: nodes live as long as the index.
         let new = unsafe { &*new };
         new.set_next(leaf.next());
+        new.set_prev(leaf);
         right.write_leaf(new);
 
         let mut path = Path { steps: [None; 32], len: 0 };
@@ -168,12 +169,18 @@ impl Index {
             path.len += 1;
         });
         let steps = &path.steps[..path.len];
-        self.raise(writer, src, steps, &leaf.header, right.refs[0], &new.header);
+        self.raise(writer, src, steps, node_of(leaf), right.refs[0], node_of(new));
+        #[cfg(test)] // Let readers see both leaves with the moved entries.
+        std::thread::yield_now();
 
         leaf.header.lock();
         leaf.set_next(new);
         left.write_leaf(leaf);
         leaf.header.unlock();
+        // SAFETY: nodes live as long as the index; the last leaf's next one is null.
+        if let Some(after) = unsafe { new.next().as_ref() } {
+            after.set_prev(new);
+        }
 
         self.memory.store(writer.arena.bytes(), Relaxed);
         if ptr::eq(leaf, writer.tail) {
@@ -192,19 +199,21 @@ impl Index {
         writer: &mut Writer,
         src: &S,
         path: &[Option<(&Inner, usize)>],
-        left: &Header,
+        left: *mut Header,
         separator: u32,
-        right: &Header,
+        right: *mut Header,
     ) {
         let key = src.key(separator);
         let Some((&Some((inner, position)), above)) = path.split_last() else {
-            let root = writer.arena.alloc(Inner::new(left.level + 1));
             // SAFETY: nodes live as long as the index.
+            let level = unsafe { (*left).level };
+            let root = writer.arena.alloc(Inner::new(level + 1));
+            // SAFETY: as above.
             let root = unsafe { &*root };
-            root.children[0].store(ptr::from_ref(left).cast_mut(), Release);
-            root.children[1].store(ptr::from_ref(right).cast_mut(), Release);
+            root.children[0].store(left, Release);
+            root.children[1].store(right, Release);
             Image::one(self.heads, key, separator).write_inner(root);
-            self.root.store(ptr::from_ref(&root.header).cast_mut(), Release);
+            self.root.store(node_of(root), Release);
             return;
         };
 
@@ -215,7 +224,7 @@ impl Index {
             *child = from.load(Acquire);
         }
         children.copy_within(position + 1..low.len, position + 2);
-        children[position + 1] = ptr::from_ref(right).cast_mut();
+        children[position + 1] = right;
 
         if low.len > INNER {
             // As with leaves, keys in order leave full nodes behind.
@@ -236,7 +245,7 @@ impl Index {
             let new = unsafe { &*new };
             write_children(new, &children[at + 1..][..=high.len]);
             high.write_inner(new);
-            self.raise(writer, src, above, &inner.header, middle, &new.header);
+            self.raise(writer, src, above, node_of(inner), middle, node_of(new));
         }
         inner.header.lock();
         write_children(inner, &children[..=low.len]);
@@ -262,12 +271,18 @@ impl Index {
             }
             // SAFETY: a node of a level above 0 is an inner node, allocated as one.
             let inner = unsafe { &*at.cast::<Inner>() };
-            let child = self.child(inner, src, key, false);
+            let child = self.child(inner, src, key);
             step(inner, child);
             at = inner.children[child].load(Relaxed);
             super::node::prefetch(at);
         }
     }
+}
+
+/// A pointer to a whole leaf or inner node, as nodes refer to each other. (One made from a
+/// reference to the header would not be good for the rest of the node.)
+fn node_of<T>(node: &T) -> *mut Header {
+    ptr::from_ref(node).cast_mut().cast()
 }
 
 fn write_children(inner: &Inner, children: &[*mut Header]) {

@@ -92,9 +92,9 @@ impl Index {
     #[inline]
     pub fn get<S: KeySource>(&self, src: &S, key: &[u8]) -> Option<u32> {
         loop {
-            let (leaf, version) = self.leaf_of(src, key, false);
-            let place = self.find(leaf, src, key, leaf.entries());
-            let found = place.slot.map(|slot| leaf.refs[slot].load(Acquire));
+            let (leaf, version) = self.leaf_of(src, key);
+            let slot = self.find_equal(leaf, src, key, leaf.entries());
+            let found = slot.map(|slot| leaf.refs[slot].load(Acquire));
             if leaf.header.unchanged(version) {
                 return found;
             }
@@ -102,6 +102,7 @@ impl Index {
     }
 
     /// Number of keys.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.len.load(Relaxed)
     }

@@ -9,8 +9,8 @@ use super::prefix::Prefix;
 
 /// Entries of a leaf: what a 64-bit permutation word can order.
 pub(super) const LEAF: usize = 15;
-/// Separators of an inner node.
-pub(super) const INNER: usize = 28;
+/// Separators of an inner node: what five halvings tell apart.
+pub(super) const INNER: usize = 31;
 
 /// What leaves and inner nodes begin with, so that a pointer to either is one to this.
 #[repr(C)]
@@ -108,10 +108,13 @@ pub(super) struct Leaf {
     pub(super) header: Header,
     entries: AtomicU64,
     next: AtomicPtr<Leaf>,
+    /// The leaf before, or one further back while a split is under way.
+    prev: AtomicPtr<Leaf>,
     pub(super) heads: [AtomicU64; LEAF],
     /// Stored with release and loaded with acquire, always: whoever sees a reference may read its
-    /// key. A slot that was live once holds a valid reference for ever.
-    pub(super) refs: [AtomicU32; LEAF],
+    /// key. A slot that was live once holds a valid reference for ever. The last one is not used:
+    /// it makes every four-bit number a valid index.
+    pub(super) refs: [AtomicU32; LEAF + 1],
 }
 
 const _: () = assert!(size_of::<Leaf>() == 256);
@@ -122,8 +125,9 @@ impl Leaf {
             header: Header { version: AtomicU32::new(0), level: 0, prefix: Prefix::new() },
             entries: AtomicU64::new(Permutation::sorted(0).0),
             next: AtomicPtr::new(ptr::null_mut()),
+            prev: AtomicPtr::new(ptr::null_mut()),
             heads: [const { AtomicU64::new(0) }; LEAF],
-            refs: [const { AtomicU32::new(0) }; LEAF],
+            refs: [const { AtomicU32::new(0) }; LEAF + 1],
         }
     }
 
@@ -147,6 +151,17 @@ impl Leaf {
     pub(super) fn set_next(&self, next: *const Leaf) {
         self.next.store(next.cast_mut(), Release);
     }
+
+    /// A leaf of smaller keys from which `next` leads here, in most cases directly; null for the
+    /// first leaf.
+    #[inline]
+    pub(super) fn prev(&self) -> *const Leaf {
+        self.prev.load(Acquire)
+    }
+
+    pub(super) fn set_prev(&self, prev: *const Leaf) {
+        self.prev.store(prev.cast_mut(), Release);
+    }
 }
 
 /// An inner node: `len` separators, sorted, and one child more. Child i holds the keys below
@@ -155,6 +170,7 @@ impl Leaf {
 pub(super) struct Inner {
     pub(super) header: Header,
     len: AtomicU32,
+    /// The largest number after the last one, so that a search needs no length.
     pub(super) heads: [AtomicU64; INNER],
     /// As in a leaf. A separator is the first key its right side had, and still has.
     pub(super) refs: [AtomicU32; INNER],
@@ -166,7 +182,7 @@ impl Inner {
         Inner {
             header: Header { version: AtomicU32::new(0), level, prefix: Prefix::new() },
             len: AtomicU32::new(0),
-            heads: [const { AtomicU64::new(0) }; INNER],
+            heads: [const { AtomicU64::new(u64::MAX) }; INNER],
             refs: [const { AtomicU32::new(0) }; INNER],
             children: [const { AtomicPtr::new(ptr::null_mut()) }; INNER + 1],
         }
@@ -184,7 +200,8 @@ impl Inner {
     }
 }
 
-/// Starts loading the lines of a node that a search will touch.
+/// Starts loading the first lines of a node: all of a leaf, and most of what a search of an inner
+/// node may touch.
 #[inline]
 pub(super) fn prefetch<T>(node: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

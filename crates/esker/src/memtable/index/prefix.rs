@@ -77,8 +77,6 @@ fn side_of_rest(key: &[u8], any: &[u8], len: usize) -> Ordering {
 }
 
 impl PrefixCopy {
-    pub(super) const EMPTY: PrefixCopy = PrefixCopy { len: 0, words: [0; WORDS] };
-
     /// The first `len` bytes of `key`.
     pub(super) fn of(key: &[u8], len: usize) -> PrefixCopy {
         debug_assert!(len <= key.len());

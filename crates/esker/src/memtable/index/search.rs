@@ -70,16 +70,38 @@ impl Index {
         Place { position, slot: None, fits: true }
     }
 
-    /// Which child of an inner node to go to: with `strict` the one that holds the last key below
-    /// `key`, otherwise the one that holds `key` if any does.
+    /// The slot of `key` in a leaf, if it is there.
     #[inline]
-    pub(super) fn child<S: KeySource>(
+    pub(super) fn find_equal<S: KeySource>(
         &self,
-        inner: &Inner,
+        leaf: &Leaf,
         src: &S,
         key: &[u8],
-        strict: bool,
-    ) -> usize {
+        entries: Permutation,
+    ) -> Option<usize> {
+        if !self.heads.of_bytes() {
+            return self.find(leaf, src, key, entries).slot;
+        }
+        // Whether the key has the leaf's prefix shows when its bytes are compared.
+        let head = self.heads.head(key, leaf.header.prefix.len());
+        let mut equal = 0u32;
+        for slot in 0..LEAF {
+            equal |= u32::from(leaf.heads[slot].load(Relaxed) == head) << slot;
+        }
+        equal &= (1 << entries.len()) - 1;
+        while equal != 0 {
+            let slot = equal.trailing_zeros() as usize;
+            if src.key(leaf.refs[slot].load(Acquire)) == key {
+                return Some(slot);
+            }
+            equal &= equal - 1;
+        }
+        None
+    }
+
+    /// Which child of an inner node holds `key`, if any does.
+    #[inline]
+    pub(super) fn child<S: KeySource>(&self, inner: &Inner, src: &S, key: &[u8]) -> usize {
         let len = inner.len();
         let prefix = &inner.header.prefix;
         let side = prefix.side(key, || src.key(inner.refs[0].load(Acquire)));
@@ -88,13 +110,12 @@ impl Index {
         }
         let head = self.heads.head(key, prefix.len());
         // Halves without a branch: `low` separators are known to be below.
-        let (mut low, mut rest) = (0, len);
-        while rest > 0 {
-            let half = rest.div_ceil(2);
-            let below = inner.heads[low + half - 1].load(Relaxed) < head;
-            low += if below { half } else { 0 };
-            rest -= half;
+        let mut low = 0;
+        for half in [16, 8, 4, 2, 1] {
+            low += half * usize::from(inner.heads[low + half - 1].load(Relaxed) < head);
         }
+        // Only in a node that is being changed there may be more than were counted.
+        let mut low = low.min(len);
         let mut same = 0;
         while low + same < len && inner.heads[low + same].load(Relaxed) == head {
             same += 1;
@@ -102,8 +123,7 @@ impl Index {
         while same > 0 {
             let half = same / 2;
             let other = src.key(inner.refs[low + half].load(Acquire));
-            let order = self.order.compare(other, key);
-            if order == Ordering::Less || order == Ordering::Equal && !strict {
+            if self.order.compare(other, key).is_le() {
                 low += half + 1;
                 same -= half + 1;
             } else {

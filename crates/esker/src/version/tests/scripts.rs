@@ -43,11 +43,30 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
         }
         "encode" => {
             let edit = Edit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
-            let hex: Vec<String> = edit.encode().iter().map(|b| format!("{b:02x}")).collect();
-            hex.chunks(16).map(|l| l.join(" ")).collect::<Vec<_>>().join("\n")
+            hex(&edit.encode())
+        }
+        "file" => {
+            let env = super::mem_env::MemEnv::default();
+            let new = State::new(Orders::default());
+            let dir = std::path::Path::new("/");
+            let mut manifest =
+                Manifest::create(std::sync::Arc::new(env.clone()), dir, new).unwrap();
+            for line in &case.input {
+                manifest.append(&Edit::from(vec![change(line)])).unwrap();
+            }
+            let current = String::from_utf8(env.bytes(CURRENT)).unwrap();
+            format!("{}\n{current}", hex(&env.bytes(&manifest_name(1))))
         }
         other => panic!("unknown command {other}"),
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let line = |(i, line): (usize, &[u8])| {
+        let hex: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();
+        format!("{:04x}  {}", i * 16, hex.join(" "))
+    };
+    bytes.chunks(16).enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn change(line: &str) -> Change {

@@ -1,0 +1,125 @@
+//! Threads that wait for a sync, each on a place of its own.
+//!
+//! A condition variable would wake them one after the other through its mutex, which takes longer
+//! than the sync itself on a fast device. Here a thread that is told "covered" goes on without any
+//! lock, and the next leader is woken first, so that its sync runs while the others wake.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::Thread;
+
+use super::sync::Position;
+
+/// What a waiting thread is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Verdict {
+    /// What it waits for is durable.
+    Covered = 1,
+    /// It is the next leader.
+    Lead = 2,
+    /// Something has changed: look again.
+    Look = 3,
+}
+
+/// Where one thread waits. Used again for every wait of the thread.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// 0 while it waits, else a [`Verdict`].
+    told: AtomicU8,
+    thread: Thread,
+}
+
+thread_local! {
+    static PLACE: Arc<Place> =
+        Arc::new(Place { told: AtomicU8::new(0), thread: std::thread::current() });
+}
+
+impl Place {
+    /// This thread's, ready to wait.
+    pub(super) fn of_this_thread() -> Arc<Place> {
+        PLACE.with(|place| {
+            place.told.store(0, Ordering::Relaxed);
+            Arc::clone(place)
+        })
+    }
+
+    /// Waits until told.
+    pub(super) fn wait(&self) -> Verdict {
+        loop {
+            match self.told.load(Ordering::Acquire) {
+                0 => std::thread::park(),
+                1 => return Verdict::Covered,
+                2 => return Verdict::Lead,
+                _ => return Verdict::Look,
+            }
+        }
+    }
+
+    fn tell(&self, verdict: Verdict) {
+        // The place may be used for another wait as soon as this is stored, so the handle that
+        // wakes the thread is taken before. A wake too many only makes it look once more.
+        let thread = self.thread.clone();
+        self.told.store(verdict as u8, Ordering::Release);
+        thread.unpark();
+    }
+}
+
+/// One waiting thread.
+#[derive(Debug)]
+struct Waiter {
+    position: Position,
+    place: Arc<Place>,
+}
+
+/// The threads that wait, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    list: Vec<Waiter>,
+}
+
+/// Whom to wake, and with what; done after the lock is released.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    list: Vec<(Arc<Place>, Verdict)>,
+}
+
+impl Waiters {
+    pub(super) fn push(&mut self, position: Position, place: Arc<Place>) {
+        self.list.push(Waiter { position, place });
+    }
+
+    /// Takes out everyone whose position is durable and, when there is nobody leading (`lead`), the
+    /// next leader, who comes first. With `all`, everyone: the rest are to look again.
+    pub(super) fn take(&mut self, durable: Position, lead: bool, all: bool) -> (Wakes, bool) {
+        let mut wakes = Wakes::default();
+        let mut leader = None;
+        self.list.retain(|w| {
+            let verdict = if w.position <= durable {
+                Verdict::Covered
+            } else if all {
+                Verdict::Look
+            } else if lead && leader.is_none() {
+                leader = Some(Arc::clone(&w.place));
+                return false;
+            } else {
+                return true;
+            };
+            wakes.list.push((Arc::clone(&w.place), verdict));
+            false
+        });
+        let led = leader.is_some();
+        if let Some(place) = leader {
+            wakes.list.insert(0, (place, Verdict::Lead));
+        }
+        (wakes, led)
+    }
+}
+
+impl Wakes {
+    pub(super) fn wake(self) {
+        for (place, verdict) in self.list {
+            place.tell(verdict);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds Esker, loads Debian's package index into a store, looks into it, and compares Esker with
+# LMDB and LevelDB on this machine. Installs what it needs. A few minutes.
+#
+#   scripts/demo.sh [ARGUMENTS OF esker bench]
+#
+# The store stays in target/demo. Arguments replace those of the comparison, which is every row once;
+# `scripts/demo.sh --entries 1m --repeat 5` takes the median of five runs, and much longer.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+. scripts/setup.sh
+
+say "set-up"
+need_build_tools
+need_peers || note "the comparison goes without what is missing"
+index=()
+if ! need_package_index; then
+    note "there is no package index here; a small sample takes its place"
+    index=(crates/esker-cli/testdata/packages.txt)
+fi
+
+say "build"
+cargo build --locked --release -p esker-cli
+target=$(target_dir)
+esker=$target/release/esker
+demo=$target/demo
+mkdir -p "$demo"
+rm -rf "$demo/packages.db"
+
+ESKER=$esker crates/esker-cli/examples/debian-packages.sh "$demo/packages.db" "${index[@]}"
+
+say "everything checked"
+"$esker" verify "$demo/packages.db"
+
+say "Esker beside LMDB and LevelDB on this machine"
+if [ $# -eq 0 ]; then
+    set -- --entries 1m --repeat 1 --seconds 3
+fi
+status=0
+"$esker" bench --dir "$demo/bench" --json "$demo/bench.jsonl" --out "$demo/bench.txt" "$@" || status=$?
+
+say "done"
+echo "The store:  $demo/packages.db   try: $esker scan $demo/packages.db --prefix bash --keys-only"
+echo "The table:  $demo/bench.txt"
+echo "As JSON:    $demo/bench.jsonl"
+exit $status

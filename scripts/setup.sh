@@ -1,0 +1,65 @@
+# Sourced by demo.sh and test.sh: from a fresh machine to one that can build and compare.
+# shellcheck shell=bash
+
+say() { printf '\n== %s\n' "$*"; }
+note() { printf 'note: %s\n' "$*" >&2; }
+
+# Runs a command as root; never asks for a password where nobody can type one.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif ! command -v sudo >/dev/null; then
+        note "neither root nor sudo: cannot run: $*"
+        return 1
+    elif [ -t 0 ]; then
+        sudo "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# Installs the Debian packages that are missing, without asking anything.
+apt_install() {
+    local missing=() package
+    command -v apt-get >/dev/null || { note "no apt-get here; these must be installed by hand: $*"; return 1; }
+    for package in "$@"; do installed "$package" || missing+=("$package"); done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    echo "installing ${missing[*]}"
+    # The lists of packages may be missing (a fresh container) or old.
+    apt_get install "${missing[@]}" || { apt_get update && apt_get install "${missing[@]}"; }
+}
+
+apt_get() {
+    local verb=$1 && shift
+    [ "$verb" = install ] && set -- -y --no-install-recommends "$@"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$verb" "$@" </dev/null
+}
+
+# The compiler's helpers: a linker for Rust, and a C compiler for the zstd library.
+need_build_tools() {
+    # Rust may be installed and not on the path of a shell that is no login shell.
+    [ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+    if ! command -v cargo >/dev/null; then
+        echo "error: Rust is missing; https://rustup.rs installs it (1.95 or newer)" >&2
+        exit 1
+    fi
+    command -v cc >/dev/null || apt_install gcc libc6-dev
+}
+
+# Debian's package index, about 60,000 stanzas; its lists may have to be fetched first.
+need_package_index() {
+    command -v apt-cache >/dev/null || return 1
+    [ "$(apt-cache dumpavail | grep -c '^Package: ')" -ge 1000 ] && return 0
+    echo "fetching the package index"
+    apt_get update && [ "$(apt-cache dumpavail | grep -c '^Package: ')" -ge 1000 ]
+}
+
+# The libraries that the benchmark compares with. It finds them at run time.
+need_peers() { apt_install liblmdb0 libleveldb1d; }
+
+# Where cargo puts what it builds, also when that is set somewhere else.
+target_dir() {
+    cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs what the tests need and runs every one of them. Goes on after a failure, lists all
+# failures at the end, and exits with 1 when there was any.
+#
+#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs miri bench
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+. scripts/setup.sh
+
+# Nothing here asks anything, and nothing may wait for an answer.
+exec </dev/null
+export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+
+wanted=("$@")
+passed=() failed=()
+
+step() {
+    local name=$1 start=$SECONDS && shift
+    if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return 0; fi
+    say "$name: $*"
+    if "$@"; then
+        passed+=("$name ($((SECONDS - start)) s)")
+    else
+        failed+=("$name")
+        echo "FAILED: $name" >&2
+    fi
+}
+
+# Tools that come with the compiler.
+need_components() {
+    local missing=()
+    cargo fmt --version >/dev/null 2>&1 || missing+=(rustfmt)
+    cargo clippy --version >/dev/null 2>&1 || missing+=(clippy)
+    [ ${#missing[@]} -eq 0 ] || rustup component add "${missing[@]}"
+}
+
+set_up() {
+    need_build_tools || return 1
+    need_components || return 1
+    need_peers || return 1
+    need_package_index || note "no package index here: its test uses the committed sample only"
+}
+
+docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
+
+# The unsafe code that Miri can run: it knows neither file mappings nor foreign functions.
+miri() {
+    if ! cargo +nightly --version >/dev/null 2>&1; then
+        note "no nightly toolchain: Miri is left out"
+        return 0
+    fi
+    rustup component add --toolchain nightly miri rust-src || return 1
+    MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test --locked -p esker --lib -- miri_
+}
+
+# Every row of the comparison at a small size, by the command as built: that it runs, that no row
+# loses data, that Esker and its peers are all there. Not how fast they are.
+bench() {
+    cargo build --locked -p esker-cli || return 1
+    local esker out
+    esker=$(target_dir)/debug/esker
+    out=$(mktemp -d)
+    "$esker" bench --entries 5k --repeat 1 --seconds 0.3 --threads 4 \
+        --dir "$out/stores" --json "$out/rows.jsonl"
+    local status=$?
+    for engine in esker lmdb leveldb; do
+        grep -q "\"engine\":\"$engine\"" "$out/rows.jsonl" || { echo "no rows of $engine"; status=1; }
+    done
+    rm -rf "$out"
+    return $status
+}
+
+say "set-up"
+set_up || failed+=("set-up")
+step fmt cargo fmt --all --check
+step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
+# Unit, integration and documentation tests; among them the package index (package_index.rs).
+step tests cargo test --locked --workspace --no-fail-fast
+step docs docs
+step miri miri
+step bench bench
+
+say "summary, after $SECONDS s"
+[ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'FAILED: %s\n' "${failed[@]}"
+    exit 1
+fi
+echo "all passed"
