@@ -14,5 +14,8 @@ pub(crate) mod source;
 pub(crate) mod super_version;
 pub(crate) mod visible;
 
+#[cfg(test)]
+mod conformance;
+
 pub(crate) use loaded::{LoadedRun, LoadedTable};
 pub(crate) use super_version::SuperVersion;

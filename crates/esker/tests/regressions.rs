@@ -1,0 +1,194 @@
+//! Bugs there were, one test each, named after what went wrong.
+
+mod common;
+
+use common::files::{self, copy_as_killed};
+use common::no_case;
+use esker::{Compression, Db, KeyspaceOptions, Options, WriteBatch};
+use tempfile::tempdir;
+
+/// A store of many small segments, so that everything happens soon.
+fn small() -> Options {
+    Options::new()
+        .memory(1 << 20)
+        .segment_size(64 << 10)
+        .separate_values_from(1000)
+        .compression(Compression::None)
+}
+
+/// Fails instead of hanging.
+fn within_seconds(seconds: u64, work: impl FnOnce() + Send + 'static) {
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        work();
+        done.send(()).unwrap();
+    });
+    wait.recv_timeout(std::time::Duration::from_secs(seconds)).expect("it goes on");
+}
+
+#[test]
+fn a_flush_in_the_middle_of_a_flush_wrote_its_memtables_twice() {
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    for n in 0..30_000u32 {
+        db.put((n * 7919 % 30_000).to_be_bytes(), [n as u8; 50]).unwrap();
+    }
+    db.flush().unwrap();
+    assert_eq!(db.iter().count(), 30_000);
+    assert_eq!(db.stats().halted, None);
+}
+
+#[test]
+fn a_value_was_punched_under_a_reader_from_before_the_last_merge() {
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    let old = vec![b'o'; 20_000];
+    db.put("b", &old).unwrap();
+    db.put("a", "").unwrap();
+    db.put("c", "").unwrap();
+    let from_memory = db.get("b").unwrap().unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    let from_a_table = db.get("b").unwrap().unwrap();
+    // One merge that keeps the value, one that drops it.
+    db.put("b2", "").unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    db.put("b", "new").unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    db.settle().unwrap();
+    db.settle().unwrap();
+    assert!(from_memory == old && from_a_table == old);
+}
+
+#[test]
+fn another_spelling_of_a_key_was_not_found_in_memory() {
+    let dir = tempdir().unwrap();
+    let db = Options::new().order(no_case()).open(dir.path().join("db")).unwrap();
+    db.put("Key", "value").unwrap();
+    assert_eq!(db.get("kEY").unwrap().unwrap(), b"value");
+    db.flush().unwrap();
+    assert_eq!(db.get("kEY").unwrap().unwrap(), b"value");
+}
+
+#[test]
+fn opening_took_value_segments_of_a_later_keyspace_for_unused() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    let value = vec![1; 5000];
+    other.put("key", &value).unwrap();
+    db.flush().unwrap();
+    drop(other);
+    db.close().unwrap();
+    let db = small().open(&path).unwrap();
+    assert_eq!(db.keyspace("other").unwrap().get("key").unwrap().unwrap(), value);
+}
+
+#[test]
+fn destroy_left_the_directory_of_a_checkpoint_that_was_never_opened() {
+    let dir = tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    db.put("key", "value").unwrap();
+    let copy = dir.path().join("copy");
+    db.checkpoint(&copy).unwrap();
+    Db::destroy(&copy).unwrap();
+    assert!(!copy.exists());
+}
+
+#[test]
+fn a_bulk_load_cut_the_log_off_for_other_keyspaces() {
+    let dir = tempdir().unwrap();
+    let (path, killed) = (dir.path().join("db"), dir.path().join("killed"));
+    let db = small().open(&path).unwrap();
+    let loaded = db.create_keyspace("loaded", KeyspaceOptions::new()).unwrap();
+    db.put("before", "1").unwrap();
+    assert_eq!(loaded.bulk_load([("a", "1"), ("b", "2")]).unwrap(), 2);
+    db.put("after", "2").unwrap();
+    copy_as_killed(&path, &killed);
+    let db = small().open(&killed).unwrap();
+    assert_eq!(db.get("before").unwrap().unwrap(), b"1");
+    assert_eq!(db.get("after").unwrap().expect("written after the load"), b"2");
+    assert_eq!(db.keyspace("loaded").unwrap().iter().count(), 2);
+    // And once more: what was recovered is complete in itself.
+    let again = dir.path().join("again");
+    copy_as_killed(&killed, &again);
+    let db = small().open(&again).unwrap();
+    assert_eq!(db.iter().count(), 2);
+}
+
+#[test]
+fn a_batch_that_fills_a_segment_to_the_last_bytes_was_refused() {
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    let batch = |bytes: usize| {
+        let mut batch = WriteBatch::new();
+        batch.put("key", vec![0; bytes]);
+        batch
+    };
+    // Somewhere here the second of two batches fits into the segment, and then no more.
+    for bytes in (30_500..30_900).step_by(8) {
+        db.flush().unwrap();
+        db.write(batch(30_500)).unwrap();
+        db.write(batch(bytes)).unwrap();
+    }
+}
+
+#[test]
+fn writers_waited_for_the_flush_of_recovered_segments_with_nothing_in_them() {
+    let dir = tempdir().unwrap();
+    let (path, killed) = (dir.path().join("db"), dir.path().join("killed"));
+    let db = small().segment_size(4 << 20).open(&path).unwrap();
+    db.put("key", "value").unwrap();
+    db.flush().unwrap();
+    copy_as_killed(&path, &killed);
+    let db = small().open(&killed).unwrap();
+    within_seconds(30, move || db.put("key", "new").unwrap());
+}
+
+#[test]
+fn writers_waited_for_the_flush_of_a_keyspace_that_was_dropped() {
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    for round in 0..10 {
+        let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        for n in 0..2000u32 {
+            other.put(n.to_be_bytes(), [round; 800]).unwrap();
+        }
+        db.drop_keyspace("other").unwrap();
+    }
+    within_seconds(30, move || {
+        for n in 0..2000u32 {
+            db.put(n.to_be_bytes(), [0; 800]).unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_entry_without_a_byte_was_taken_for_no_entry_and_lost_on_close() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    db.put("", "value").unwrap();
+    db.flush().unwrap();
+    db.delete("").unwrap();
+    db.close().unwrap();
+    let db = small().open(&path).unwrap();
+    assert!(db.get("").unwrap().is_none(), "a deleted key came back");
+}
+
+#[test]
+fn a_read_only_open_changes_nothing_not_even_the_lock_file() {
+    let dir = tempdir().unwrap();
+    let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    let db = small().open(&path).unwrap();
+    db.put("key", "value").unwrap();
+    db.checkpoint(&copy).unwrap();
+    let before = files::contents(&copy);
+    let read_only = small().read_only(true).open(&copy).unwrap();
+    assert_eq!(read_only.get("key").unwrap().unwrap(), b"value");
+    drop(read_only);
+    assert_eq!(
+        files::contents(&copy).keys().collect::<Vec<_>>(),
+        before.keys().collect::<Vec<_>>()
+    );
+}
