@@ -27,6 +27,9 @@ use crate::version::SegmentRef;
 /// Most files kept for reuse.
 const POOL_FILES: usize = 4;
 
+/// Parts of a segment: offset and length, in bytes.
+pub(crate) type Ranges = Vec<(u64, u64)>;
+
 /// The segments of a store.
 #[derive(Debug)]
 pub(crate) struct Segments {
@@ -237,10 +240,7 @@ impl Segments {
 
     /// A merge dropped values. In a segment that is still part of the log they are only struck from
     /// the live ones, as recovery must be able to read the frames; the others are returned.
-    pub(crate) fn strike(
-        &self,
-        dead: HashMap<u64, Vec<(u64, u64)>>,
-    ) -> Vec<(Arc<Segment>, Vec<(u64, u64)>)> {
+    pub(crate) fn strike(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
         let mut inner = self.inner.lock();
         let mut punchable = Vec::new();
         for (number, ranges) in dead {
@@ -257,7 +257,7 @@ impl Segments {
     /// before it.
     pub(crate) fn punch_unread(
         &self,
-        dead: Vec<(Arc<Segment>, Vec<(u64, u64)>)>,
+        dead: Vec<(Arc<Segment>, Ranges)>,
         views: Vec<Weak<SuperVersion>>,
     ) {
         let mut inner = self.inner.lock();

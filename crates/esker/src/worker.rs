@@ -17,9 +17,9 @@ use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
 
 /// How often an idle store looks whether it has become idle enough to merge on.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(20);
 /// Without a write for this long, the store counts as idle.
-const IDLE_AFTER: Duration = Duration::from_millis(200);
+const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
 

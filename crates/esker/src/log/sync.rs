@@ -19,6 +19,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -94,6 +95,9 @@ struct Ledger<S: ?Sized> {
     /// Whether a leader is at work, or chosen and on its way.
     syncing: bool,
     waiting: Waiters,
+    /// How many threads the last sync was for, and how long it took.
+    last_group: usize,
+    last_took: Duration,
 }
 
 /// What a waiting thread has to do.
@@ -186,6 +190,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             last_failure: None,
             syncing: false,
             waiting: Waiters::default(),
+            last_group: 1,
+            last_took: Duration::ZERO,
         };
         SyncGroup {
             env,
@@ -244,8 +250,10 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                 }
                 Next::Lead => {
                     chosen = false;
+                    ledger = self.gather(ledger);
                     let plan = ledger.plan();
                     if plan.is_empty() {
+                        ledger.syncing = false;
                         self.hand_over(ledger);
                         // A position that was never written: a bug of the caller's. It must not
                         // pass for durable.
@@ -254,9 +262,11 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                     }
                     ledger.syncing = true;
                     drop(ledger);
+                    let began = self.env.now();
                     let result = self.carry_out(&plan);
                     ledger = self.ledger.lock();
                     ledger.syncing = false;
+                    ledger.last_took = self.env.now().saturating_sub(began);
                     if let Err(e) = result {
                         self.failed.store(true, Ordering::Release);
                         ledger.failed = Some(e);
@@ -266,6 +276,25 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                 }
             }
         }
+    }
+
+    /// Lets the threads that shared the last sync come back with their next writes: they were woken
+    /// a moment ago, and a sync that leaves without them costs them a whole one. Waits no longer than
+    /// a sync takes, and not at all for a thread that writes alone.
+    fn gather<'a>(&'a self, mut ledger: MutexGuard<'a, Ledger<S>>) -> MutexGuard<'a, Ledger<S>> {
+        let (group, took) = (ledger.last_group, ledger.last_took);
+        if group > 1 {
+            // Those who come queue up behind this leader.
+            ledger.syncing = true;
+            let began = self.env.now();
+            while ledger.waiting.len() + 1 < group && self.env.now().saturating_sub(began) < took {
+                drop(ledger);
+                std::thread::yield_now();
+                ledger = self.ledger.lock();
+            }
+        }
+        ledger.last_group = ledger.waiting.len() + 1;
+        ledger
     }
 
     /// Tells waiting threads what has become of them, and makes one of those that go on waiting the

@@ -89,6 +89,10 @@ impl Waiters {
         self.list.push(Waiter { position, place });
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Takes out everyone whose position is durable and, when there is nobody leading (`lead`), the
     /// next leader, who comes first. With `all`, everyone: the rest are to look again.
     pub(super) fn take(&mut self, durable: Position, lead: bool, all: bool) -> (Wakes, bool) {

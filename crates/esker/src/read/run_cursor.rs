@@ -42,7 +42,7 @@ impl RunCursor {
     }
 
     #[cold]
-    fn to_next_table(&mut self) -> Result<()> {
+    fn enter_next_table(&mut self) -> Result<()> {
         if self.at + 1 >= self.run.tables().len() {
             self.cursor = None;
             return Ok(());
@@ -52,7 +52,7 @@ impl RunCursor {
     }
 
     #[cold]
-    fn to_prev_table(&mut self) -> Result<()> {
+    fn enter_prev_table(&mut self) -> Result<()> {
         if self.at == 0 {
             self.cursor = None;
             return Ok(());
@@ -110,7 +110,7 @@ impl Cursor for RunCursor {
         let cursor = self.cursor.as_mut().expect("next on a valid cursor");
         cursor.next()?;
         if !cursor.valid() {
-            return self.to_next_table();
+            return self.enter_next_table();
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Cursor for RunCursor {
         let cursor = self.cursor.as_mut().expect("prev on a valid cursor");
         cursor.prev()?;
         if !cursor.valid() {
-            return self.to_prev_table();
+            return self.enter_prev_table();
         }
         Ok(())
     }

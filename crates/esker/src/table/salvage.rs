@@ -16,13 +16,13 @@ pub(crate) struct Lost {
     pub what: String,
 }
 
+/// Takes an entry: key, sequence, kind, value.
+pub(crate) type Visit<'v> = dyn FnMut(&[u8], Seq, Kind, Stored<'_>) -> Result<()> + 'v;
+
 impl Table {
     /// Calls `each` for every entry of every intact block, in order: key, sequence, kind, value.
     /// Returns what was lost.
-    pub(crate) fn salvage(
-        &self,
-        each: &mut dyn FnMut(&[u8], Seq, Kind, Stored<'_>) -> Result<()>,
-    ) -> Result<Vec<Lost>> {
+    pub(crate) fn salvage(&self, each: &mut Visit<'_>) -> Result<Vec<Lost>> {
         let mut lost = Vec::new();
         let mut key = Vec::new();
         let mut any = false;
