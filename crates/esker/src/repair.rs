@@ -16,7 +16,7 @@ use crate::check::lock_existing;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
-use crate::log::{self, Segment};
+use crate::log::{self, Role, Segment, Walk};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
@@ -356,8 +356,31 @@ impl Repair {
         let segments: Vec<_> =
             self.segments.iter().filter(|s| s.number() >= self.old.log_start).cloned().collect();
         let mut tables: Vec<(u32, u64, TableMeta)> = Vec::new();
-        for (at, segment) in segments.iter().enumerate() {
+        let mut walk = Walk::default();
+        let mut told = false;
+        for segment in &segments {
             let number = segment.number();
+            let role = walk.meet(number, Some(segment.frames()));
+            match role {
+                Role::Unused => continue,
+                Role::Part => {}
+                Role::Behind { has_frames: false } => continue,
+                Role::Behind { has_frames: true } => {
+                    if let (false, Some(tear)) = (std::mem::replace(&mut told, true), walk.tear()) {
+                        let name = log::file_name(tear.segment);
+                        self.lose(format!(
+                            "{name} from byte {} on: {}, and the log goes on after it",
+                            tear.offset, tear.why
+                        ));
+                        self.aside.push(name);
+                    }
+                }
+                Role::Astray { first, expected } => self.lose(format!(
+                    "what the log held from sequence {expected} to {}: a segment before {} is missing",
+                    first - 1,
+                    log::file_name(number)
+                )),
+            }
             let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
             let mut frames = segment.frames();
             let unknown_before = self.old.keyspaces.is_empty();
@@ -388,15 +411,8 @@ impl Repair {
                     );
                 }
             }
-            let goes_on = segments[at + 1..].iter().any(|s| s.frames().next().is_some());
-            if let log::End::Torn { offset, why } = frames.finish()
-                && goes_on
-            {
-                let name = log::file_name(number);
-                self.lose(format!(
-                    "{name} from byte {offset} on: {why}, and the log goes on after it"
-                ));
-                self.aside.push(name);
+            if matches!(role, Role::Part | Role::Astray { .. }) {
+                walk.leave(number, frames.finish());
             }
             for (id, m) in memtables {
                 if let Some(meta) = self.write_memtable(id, &m)? {
