@@ -512,6 +512,9 @@ impl Repair {
                 }
             }
         }
+        // Damaged or not, a segment that values of saved tables lie in stays.
+        let needed = state.segment_references();
+        self.aside.retain(|n| log::parse_file_name(n).is_none_or(|n| !needed.contains_key(&n)));
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)
