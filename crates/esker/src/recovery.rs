@@ -21,15 +21,9 @@ use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
 use crate::segments::Segments;
-use crate::store::{Control, KeyspaceState, Store};
+use crate::store::{Control, DEFAULT_KEYSPACE, KeyspaceState, LOCK, Store, Writer};
 use crate::table;
 use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
-use crate::write::Writer;
-
-/// The file whose lock makes a store one process's.
-pub(crate) const LOCK: &str = "LOCK";
-/// The name of the keyspace that every store has.
-pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {

@@ -42,12 +42,12 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
         return Ok(());
     }
-    let lock_path = dir.join(crate::recovery::LOCK);
+    let lock_path = dir.join(crate::store::LOCK);
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
         n == version::CURRENT
             || n == version::CURRENT_TEMP
-            || n == crate::recovery::LOCK
+            || n == crate::store::LOCK
             || version::parse_manifest_name(n).is_some()
             || table::parse_file_name(n).is_some()
             || log::parse_file_name(n).is_some()
@@ -63,7 +63,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     // CURRENT first: a store that is half removed is none.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
-    names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::recovery::LOCK));
+    names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
     for name in names {
         let path = dir.join(name);
         match env.remove(&path) {
@@ -329,7 +329,7 @@ impl Repair {
             return;
         }
         let name = if id == 0 {
-            crate::recovery::DEFAULT_KEYSPACE.to_string()
+            crate::store::DEFAULT_KEYSPACE.to_string()
         } else {
             let name = format!("recovered-{id}");
             self.lose(format!("the name of keyspace {id}; it is called {name:?} now"));
@@ -440,7 +440,7 @@ impl Repair {
         if keyspaces.first().is_none_or(|k| k.id != 0) {
             changes.push(Change::AddKeyspace {
                 id: 0,
-                name: crate::recovery::DEFAULT_KEYSPACE.to_string(),
+                name: crate::store::DEFAULT_KEYSPACE.to_string(),
                 order_name: KeyOrder::Bytewise.name().to_string(),
                 compression: None,
                 separate_values_from: None,
