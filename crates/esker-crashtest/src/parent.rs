@@ -1,0 +1,182 @@
+//! The process that kills: one cycle after the other on the same directory.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use esker::Db;
+
+use crate::child::{Message, options};
+use crate::oracle::Oracle;
+use crate::script::Rng;
+
+/// What is asked for on the command line.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub cycles: u64,
+    pub seed: u64,
+    pub until: Option<Instant>,
+    pub dir: PathBuf,
+}
+
+/// Runs all cycles. The error says what is wrong and where it is kept.
+pub fn run(plan: &Plan) -> Result<(), String> {
+    fs::create_dir_all(plan.dir.join("checkpoints")).map_err(|e| e.to_string())?;
+    let mut oracle = Oracle::default();
+    let mut rng = Rng::new(plan.seed);
+    let start = Instant::now();
+    let mut cycle = 0;
+    while plan.until.map_or(cycle < plan.cycles, |end| Instant::now() < end) {
+        run_cycle(plan, cycle, &mut rng, &mut oracle).map_err(|what| {
+            format!(
+                "cycle {cycle} of seed {}: {what}\nThe store as the kill left it is in {}; \
+                 again: esker-crashtest --seed {} --cycles {}",
+                plan.seed,
+                plan.dir.join("killed").display(),
+                plan.seed,
+                cycle + 1,
+            )
+        })?;
+        cycle += 1;
+        if cycle % 50 == 0 {
+            println!(
+                "{cycle} cycles, {} acknowledged, {:.0?}",
+                oracle.acknowledged,
+                start.elapsed()
+            );
+        }
+    }
+    println!(
+        "{cycle} kills, {} operations acknowledged, none lost; {} entries; {:.1?}",
+        oracle.acknowledged,
+        oracle.len(),
+        start.elapsed()
+    );
+    Ok(())
+}
+
+fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Result<(), String> {
+    let store = plan.dir.join("store");
+    let mut child = Victim::start(plan, cycle)?;
+    // Some kills come while the store is being opened.
+    let wait = if rng.one_in(5) { rng.below(20) } else { rng.below(400) };
+    std::thread::sleep(Duration::from_millis(wait));
+    let messages = child.kill()?;
+    oracle.learn(plan.seed, cycle, &messages);
+    keep_image(plan, &store)?;
+    if !store.join("CURRENT").exists() {
+        // Killed while the store was being made: that begins again.
+        return if messages.is_empty() { Ok(()) } else { Err("the store is gone".to_string()) };
+    }
+
+    if rng.one_in(3) {
+        let report = Db::verify_path(&store, &mut |_, _| {}).map_err(|e| e.to_string())?;
+        if !report.problems.is_empty() {
+            return Err(format!("verify: {:#?}", report.problems));
+        }
+    }
+    // What a reader finds must be right too, and the next child then recovers for itself.
+    let read_only = rng.one_in(2);
+    let opened = options(plan.seed, cycle).read_only(read_only).open(&store);
+    let db = opened.map_err(|e| format!("opening it again, read-only {read_only}: {e}"))?;
+    oracle.verify(&db)?;
+    if !read_only && rng.one_in(3) {
+        db.settle().map_err(|e| e.to_string())?;
+        oracle.verify(&db)?;
+    }
+    db.close().map_err(|e| e.to_string())?;
+    check_checkpoints(plan, cycle, &oracle.checkpoints)?;
+    fs::remove_dir_all(plan.dir.join("killed")).map_err(|e| e.to_string())
+}
+
+/// A copy from before anybody opened it again.
+fn keep_image(plan: &Plan, store: &Path) -> Result<(), String> {
+    let image = plan.dir.join("killed");
+    drop(fs::remove_dir_all(&image));
+    let copy = || -> std::io::Result<()> {
+        fs::create_dir_all(&image)?;
+        if store.exists() {
+            for entry in fs::read_dir(store)? {
+                let entry = entry?;
+                fs::copy(entry.path(), image.join(entry.file_name()))?;
+            }
+        }
+        Ok(())
+    };
+    copy().map_err(|e| format!("copying the store: {e}"))
+}
+
+/// Checkpoints that were finished open and are sound; what a kill cut off is removed.
+fn check_checkpoints(plan: &Plan, cycle: u64, finished: &[u32]) -> Result<(), String> {
+    let dir = plan.dir.join("checkpoints");
+    for number in finished {
+        let copy = dir.join(format!("{cycle}-{number}"));
+        let wrong = |e: esker::Error| format!("checkpoint {}: {e}", copy.display());
+        let report = Db::verify_path(&copy, &mut |_, _| {}).map_err(wrong)?;
+        if !report.problems.is_empty() {
+            return Err(format!("checkpoint {}: {:#?}", copy.display(), report.problems));
+        }
+        let db = options(plan.seed, cycle).open(&copy).map_err(wrong)?;
+        for name in db.keyspaces() {
+            for entry in db.keyspace(&name).map_err(wrong)?.iter() {
+                entry.map_err(wrong)?;
+            }
+        }
+        db.close().map_err(wrong)?;
+    }
+    fs::remove_dir_all(&dir).and_then(|()| fs::create_dir_all(&dir)).map_err(|e| e.to_string())
+}
+
+/// A child that writes, and the thread that listens to it.
+struct Victim {
+    child: Child,
+    listener: Option<std::thread::JoinHandle<Vec<u8>>>,
+}
+
+impl Victim {
+    fn start(plan: &Plan, cycle: u64) -> Result<Victim, String> {
+        let binary = std::env::current_exe().map_err(|e| e.to_string())?;
+        let mut child = Command::new(binary)
+            .arg("--child")
+            .arg(plan.dir.join("store"))
+            .arg(plan.dir.join("checkpoints"))
+            .args([plan.seed.to_string(), cycle.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("starting a child: {e}"))?;
+        let mut said = child.stdout.take().ok_or("no pipe")?;
+        let listener = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // Ends when the child is gone; what it said before stays in the pipe until read.
+            drop(said.read_to_end(&mut bytes));
+            bytes
+        });
+        Ok(Victim { child, listener: Some(listener) })
+    }
+
+    /// SIGKILL, and all that it said.
+    fn kill(&mut self) -> Result<Vec<Message>, String> {
+        if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {
+            return Err(format!("the child ended by itself: {status}"));
+        }
+        self.child.kill().map_err(|e| format!("killing the child: {e}"))?;
+        self.child.wait().map_err(|e| e.to_string())?;
+        let bytes = self.listener.take().and_then(|l| l.join().ok()).ok_or("no listener")?;
+        let (lines, rest) = bytes.as_chunks::<{ Message::LEN }>();
+        if !rest.is_empty() {
+            return Err("half a line from the child".to_string());
+        }
+        let messages: Option<Vec<Message>> = lines.iter().map(|l| Message::decode(*l)).collect();
+        messages.ok_or_else(|| "the child said something else".to_string())
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

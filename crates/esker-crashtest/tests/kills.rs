@@ -1,0 +1,31 @@
+//! A few kills in every run of the tests; many more by hand (`esker-crashtest --hours 8`).
+
+use std::process::Command;
+
+#[test]
+fn twenty_kills_lose_nothing_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("crash");
+    let run = Command::new(env!("CARGO_BIN_EXE_esker-crashtest"))
+        .args(["--cycles", "20", "--dir"])
+        .arg(&store)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    println!("{said}{}", String::from_utf8_lossy(&run.stderr));
+    if !run.status.success() {
+        let _kept = dir.keep();
+        panic!("see above");
+    }
+    assert!(said.contains("20 kills"));
+    assert!(!store.exists(), "what was sound is removed");
+}
+
+#[test]
+fn wrong_flags_are_explained() {
+    for args in [&["--cycles"][..], &["--cycles", "many"], &["--what", "1"], &["--child", "x"]] {
+        let run = Command::new(env!("CARGO_BIN_EXE_esker-crashtest")).args(args).output().unwrap();
+        assert!(!run.status.success());
+        assert!(String::from_utf8_lossy(&run.stderr).contains("Usage"), "{args:?}");
+    }
+}
