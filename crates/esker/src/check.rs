@@ -257,13 +257,28 @@ fn open_segments(
 /// The log reads from its start to its end: all segments but the last are complete.
 fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
     let log: Vec<_> = segments.iter().filter(|s| s.number() >= state.log_start).collect();
+    let mut expected = None;
     for (at, segment) in log.iter().enumerate() {
+        let first = segment.frames().next().map(|f| f.seq);
+        if let (Some(expected), Some(first)) = (expected, first)
+            && first != expected
+        {
+            report.problem(Error::corrupt(
+                segment.path(),
+                0,
+                format!("the log goes on at sequence {first} where {expected} should follow; a segment is missing"),
+            ));
+        }
         let mut frames = segment.frames();
         for frame in frames.by_ref() {
             report.entries += frame.records().count() as u64;
             report.bytes += frame.len() as u64;
         }
         let end = frames.finish();
+        expected = match end {
+            log::End::Clean { last_seq, .. } => Some(last_seq + 1),
+            log::End::Torn { .. } => None,
+        };
         let goes_on = log[at + 1..].iter().any(|s| s.frames().next().is_some());
         if let log::End::Torn { offset, why } = end
             && goes_on

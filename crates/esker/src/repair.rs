@@ -132,6 +132,7 @@ impl Repair {
         let mut numbers: Vec<u64> =
             self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
         numbers.sort_unstable();
+        let newest = numbers.last().copied();
         for number in numbers {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
@@ -139,7 +140,10 @@ impl Repair {
             match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(s) => self.segments.push(Arc::new(s)),
                 Err(_) if !needed => {}
-                Err(_) if Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
+                // As at opening, only the newest can have been made and not used.
+                Err(_)
+                    if newest == Some(number)
+                        && Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
                 Err(e) => {
                     self.lose(format!("log segment {number} could not be read: {e}"));
                     self.aside.push(log::file_name(number));
@@ -356,8 +360,20 @@ impl Repair {
         let segments: Vec<_> =
             self.segments.iter().filter(|s| s.number() >= self.old.log_start).cloned().collect();
         let mut tables: Vec<(u32, u64, TableMeta)> = Vec::new();
+        // The sequence that the next segment begins with; known once one was complete.
+        let mut expected = None;
         for (at, segment) in segments.iter().enumerate() {
             let number = segment.number();
+            let first = segment.frames().next().map(|f| f.seq);
+            if let (Some(expected), Some(first)) = (expected, first)
+                && first != expected
+                && !self.manifest_damaged
+            {
+                self.lose(format!(
+                    "the log before {}: it goes on at sequence {first} where {expected} should follow",
+                    log::file_name(number)
+                ));
+            }
             let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
             let mut frames = segment.frames();
             let unknown_before = self.old.keyspaces.is_empty();
@@ -389,7 +405,12 @@ impl Repair {
                 }
             }
             let goes_on = segments[at + 1..].iter().any(|s| s.frames().next().is_some());
-            if let log::End::Torn { offset, why } = frames.finish()
+            let end = frames.finish();
+            expected = match end {
+                log::End::Clean { last_seq, .. } => Some(last_seq + 1),
+                log::End::Torn { .. } => None,
+            };
+            if let log::End::Torn { offset, why } = end
                 && goes_on
             {
                 let name = log::file_name(number);
@@ -477,6 +498,10 @@ impl Repair {
         // its own, newer than those before it.
         let mut found = std::mem::take(&mut self.found);
         found.sort_by_key(|(_, run, m)| (*run, m.number));
+        // A segment whose log is damaged stays where it is as long as values in it are needed.
+        let needed = found.iter().flat_map(|(_, _, m)| &m.references);
+        let needed: HashSet<String> = needed.map(|r| log::file_name(r.segment)).collect();
+        self.aside.retain(|name| !needed.contains(name));
         for (id, run, meta) in found {
             self.report.tables += 1;
             let add =
