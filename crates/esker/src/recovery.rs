@@ -40,6 +40,8 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
         }
         Err(e) => return Err(e),
     };
+    // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
+    let keep_all = matches!(&manifest, Found::Store(loaded) if loaded.torn.is_some());
     let (control, fresh) = match manifest {
         Found::Nothing => (create(&env, dir, &options, orders)?, true),
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
@@ -49,7 +51,7 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
     };
     check_orders(control.state(), &options)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
-    recovery.finish(fresh)
+    recovery.finish(fresh, keep_all)
 }
 
 enum Found {
@@ -182,12 +184,12 @@ impl Recovery {
         })
     }
 
-    fn finish(mut self, fresh: bool) -> Result<Store> {
+    fn finish(mut self, fresh: bool, keep_all: bool) -> Result<Store> {
         if !fresh {
             self.open_value_segments()?;
             self.replay()?;
         }
-        if !self.options.read_only {
+        if !self.options.read_only && !keep_all {
             self.remove_leftovers();
         }
         let Recovery {
