@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
-use crate::keyspace::Keyspace;
 use crate::log::record::Record;
 use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
 
@@ -28,16 +27,6 @@ pub struct WriteBatch {
 }
 
 impl WriteBatch {
-    /// Gives `key` this value in `keyspace`.
-    pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
-    }
-
-    /// Takes the value of `key` in `keyspace` away.
-    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
-        self.push(keyspace.id(), Kind::Delete, key.as_ref(), &[]);
-    }
-
     /// The keyspaces written to, each once, by first use.
     pub(crate) fn keyspaces(&self) -> &[u32] {
         &self.keyspaces

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
 use crate::log::{self, Role, Segment, Walk};
 use crate::read::LoadedTable;
-use crate::recovery::LOCK;
+use crate::store::LOCK;
 use crate::store::Store;
 use crate::table::{self, Table};
 use crate::version::{self, Orders, State, TableMeta};

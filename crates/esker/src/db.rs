@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
 use crate::options::{Durability, KeyspaceOptions, Options};
-use crate::recovery::{self, DEFAULT_KEYSPACE, new_keyspace};
+use crate::recovery::{self, new_keyspace};
 use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
+use crate::store::DEFAULT_KEYSPACE;
 use crate::version::{Change, Edit};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
@@ -247,6 +248,13 @@ impl Db {
     /// Saves what is intact of a damaged store that is not open, and makes it open again.
     pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
         crate::repair::repair(Arc::new(OsEnv::new()), path.as_ref())
+    }
+}
+
+impl Options {
+    /// Opens the store in `path`.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
+        Db::open_with(path.as_ref(), self)
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
@@ -203,6 +204,18 @@ impl Keyspace {
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
         self.check_open()?;
         Ok(self.handle.store.approximate_size(&self.state, &range))
+    }
+}
+
+impl WriteBatch {
+    /// Gives `key` this value in `keyspace`.
+    pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
+    }
+
+    /// Takes the value of `key` in `keyspace` away.
+    pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
+        self.push(keyspace.id(), Kind::Delete, key.as_ref(), &[]);
     }
 }
 

@@ -167,7 +167,7 @@ impl Store {
         }
         self.env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
         // The copy is locked like any store; who opens it read-only must not have to make the file.
-        let lock = dir.join(crate::recovery::LOCK);
+        let lock = dir.join(crate::store::LOCK);
         let locked = self.env.lock(&lock).map_err(|e| Error::io("lock", &lock, e));
         let result = locked.and_then(|_guard| self.copy_to(dir));
         if result.is_err() {

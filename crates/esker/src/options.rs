@@ -1,7 +1,5 @@
 //! Settings. Two matter to most users: how much memory, and how durable a write is by default.
 
-use std::path::Path;
-
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 
@@ -213,11 +211,6 @@ impl Options {
         self.orders.push((keyspace.into(), order));
         self
     }
-    /// Opens the store in `path`.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<crate::Db> {
-        crate::Db::open_with(path.as_ref(), self)
-    }
-
     pub(crate) fn validate(&self) -> Result<()> {
         let bad = |option, why: &str| Err(Error::InvalidOption { option, why: why.to_string() });
         if self.memory < 1 << 20 {

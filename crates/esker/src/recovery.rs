@@ -21,15 +21,9 @@ use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
 use crate::segments::Segments;
-use crate::store::{Control, KeyspaceState, Store};
+use crate::store::{Control, DEFAULT_KEYSPACE, KeyspaceState, LOCK, Store, Writer};
 use crate::table;
 use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
-use crate::write::Writer;
-
-/// The file whose lock makes a store one process's.
-pub(crate) const LOCK: &str = "LOCK";
-/// The name of the keyspace that every store has.
-pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
@@ -46,6 +40,8 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
         }
         Err(e) => return Err(e),
     };
+    // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
+    let keep_all = matches!(&manifest, Found::Store(loaded) if loaded.torn.is_some());
     let (control, fresh) = match manifest {
         Found::Nothing => (create(&env, dir, &options, orders)?, true),
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
@@ -55,7 +51,7 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
     };
     check_orders(control.state(), &options)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
-    recovery.finish(fresh)
+    recovery.finish(fresh, keep_all)
 }
 
 enum Found {
@@ -188,12 +184,12 @@ impl Recovery {
         })
     }
 
-    fn finish(mut self, fresh: bool) -> Result<Store> {
+    fn finish(mut self, fresh: bool, keep_all: bool) -> Result<Store> {
         if !fresh {
             self.open_value_segments()?;
             self.replay()?;
         }
-        if !self.options.read_only {
+        if !self.options.read_only && !keep_all {
             self.remove_leftovers();
         }
         let Recovery {

@@ -42,12 +42,12 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
         return Ok(());
     }
-    let lock_path = dir.join(crate::recovery::LOCK);
+    let lock_path = dir.join(crate::store::LOCK);
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
         n == version::CURRENT
             || n == version::CURRENT_TEMP
-            || n == crate::recovery::LOCK
+            || n == crate::store::LOCK
             || version::parse_manifest_name(n).is_some()
             || table::parse_file_name(n).is_some()
             || log::parse_file_name(n).is_some()
@@ -63,7 +63,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     // CURRENT first: a store that is half removed is none.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
-    names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::recovery::LOCK));
+    names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
     for name in names {
         let path = dir.join(name);
         match env.remove(&path) {
@@ -132,6 +132,7 @@ impl Repair {
         let mut numbers: Vec<u64> =
             self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
         numbers.sort_unstable();
+        let newest = numbers.last().copied();
         for number in numbers {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
@@ -139,7 +140,10 @@ impl Repair {
             match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(s) => self.segments.push(Arc::new(s)),
                 Err(_) if !needed => {}
-                Err(_) if Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
+                // As at opening, only the newest can have been made and not used.
+                Err(_)
+                    if newest == Some(number)
+                        && Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
                 Err(e) => {
                     self.lose(format!("log segment {number} could not be read: {e}"));
                     self.aside.push(log::file_name(number));
@@ -329,7 +333,7 @@ impl Repair {
             return;
         }
         let name = if id == 0 {
-            crate::recovery::DEFAULT_KEYSPACE.to_string()
+            crate::store::DEFAULT_KEYSPACE.to_string()
         } else {
             let name = format!("recovered-{id}");
             self.lose(format!("the name of keyspace {id}; it is called {name:?} now"));
@@ -375,9 +379,10 @@ impl Repair {
                         self.aside.push(name);
                     }
                 }
+                // Without the manifest, segments that only hold values are taken for the log too.
+                Role::Astray { .. } if self.manifest_damaged => {}
                 Role::Astray { first, expected } => self.lose(format!(
-                    "what the log held from sequence {expected} to {}: a segment before {} is missing",
-                    first - 1,
+                    "the log before {}: it goes on at sequence {first} where {expected} should follow",
                     log::file_name(number)
                 )),
             }
@@ -456,7 +461,7 @@ impl Repair {
         if keyspaces.first().is_none_or(|k| k.id != 0) {
             changes.push(Change::AddKeyspace {
                 id: 0,
-                name: crate::recovery::DEFAULT_KEYSPACE.to_string(),
+                name: crate::store::DEFAULT_KEYSPACE.to_string(),
                 order_name: KeyOrder::Bytewise.name().to_string(),
                 compression: None,
                 separate_values_from: None,
@@ -493,6 +498,10 @@ impl Repair {
         // its own, newer than those before it.
         let mut found = std::mem::take(&mut self.found);
         found.sort_by_key(|(_, run, m)| (*run, m.number));
+        // A segment whose log is damaged stays where it is as long as values in it are needed.
+        let needed = found.iter().flat_map(|(_, _, m)| &m.references);
+        let needed: HashSet<String> = needed.map(|r| log::file_name(r.segment)).collect();
+        self.aside.retain(|name| !needed.contains(name));
         for (id, run, meta) in found {
             self.report.tables += 1;
             let add =
@@ -512,9 +521,6 @@ impl Repair {
                 }
             }
         }
-        // Damaged or not, a segment that values of saved tables lie in stays.
-        let needed = state.segment_references();
-        self.aside.retain(|n| log::parse_file_name(n).is_none_or(|n| !needed.contains_key(&n)));
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)

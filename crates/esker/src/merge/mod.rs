@@ -5,7 +5,6 @@
 //! (`docs/design/merging.md`).
 
 pub(crate) mod clusters;
-pub(crate) mod job;
 pub(crate) mod pacing;
 pub(crate) mod picker;
 pub(crate) mod pressure;

@@ -24,13 +24,20 @@ use crate::segments::Segments;
 use crate::snapshot::SnapshotList;
 use crate::util::Padded;
 use crate::version::{Manifest, State};
-use crate::worker::Signal;
-use crate::write::Writer;
 
 mod counters;
 pub(crate) mod install;
+mod signal;
+mod writer;
 
 pub(crate) use counters::Counters;
+pub(crate) use signal::Signal;
+pub(crate) use writer::Writer;
+
+/// The file whose lock makes a store one process's.
+pub(crate) const LOCK: &str = "LOCK";
+/// The name of the keyspace that every store has.
+pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// An open store.
 pub(crate) struct Store {

@@ -11,43 +11,16 @@ use std::sync::atomic::Ordering;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
-use crate::log::{Appender, FIRST_FRAME, Position, Segment, segment_bytes_for};
+use crate::log::{Appender, Position, Segment, segment_bytes_for};
 use crate::memtable::Memtable;
 use crate::merge::pacing::Admission;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::store::{Counters, KeyspaceState, Store};
+use crate::store::{Counters, KeyspaceState, Store, Writer};
 use crate::version::{Change, Edit};
 
 /// Size of the active segment of an idle store, in bytes.
 const IDLE_SEGMENT: u64 = 256 << 10;
-
-/// The end of the log. Whoever holds it is the one writer.
-pub(crate) struct Writer {
-    /// `None` when the store is open read-only.
-    pub appender: Option<Appender>,
-    pub segment: Option<Arc<Segment>>,
-    pub last_seq: Seq,
-    /// The memtable last written to, of the active segment: usually the next one too.
-    pub recent: Option<(u32, Arc<Memtable>)>,
-}
-
-impl Writer {
-    /// Without a segment yet.
-    pub(crate) fn new(last_seq: Seq) -> Writer {
-        Writer { appender: None, segment: None, last_seq, recent: None }
-    }
-
-    /// Whether the active segment holds anything. Entries of no bytes count too.
-    pub(crate) fn has_entries(&self) -> bool {
-        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
-    }
-
-    /// Number of the active segment; all memtables over lower ones are sealed.
-    pub(crate) fn active_number(&self) -> u64 {
-        self.segment.as_ref().map_or(u64::MAX, |s| s.number())
-    }
-}
 
 pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_LEN {

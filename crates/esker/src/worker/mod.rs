@@ -1,16 +1,17 @@
 //! The background thread: flushes, merges, gives space back.
 
+mod job;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use job::Merge;
 
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::merge::clusters::{self, Cluster};
-use crate::merge::job::Merge;
 use crate::merge::picker::{self, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
@@ -22,60 +23,6 @@ const TICK: Duration = Duration::from_millis(20);
 const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
-
-/// How handles and the worker talk.
-#[derive(Debug, Default)]
-pub(crate) struct Signal {
-    state: Mutex<SignalState>,
-    to_worker: Condvar,
-    to_waiters: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct SignalState {
-    wake: bool,
-    stop: bool,
-    /// Somebody waits for the store to have nothing left to merge.
-    settle: usize,
-    /// Counts rounds in which nothing was left to do.
-    settled_rounds: u64,
-}
-
-impl Signal {
-    /// There may be work.
-    pub(crate) fn wake(&self) {
-        self.state.lock().wake = true;
-        self.to_worker.notify_one();
-    }
-
-    /// Something was finished, or failed: waiters look again.
-    pub(crate) fn notify_done(&self) {
-        let _guard = self.state.lock();
-        self.to_waiters.notify_all();
-    }
-
-    pub(crate) fn stop(&self) {
-        self.state.lock().stop = true;
-        self.to_worker.notify_one();
-        self.to_waiters.notify_all();
-    }
-
-    fn stopping(&self) -> bool {
-        self.state.lock().stop
-    }
-
-    /// Waits until `done` says so; looks again whenever something was finished.
-    pub(crate) fn wait_until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
-        loop {
-            if let Some(result) = done() {
-                return result;
-            }
-            let mut state = self.state.lock();
-            // The timeout covers what is finished between the look and the lock.
-            self.to_waiters.wait_for(&mut state, Duration::from_millis(2));
-        }
-    }
-}
 
 /// When something was last written, seen from the worker.
 struct Activity {

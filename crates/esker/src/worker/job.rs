@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::clusters::Cluster;
-use super::versions::{Fate, VersionFilter};
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
 use crate::memtable::Memtable;
+use crate::merge::clusters::Cluster;
+use crate::merge::versions::{Fate, VersionFilter};
 use crate::options::Compression;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;

@@ -1,0 +1,59 @@
+//! How handles and the background thread talk.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// How handles and the worker talk.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    pub state: Mutex<SignalState>,
+    pub to_worker: Condvar,
+    pub to_waiters: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SignalState {
+    pub wake: bool,
+    pub stop: bool,
+    /// Somebody waits for the store to have nothing left to merge.
+    pub settle: usize,
+    /// Counts rounds in which nothing was left to do.
+    pub settled_rounds: u64,
+}
+
+impl Signal {
+    /// There may be work.
+    pub(crate) fn wake(&self) {
+        self.state.lock().wake = true;
+        self.to_worker.notify_one();
+    }
+
+    /// Something was finished, or failed: waiters look again.
+    pub(crate) fn notify_done(&self) {
+        let _guard = self.state.lock();
+        self.to_waiters.notify_all();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.to_worker.notify_one();
+        self.to_waiters.notify_all();
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.state.lock().stop
+    }
+
+    /// Waits until `done` says so; looks again whenever something was finished.
+    pub(crate) fn wait_until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(result) = done() {
+                return result;
+            }
+            let mut state = self.state.lock();
+            // The timeout covers what is finished between the look and the lock.
+            self.to_waiters.wait_for(&mut state, Duration::from_millis(2));
+        }
+    }
+}

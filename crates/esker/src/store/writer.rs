@@ -1,0 +1,34 @@
+//! The end of the log.
+
+use std::sync::Arc;
+
+use crate::key::Seq;
+use crate::log::{Appender, FIRST_FRAME, Segment};
+use crate::memtable::Memtable;
+
+/// The end of the log. Whoever holds it is the one writer.
+pub(crate) struct Writer {
+    /// `None` when the store is open read-only.
+    pub appender: Option<Appender>,
+    pub segment: Option<Arc<Segment>>,
+    pub last_seq: Seq,
+    /// The memtable last written to, of the active segment: usually the next one too.
+    pub recent: Option<(u32, Arc<Memtable>)>,
+}
+
+impl Writer {
+    /// Without a segment yet.
+    pub(crate) fn new(last_seq: Seq) -> Writer {
+        Writer { appender: None, segment: None, last_seq, recent: None }
+    }
+
+    /// Whether the active segment holds anything. Entries of no bytes count too.
+    pub(crate) fn has_entries(&self) -> bool {
+        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+    }
+
+    /// Number of the active segment; all memtables over lower ones are sealed.
+    pub(crate) fn active_number(&self) -> u64 {
+        self.segment.as_ref().map_or(u64::MAX, |s| s.number())
+    }
+}

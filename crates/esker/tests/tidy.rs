@@ -1,0 +1,187 @@
+//! The house rules that a compiler does not check: layers, where `unsafe` may stand, file sizes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules from the ground up. A module may name those of lower ranks, and those of its own: a
+/// rank is a floor, and rooms on one floor may know each other.
+const RANKS: &[&[&str]] = &[
+    &["util", "error", "key"],
+    &["env", "options"],
+    &["batch", "log"],
+    &["memtable"],
+    &["table"],
+    &["version"],
+    &["merge", "purge", "snapshot"],
+    &["read"],
+    &["segments"],
+    &["store"],
+    &["write", "worker", "check", "maintenance", "stats"],
+    &["recovery", "repair"],
+    &["handle"],
+    &["keyspace"],
+    &["db"],
+];
+
+/// Where `unsafe` may stand.
+const UNSAFE: &[(&str, &str)] = &[
+    ("env/map.rs", "memory shared with files"),
+    ("env/os.rs", "mapping a file"),
+    ("env/heap.rs", "heap memory that plays a file, for tests"),
+    ("log/", "records written and read in place in a mapping"),
+    ("memtable/mod.rs", "one writer at a time in the index"),
+    ("memtable/index/", "nodes of the index, shared with readers"),
+    ("read/slice.rs", "a value that outlives the borrow it came from"),
+    ("read/get.rs", "the same"),
+    ("table/", "validated blocks read without checking again"),
+];
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Every source file: its path below `src` and its text.
+fn sources() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    files(&src(), &mut all);
+    all.sort();
+    let text = |p: PathBuf| {
+        let name = p.strip_prefix(src()).unwrap().to_string_lossy().into_owned();
+        (name, fs::read_to_string(&p).unwrap())
+    };
+    all.into_iter().map(text).collect()
+}
+
+fn rank(module: &str) -> Option<usize> {
+    RANKS.iter().position(|r| r.contains(&module))
+}
+
+fn is_test(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    name.contains("/tests/")
+        || ["tests", "testing", "bench", "speed", "conformance", "simulation", "script"]
+            .iter()
+            .any(|t| last == format!("{t}.rs") || last.ends_with(&format!("_{t}.rs")))
+}
+
+/// The part of a file before its unit tests.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
+}
+
+/// Modules that a piece of code names as `crate::module`.
+fn named(code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in code.lines() {
+        let code = line.split("//").next().unwrap_or("");
+        for part in code.split("crate::").skip(1) {
+            let name: String =
+                part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            if part[name.len()..].starts_with("::") || part[name.len()..].starts_with([';', '}']) {
+                found.insert(name);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_module_stands_on_lower_floors() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let module = name.split(['/', '.']).next().unwrap();
+        if module == "lib" || is_test(&name) {
+            continue;
+        }
+        let own = rank(module).unwrap_or_else(|| panic!("{module} has no rank: give it one"));
+        for other in named(without_tests(&text)) {
+            let Some(r) = rank(&other) else { continue };
+            if r > own {
+                wrong.push(format!("{name} ({module}) names {other}, which is above it"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_code_stands_in_listed_modules_and_says_why_it_is_sound() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            let is_use = ["unsafe {", "unsafe impl"].iter().any(|u| code.contains(u));
+            if !is_use {
+                continue;
+            }
+            if !is_test(&name) && !UNSAFE.iter().any(|(place, _)| name.starts_with(place)) {
+                wrong.push(format!("{name}:{}: unsafe is not allowed here", at + 1));
+            }
+            let before = lines[at.saturating_sub(8)..=at].join("\n");
+            if !before.contains("SAFETY") {
+                wrong.push(format!("{name}:{}: no SAFETY comment", at + 1));
+            }
+        }
+    }
+    for (place, _) in UNSAFE {
+        let used = sources().iter().any(|(n, t)| n.starts_with(place) && t.contains("unsafe"));
+        assert!(used, "{place} is listed for unsafe and has none");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_env_asks_the_operating_system_for_files() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        if name.starts_with("env/") || is_test(&name) {
+            continue;
+        }
+        for (at, line) in without_tests(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            if ["std::fs", "rustix::fs", "File::open", "File::create"]
+                .iter()
+                .any(|w| code.contains(w))
+            {
+                wrong.push(format!("{name}:{}: {}", at + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_can_be_read_in_one_sitting_and_are_finished() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let lines = text.lines().count();
+        if lines > 600 {
+            wrong.push(format!("{name} has {lines} lines"));
+        }
+        if !text.starts_with("//!") {
+            wrong.push(format!("{name} does not begin with what it is about"));
+        }
+        if is_test(&name) {
+            continue;
+        }
+        for mark in ["TODO", "FIXME", "XXX", "dbg!(", "todo!(", "unimplemented!("] {
+            if text.contains(mark) {
+                wrong.push(format!("{name} has an unfinished mark: {mark}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
