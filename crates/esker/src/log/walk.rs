@@ -71,20 +71,20 @@ impl Walk {
         let starts = segment == self.start && frames.is_some();
         let mut frames = frames;
         let first = frames.as_mut().and_then(|f| f.next()).map(|f| f.seq);
-        let seal = frames.filter(|_| first.is_none()).map(Frames::finish);
-        // Where it goes on, if anything was written to it.
-        let begins = match (first, seal) {
-            (None, Some(End::Clean { last_seq, .. })) => Some(last_seq + 1),
-            _ => first,
+        let sealed = first.is_none() && frames.is_some_and(|f| f.finish().is_sealed());
+        // A seal alone may be of any later sequence: bulk loads take one without a frame.
+        let goes_on = match first {
+            Some(_) => first == self.expected,
+            None => !sealed || self.expected.is_some(),
         };
-        if begins.is_some() && begins != self.expected && !starts && self.tear.is_none() {
+        if !goes_on && !starts && self.tear.is_none() {
             // What was passed did hold something: it is gone.
             self.tear = self.passed;
         }
         if self.tear.is_some() {
             return Role::Behind { has_frames: first.is_some() };
         }
-        if begins.is_none() && !starts {
+        if first.is_none() && !sealed && !starts {
             self.passed = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why: Why::Unwritten });
             return Role::Unused;
         }
@@ -167,6 +167,12 @@ mod tests {
         assert_eq!(found, (vec![Role::Part, Role::Unused, behind, behind], Some(2)));
         let found = roles(&[(1, 1, 0, false), (2, 9, 2, false)]);
         assert_eq!(found, (vec![Role::Part, behind], Some(1)));
+    }
+
+    #[test]
+    fn segments_without_frames_are_sealed_by_bulk_loads() {
+        let found = roles(&[(1, 1, 5, true), (2, 6, 0, false), (3, 8, 0, true), (4, 8, 3, false)]);
+        assert_eq!(found.0, [Role::Part, Role::Unused, Role::Part, Role::Part]);
     }
 
     #[test]
