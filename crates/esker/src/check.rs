@@ -255,7 +255,7 @@ fn open_segments(
 
 /// The log reads from its start to its end: all segments but the last are complete.
 fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
-    let mut walk = Walk::new(state.log_start);
+    let mut walk = Walk::thorough(state.log_start);
     let mut told = false;
     for segment in segments.iter().filter(|s| s.number() >= state.log_start) {
         let role = walk.meet(segment.number(), Some(segment.frames()));
@@ -285,7 +285,7 @@ fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport
             let end = frames.finish();
             walk.leave(segment.number(), end);
             if let End::Torn { offset, why } = end
-                && segment.frames().go_on_behind_their_end()
+                && walk.goes_on_behind(segment.frames())
             {
                 told = true;
                 let what = format!("{why}, and the log goes on after it");

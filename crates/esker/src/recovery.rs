@@ -242,7 +242,8 @@ impl Recovery {
             .filter(|n| *n >= log_start)
             .collect();
         numbers.sort_unstable();
-        let mut walk = Walk::new(log_start);
+        let mut walk =
+            if self.options.paranoid { Walk::thorough(log_start) } else { Walk::new(log_start) };
         let mut torn = None;
         let mut useless = Vec::new();
         for number in numbers {
@@ -268,7 +269,7 @@ impl Recovery {
                     match end {
                         End::Clean { last_seq, .. } => self.last_seq = self.last_seq.max(last_seq),
                         End::Torn { offset, .. } => {
-                            if self.options.paranoid && segment.frames().go_on_behind_their_end() {
+                            if walk.goes_on_behind(segment.frames()) {
                                 return Err(self.torn_inside(&walk));
                             }
                             torn = Some((segment, offset));

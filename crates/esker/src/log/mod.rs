@@ -44,4 +44,4 @@ pub(crate) use frames::End;
 pub(crate) use record::Record;
 pub(crate) use segment::{Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};
-pub(crate) use walk::{Role, Walk};
+pub(crate) use walk::{Role, Tear, Walk};

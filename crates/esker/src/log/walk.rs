@@ -45,6 +45,8 @@ pub(crate) struct Tear {
 pub(crate) struct Walk {
     /// The segment that the log starts with.
     start: u64,
+    /// Whether to look for frames behind the end of what holds nothing. That reads all of a file.
+    thorough: bool,
     /// The sequence that the next frame has; known once a segment was complete.
     expected: Option<Seq>,
     /// What was passed since and held nothing, as far as is known: an unused segment, or none where
@@ -57,7 +59,12 @@ impl Walk {
     /// For the log that starts with segment `start`.
     pub(crate) fn new(start: u64) -> Walk {
         let missing = Tear { segment: start, offset: 0, why: Why::Missing };
-        Walk { start, expected: None, passed: Some(missing), tear: None }
+        Walk { start, thorough: false, expected: None, passed: Some(missing), tear: None }
+    }
+
+    /// The same, taking any doubt for damage.
+    pub(crate) fn thorough(start: u64) -> Walk {
+        Walk { thorough: true, ..Walk::new(start) }
     }
 
     /// Where the log is torn, as far as is known.
@@ -71,7 +78,8 @@ impl Walk {
         let starts = segment == self.start && frames.is_some();
         let mut frames = frames;
         let first = frames.as_mut().and_then(|f| f.next()).map(|f| f.seq);
-        let sealed = first.is_none() && frames.is_some_and(|f| f.finish().is_sealed());
+        let empty = frames.filter(|_| first.is_none());
+        let sealed = empty.clone().is_some_and(|f| f.finish().is_sealed());
         // A seal alone may be of any later sequence: bulk loads take one without a frame.
         let goes_on = match first {
             Some(_) => first == self.expected,
@@ -80,6 +88,11 @@ impl Walk {
         if !goes_on && !starts && self.tear.is_none() {
             // What was passed did hold something: it is gone.
             self.tear = self.passed;
+        }
+        if self.tear.is_none() && !sealed && empty.is_some_and(|f| self.goes_on_behind(f)) {
+            let why = Why::Checksum;
+            self.tear = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why });
+            return Role::Behind { has_frames: true };
         }
         if self.tear.is_some() {
             return Role::Behind { has_frames: first.is_some() };
@@ -92,6 +105,11 @@ impl Walk {
             (Some(first), Some(expected)) if first != expected => Role::Astray { first, expected },
             _ => Role::Part,
         }
+    }
+
+    /// Whether there are frames behind the end of these, as far as that is looked at.
+    pub(crate) fn goes_on_behind(&self, frames: Frames<'_>) -> bool {
+        self.thorough && frames.go_on_behind_their_end()
     }
 
     /// How the segment ended that was a part.

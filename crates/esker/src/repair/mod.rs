@@ -18,7 +18,7 @@ use crate::check::lock_existing;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored, key_hash};
-use crate::log::{self, Role, Segment, Walk};
+use crate::log::{self, End, Role, Segment, Tear, Walk};
 use crate::memtable::Memtable;
 use crate::table::{self, Table, TableSummary};
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
@@ -366,7 +366,7 @@ impl Repair {
             Some(first) if self.manifest_damaged => first.number(),
             _ => self.old.log_start,
         };
-        let mut walk = Walk::new(start);
+        let mut walk = Walk::thorough(start);
         let mut told = false;
         for segment in &segments {
             let number = segment.number();
@@ -376,13 +376,8 @@ impl Repair {
                 Role::Part => {}
                 Role::Behind { has_frames: false } => continue,
                 Role::Behind { has_frames: true } => {
-                    if let (false, Some(tear)) = (std::mem::replace(&mut told, true), walk.tear()) {
-                        let name = log::file_name(tear.segment);
-                        self.lose(format!(
-                            "{name} from byte {} on: {}, and the log goes on after it",
-                            tear.offset, tear.why
-                        ));
-                        self.aside.push(name);
+                    if !std::mem::replace(&mut told, true) {
+                        self.lose_behind(walk.tear());
                     }
                 }
                 // Without the manifest, segments that only hold values are taken for the log too.
@@ -423,7 +418,14 @@ impl Repair {
                 }
             }
             if matches!(role, Role::Part | Role::Astray { .. }) {
-                walk.leave(number, frames.finish());
+                let end = frames.finish();
+                walk.leave(number, end);
+                if let End::Torn { .. } = end
+                    && walk.goes_on_behind(segment.frames())
+                    && !std::mem::replace(&mut told, true)
+                {
+                    self.lose_behind(walk.tear());
+                }
             }
             for (id, m) in memtables {
                 if let Some(meta) = self.write_memtable(id, &m)? {
@@ -437,6 +439,14 @@ impl Repair {
             self.found.push((id, newest + 1 + at as u64, meta));
         }
         Ok(())
+    }
+
+    /// The log is torn here and goes on behind.
+    fn lose_behind(&mut self, tear: Option<Tear>) {
+        let Some(Tear { segment, offset, why }) = tear else { return };
+        let name = log::file_name(segment);
+        self.lose(format!("{name} from byte {offset} on: {why}, and the log goes on after it"));
+        self.aside.push(name);
     }
 
     fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<Option<TableMeta>> {
