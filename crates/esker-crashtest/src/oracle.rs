@@ -143,24 +143,23 @@ impl Oracle {
             after.apply(thread, op);
         }
         if found != *before && found != after {
-            let _ = writeln!(wrong, "thread {thread}, with {op:?} under way:");
-            for (key, value) in &before.entries {
-                if found.entries.get(key) != Some(value) && after.entries.get(key) == Some(value) {
-                    let _ = writeln!(wrong, "  lost: {:?} {}", key.0, key.1.escape_ascii());
-                }
+            let name = op.as_ref().map_or("nothing", Op::name);
+            let _ = writeln!(wrong, "thread {thread}, with {name} under way:");
+            let keys: BTreeSet<&Key> =
+                [before, &found, &after].iter().flat_map(|p| p.entries.keys()).collect();
+            for key in keys {
+                let values = [before, &after, &found].map(|p| p.entries.get(key));
+                let what = match values {
+                    [b, a, f] if f == b && f == a => continue,
+                    [b, _, f] if f == b => "  as before",
+                    [_, a, f] if f == a => "  as with the operation",
+                    [_, _, None] => "  lost",
+                    _ => "  came back",
+                };
+                let _ = writeln!(wrong, "{what}: {:?} {}", key.0, key.1.escape_ascii());
             }
-            for key in found.entries.keys() {
-                if !before.entries.contains_key(key) && !after.entries.contains_key(key) {
-                    let _ = writeln!(wrong, "  came back: {:?} {}", key.0, key.1.escape_ascii());
-                }
-            }
-            let _ = writeln!(
-                wrong,
-                "  {} entries; {} were acknowledged, {} with the operation",
-                found.entries.len(),
-                before.entries.len(),
-                after.entries.len()
-            );
+            let own = [before, &after, &found].map(|p| p.own);
+            let _ = writeln!(wrong, "  its keyspace: before, with the operation, found: {own:?}");
         }
         self.parts[thread] = found;
     }

@@ -60,12 +60,15 @@ impl Space {
 pub struct Value(u64);
 
 impl Value {
-    /// From nothing to beyond the separation threshold; no two alike but the empty ones.
+    /// Nothing.
+    const EMPTY: Value = Value(0);
+
+    /// From nothing to beyond the separation threshold; no two alike.
     pub fn bytes(self) -> Vec<u8> {
         let mut rng = Rng::new(self.0);
         let len = match rng.below(16) {
-            0 => return Vec::new(),
-            1..=11 => 8 + rng.below(150),
+            _ if self == Value::EMPTY => return Vec::new(),
+            0..=11 => 8 + rng.below(150),
             12..=14 => 8 + rng.below(2000),
             _ => 8 + rng.below(12_000),
         };
@@ -104,6 +107,22 @@ pub enum Op {
 }
 
 impl Op {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Put(..) => "a put",
+            Op::Delete(..) => "a delete",
+            Op::Batch(..) => "a batch",
+            Op::Load(..) => "a bulk load",
+            Op::Create => "the making of a keyspace",
+            Op::Drop => "the drop of a keyspace",
+            Op::Flush => "a flush",
+            Op::Compact(_) => "a compaction",
+            Op::Checkpoint => "a checkpoint",
+            Op::Settle => "settling",
+            Op::Snapshot => "a snapshot",
+        }
+    }
+
     /// What the operation makes of keys, when it is done.
     pub fn changes(&self) -> Changes {
         match self {
@@ -150,7 +169,7 @@ impl Script {
     }
 
     fn value(&mut self) -> Value {
-        Value(self.rng.next())
+        if self.rng.one_in(16) { Value::EMPTY } else { Value(self.rng.next()) }
     }
 
     pub fn next(&mut self) -> Op {

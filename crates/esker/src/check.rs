@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
-use crate::log::{self, Segment};
+use crate::log::{self, Role, Segment, Walk};
 use crate::read::LoadedTable;
 use crate::store::LOCK;
 use crate::store::Store;
@@ -238,7 +238,6 @@ fn open_segments(
     numbers.extend(
         names.iter().filter_map(|n| log::parse_file_name(n)).filter(|n| *n >= state.log_start),
     );
-    let newest = numbers.last().copied();
     let mut segments = Vec::new();
     for number in numbers {
         report.files += 1;
@@ -246,7 +245,7 @@ fn open_segments(
             Ok(s) => segments.push(Arc::new(s)),
             // Made, and never used before a crash: nothing was in it.
             Err(_)
-                if Some(number) == newest
+                if number >= state.log_start
                     && Segment::never_used(env, dir, number).unwrap_or(false) => {}
             Err(e) => report.problem(e),
         }
@@ -256,38 +255,34 @@ fn open_segments(
 
 /// The log reads from its start to its end: all segments but the last are complete.
 fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
-    let log: Vec<_> = segments.iter().filter(|s| s.number() >= state.log_start).collect();
-    let mut expected = None;
-    for (at, segment) in log.iter().enumerate() {
-        let first = segment.frames().next().map(|f| f.seq);
-        if let (Some(expected), Some(first)) = (expected, first)
-            && first != expected
-        {
-            report.problem(Error::corrupt(
-                segment.path(),
-                0,
-                format!("the log goes on at sequence {first} where {expected} should follow; a segment is missing"),
-            ));
+    let mut walk = Walk::default();
+    let mut told = false;
+    for segment in segments.iter().filter(|s| s.number() >= state.log_start) {
+        let role = walk.meet(segment.number(), Some(segment.frames()));
+        match role {
+            Role::Unused | Role::Part => {}
+            Role::Behind { has_frames } => {
+                if let (true, Some(tear)) = (has_frames && !told, walk.tear()) {
+                    told = true;
+                    let path = segment.path().with_file_name(log::file_name(tear.segment));
+                    let what = format!("{}, and the log goes on after it", tear.why);
+                    report.problem(Error::corrupt(&path, tear.offset, what));
+                }
+            }
+            Role::Astray { first, expected } => {
+                let what = format!(
+                    "the log goes on at sequence {first} where {expected} should follow; a segment is missing"
+                );
+                report.problem(Error::corrupt(segment.path(), 0, what));
+            }
         }
         let mut frames = segment.frames();
         for frame in frames.by_ref() {
             report.entries += frame.records().count() as u64;
             report.bytes += frame.len() as u64;
         }
-        let end = frames.finish();
-        expected = match end {
-            log::End::Clean { last_seq, .. } => Some(last_seq + 1),
-            log::End::Torn { .. } => None,
-        };
-        let goes_on = log[at + 1..].iter().any(|s| s.frames().next().is_some());
-        if let log::End::Torn { offset, why } = end
-            && goes_on
-        {
-            report.problem(Error::corrupt(
-                segment.path(),
-                offset,
-                format!("{why}, and the log goes on after it"),
-            ));
+        if matches!(role, Role::Part | Role::Astray { .. }) {
+            walk.leave(segment.number(), frames.finish());
         }
     }
 }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
-use crate::log::{self, End, Segment, SyncGroup};
+use crate::log::{self, End, Role, Segment, SyncGroup, Walk};
 use crate::memtable::Memtable;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -242,62 +242,72 @@ impl Recovery {
             .filter(|n| *n >= log_start)
             .collect();
         numbers.sort_unstable();
-        // The sequence that the next segment begins with; known once one was complete.
-        let mut expected = None;
-        let mut torn: Option<(PathBuf, u64, String)> = None;
-        for (at, &number) in numbers.iter().enumerate() {
-            let last = at + 1 == numbers.len();
-            let segment = match Segment::open(&self.env, &self.dir, number, !self.options.read_only)
-            {
-                Ok(segment) => Arc::new(segment),
-                Err(e) => {
-                    let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
-                    if last && unused {
-                        self.retire_file(number);
-                        continue;
-                    }
-                    return Err(e);
-                }
-            };
-            let first = segment.frames().next().map(|f| f.seq);
-            if let Some((path, offset, why)) = &torn {
-                // What follows a gap was never promised to survive a power cut: had any of it been
+        let mut walk = Walk::default();
+        let mut torn = None;
+        let mut useless = Vec::new();
+        for number in numbers {
+            let segment = self.open_log_segment(number)?;
+            let role = walk.meet(number, segment.as_ref().map(|s| s.frames()));
+            match (role, segment) {
+                // What follows a tear was never promised to survive a power cut: had any of it been
                 // synced, so had been all before it.
-                if first.is_some() && self.options.paranoid {
-                    return Err(Error::corrupt(
-                        path,
-                        *offset,
-                        format!("{why}, and the log goes on after it"),
-                    ));
+                (Role::Behind { has_frames: true }, _) if self.options.paranoid => {
+                    return Err(self.torn_inside(&walk));
                 }
-                self.retire_file(number);
-                continue;
-            }
-            if let (Some(expected), Some(first)) = (expected, first)
-                && first != expected
-            {
-                return Err(Error::corrupt(
-                    segment.path(),
-                    0,
-                    format!(
+                (Role::Unused | Role::Behind { .. }, _) | (_, None) => useless.push(number),
+                (Role::Astray { first, expected }, Some(segment)) => {
+                    let what = format!(
                         "the log goes on at sequence {first} where {expected} should follow; a segment is missing"
-                    ),
-                ));
-            }
-            let end = self.replay_segment(&segment)?;
-            self.segments_add(&segment);
-            match end {
-                End::Clean { last_seq, .. } => {
-                    self.last_seq = self.last_seq.max(last_seq);
-                    expected = Some(last_seq + 1);
+                    );
+                    return Err(Error::corrupt(segment.path(), 0, what));
                 }
-                End::Torn { offset, why } => {
-                    torn = Some((segment.path().to_path_buf(), offset, why.to_string()));
-                    if !self.options.read_only {
-                        segment.seal_recovered(offset, self.last_seq)?;
+                (Role::Part, Some(segment)) => {
+                    let end = self.replay_segment(&segment)?;
+                    self.segments_add(&segment);
+                    walk.leave(number, end);
+                    match end {
+                        End::Clean { last_seq, .. } => self.last_seq = self.last_seq.max(last_seq),
+                        End::Torn { offset, .. } => torn = Some((segment, offset)),
                     }
                 }
             }
+        }
+        self.end_log(torn, &useless)
+    }
+
+    /// Opens a segment of the log; `None` when it was made and never used.
+    fn open_log_segment(&self, number: u64) -> Result<Option<Arc<Segment>>> {
+        match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
+            Ok(segment) => Ok(Some(Arc::new(segment))),
+            Err(e) => {
+                let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
+                if unused { Ok(None) } else { Err(e) }
+            }
+        }
+    }
+
+    fn torn_inside(&self, walk: &Walk) -> Error {
+        let (path, offset, why) = match walk.tear() {
+            Some(t) => (self.dir.join(log::file_name(t.segment)), t.offset, t.why.to_string()),
+            None => (self.dir.clone(), 0, "the log is torn".to_string()),
+        };
+        Error::corrupt(&path, offset, format!("{why}, and the log goes on after it"))
+    }
+
+    /// Ends the log where it was torn. Files behind are gone for good before that, lest a crash in
+    /// between leaves them to follow a segment that looks complete.
+    fn end_log(&mut self, torn: Option<(Arc<Segment>, u64)>, useless: &[u64]) -> Result<()> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        for number in useless {
+            self.remove_segment(*number);
+        }
+        if let Some((segment, offset)) = torn {
+            if !useless.is_empty() {
+                self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
+            }
+            segment.seal_recovered(offset, self.last_seq)?;
         }
         Ok(())
     }
@@ -344,13 +354,10 @@ impl Recovery {
         Ok(frames.finish())
     }
 
-    /// A log file of no use: kept for making the next segment of.
-    fn retire_file(&mut self, number: u64) {
-        if !self.options.read_only {
-            let path = self.dir.join(log::file_name(number));
-            drop(self.env.remove(&path));
-            self.names.retain(|n| log::parse_file_name(n) != Some(number));
-        }
+    fn remove_segment(&mut self, number: u64) {
+        let path = self.dir.join(log::file_name(number));
+        drop(self.env.remove(&path));
+        self.names.retain(|n| log::parse_file_name(n) != Some(number));
     }
 
     /// Removes what a crash left: tables and segments that nothing names.

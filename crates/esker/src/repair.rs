@@ -16,7 +16,7 @@ use crate::check::lock_existing;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
-use crate::log::{self, Segment};
+use crate::log::{self, Role, Segment, Walk};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
@@ -360,19 +360,32 @@ impl Repair {
         let segments: Vec<_> =
             self.segments.iter().filter(|s| s.number() >= self.old.log_start).cloned().collect();
         let mut tables: Vec<(u32, u64, TableMeta)> = Vec::new();
-        // The sequence that the next segment begins with; known once one was complete.
-        let mut expected = None;
-        for (at, segment) in segments.iter().enumerate() {
+        let mut walk = Walk::default();
+        let mut told = false;
+        for segment in &segments {
             let number = segment.number();
-            let first = segment.frames().next().map(|f| f.seq);
-            if let (Some(expected), Some(first)) = (expected, first)
-                && first != expected
-                && !self.manifest_damaged
-            {
-                self.lose(format!(
-                    "the log before {}: it goes on at sequence {first} where {expected} should follow",
+            let role = walk.meet(number, Some(segment.frames()));
+            match role {
+                Role::Unused => continue,
+                Role::Part => {}
+                Role::Behind { has_frames: false } => continue,
+                Role::Behind { has_frames: true } => {
+                    if let (false, Some(tear)) = (std::mem::replace(&mut told, true), walk.tear()) {
+                        let name = log::file_name(tear.segment);
+                        self.lose(format!(
+                            "{name} from byte {} on: {}, and the log goes on after it",
+                            tear.offset, tear.why
+                        ));
+                        self.aside.push(name);
+                    }
+                }
+                // Without a manifest, segments kept for their values stand among those of the log.
+                Role::Astray { .. } if self.manifest_damaged => {}
+                Role::Astray { first, expected } => self.lose(format!(
+                    "what the log held from sequence {expected} to {}: a segment before {} is missing",
+                    first - 1,
                     log::file_name(number)
-                ));
+                )),
             }
             let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
             let mut frames = segment.frames();
@@ -404,20 +417,8 @@ impl Repair {
                     );
                 }
             }
-            let goes_on = segments[at + 1..].iter().any(|s| s.frames().next().is_some());
-            let end = frames.finish();
-            expected = match end {
-                log::End::Clean { last_seq, .. } => Some(last_seq + 1),
-                log::End::Torn { .. } => None,
-            };
-            if let log::End::Torn { offset, why } = end
-                && goes_on
-            {
-                let name = log::file_name(number);
-                self.lose(format!(
-                    "{name} from byte {offset} on: {why}, and the log goes on after it"
-                ));
-                self.aside.push(name);
+            if matches!(role, Role::Part | Role::Astray { .. }) {
+                walk.leave(number, frames.finish());
             }
             for (id, m) in memtables {
                 if let Some(meta) = self.write_memtable(id, &m)? {
@@ -521,6 +522,9 @@ impl Repair {
                 }
             }
         }
+        // Damaged or not, a segment that values of saved tables lie in stays.
+        let needed = state.segment_references();
+        self.aside.retain(|n| log::parse_file_name(n).is_none_or(|n| !needed.contains_key(&n)));
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)

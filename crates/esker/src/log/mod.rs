@@ -12,6 +12,7 @@
 //! - [`segment`]: a mapped file, from its creation to its reads;
 //! - [`appender`]: the one writer of a segment;
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
+//! - [`walk`]: which segments are the log, for recovery too;
 //! - [`values`]: separated values and which of them were verified;
 //! - [`sync`]: group commit over several segments.
 
@@ -23,6 +24,7 @@ mod segment;
 mod sync;
 mod values;
 mod waiters;
+mod walk;
 
 #[cfg(test)]
 mod speed;
@@ -42,3 +44,4 @@ pub(crate) use frames::End;
 pub(crate) use record::Record;
 pub(crate) use segment::{Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};
+pub(crate) use walk::{Role, Walk};

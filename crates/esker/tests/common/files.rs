@@ -45,14 +45,19 @@ pub fn copy(from: &Path, to: &Path) {
 /// another kill could not have left: the same names before and after, and the same manifest.
 pub fn copy_as_killed(from: &Path, to: &Path) {
     for _ in 0..10_000 {
-        let before = shape(from);
-        if before.is_some() && try_copy(from, to).is_ok() && shape(from) == before {
+        if copy_now(from, to) {
             return;
         }
         drop(fs::remove_dir_all(to));
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     panic!("{} never came to rest", from.display());
+}
+
+/// One attempt at [`copy_as_killed`]: whether it came out of one moment.
+pub fn copy_now(from: &Path, to: &Path) -> bool {
+    let before = shape(from);
+    before.is_some() && try_copy(from, to).is_ok() && shape(from) == before
 }
 
 fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
