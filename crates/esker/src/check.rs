@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
-use crate::log::{self, Role, Segment, Walk};
+use crate::log::{self, End, Role, Segment, Walk};
 use crate::read::LoadedTable;
 use crate::store::LOCK;
 use crate::store::Store;
@@ -255,7 +255,7 @@ fn open_segments(
 
 /// The log reads from its start to its end: all segments but the last are complete.
 fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
-    let mut walk = Walk::default();
+    let mut walk = Walk::new(state.log_start);
     let mut told = false;
     for segment in segments.iter().filter(|s| s.number() >= state.log_start) {
         let role = walk.meet(segment.number(), Some(segment.frames()));
@@ -282,7 +282,15 @@ fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport
             report.bytes += frame.len() as u64;
         }
         if matches!(role, Role::Part | Role::Astray { .. }) {
-            walk.leave(segment.number(), frames.finish());
+            let end = frames.finish();
+            walk.leave(segment.number(), end);
+            if let End::Torn { offset, why } = end
+                && segment.frames().go_on_behind_their_end()
+            {
+                told = true;
+                let what = format!("{why}, and the log goes on after it");
+                report.problem(Error::corrupt(segment.path(), offset, what));
+            }
         }
     }
 }

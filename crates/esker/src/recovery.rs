@@ -242,7 +242,7 @@ impl Recovery {
             .filter(|n| *n >= log_start)
             .collect();
         numbers.sort_unstable();
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(log_start);
         let mut torn = None;
         let mut useless = Vec::new();
         for number in numbers {
@@ -267,7 +267,12 @@ impl Recovery {
                     walk.leave(number, end);
                     match end {
                         End::Clean { last_seq, .. } => self.last_seq = self.last_seq.max(last_seq),
-                        End::Torn { offset, .. } => torn = Some((segment, offset)),
+                        End::Torn { offset, .. } => {
+                            if self.options.paranoid && segment.frames().go_on_behind_their_end() {
+                                return Err(self.torn_inside(&walk));
+                            }
+                            torn = Some((segment, offset));
+                        }
                     }
                 }
             }
@@ -432,6 +437,7 @@ fn start_log(store: &Store) -> Result<()> {
             store.commit(&mut control, Edit::from(changes))?;
         }
     }
-    let mut w = store.writer.lock();
-    store.rotate(&mut w, 0)
+    let rotated = store.rotate(&mut store.writer.lock(), 0);
+    // The manifest names the segment that the log starts with, so that it is missed if it is gone.
+    rotated.and_then(|()| store.advance_log())
 }

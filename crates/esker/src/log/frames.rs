@@ -47,6 +47,8 @@ impl End {
 /// What is wrong with the bytes where frames stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
+    /// There is no such segment.
+    Missing,
     /// They are zero: nothing was written there yet.
     Unwritten,
     /// The segment is over.
@@ -64,6 +66,7 @@ pub(crate) enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Why::Missing => "the segment is missing",
             Why::Unwritten => "nothing is written here",
             Why::NoRoom => "the segment has no room for another frame",
             Why::Length => "a frame's length is impossible",
@@ -144,6 +147,27 @@ impl<'a> Frames<'a> {
                 None => drop(self.next()),
             }
         }
+    }
+
+    /// Whether there is a sound frame behind the end, which then is none: the frames between were
+    /// damaged, or a power cut took them and left this one, which was not synced either.
+    pub(crate) fn go_on_behind_their_end(mut self) -> bool {
+        self.by_ref().for_each(drop);
+        let Some(End::Torn { offset, .. }) = self.end else { return false };
+        let last = self.last_seq.unwrap_or(0);
+        // No more frames than fit there can have been between.
+        let most = last.saturating_add(self.segment.len() as u64);
+        let mut at = offset as usize + ALIGN;
+        while let Some(header) = self.segment.get(at..at + FRAME_HEADER) {
+            let seq = u64::from_le_bytes(*header[8..].first_chunk().expect("sixteen bytes"));
+            let likely =
+                if self.last_seq.is_some() { (last + 1..=most).contains(&seq) } else { seq > 0 };
+            if likely && (Frames { at, last_seq: None, end: None, ..self.clone() }).read().is_ok() {
+                return true;
+            }
+            at += ALIGN;
+        }
+        false
     }
 
     /// The next frame, or why there is none. Does not move.

@@ -40,18 +40,26 @@ pub(crate) struct Tear {
     pub why: Why,
 }
 
-/// Walks the segments of a log by ascending number, the first being the one that it starts with.
-#[derive(Debug, Default)]
+/// Walks the segments of a log by ascending number.
+#[derive(Debug)]
 pub(crate) struct Walk {
-    started: bool,
+    /// The segment that the log starts with.
+    start: u64,
     /// The sequence that the next frame has; known once a segment was complete.
     expected: Option<Seq>,
-    /// An unused segment passed since.
+    /// What was passed since and held nothing, as far as is known: an unused segment, or none where
+    /// the first should be.
     passed: Option<Tear>,
     tear: Option<Tear>,
 }
 
 impl Walk {
+    /// For the log that starts with segment `start`.
+    pub(crate) fn new(start: u64) -> Walk {
+        let missing = Tear { segment: start, offset: 0, why: Why::Missing };
+        Walk { start, expected: None, passed: Some(missing), tear: None }
+    }
+
     /// Where the log is torn, as far as is known.
     pub(crate) fn tear(&self) -> Option<Tear> {
         self.tear
@@ -60,21 +68,24 @@ impl Walk {
     /// The next segment; `frames` are those of it, `None` when it has no header and no frame. After
     /// [`Role::Part`] the caller reads it and tells its end to [`leave`](Walk::leave).
     pub(crate) fn meet(&mut self, segment: u64, frames: Option<Frames<'_>>) -> Role {
+        let starts = segment == self.start && frames.is_some();
         let mut frames = frames;
         let first = frames.as_mut().and_then(|f| f.next()).map(|f| f.seq);
-        let sealed = first.is_none() && frames.is_some_and(|f| f.finish().is_sealed());
-        if first.is_some() && first != self.expected && self.tear.is_none() {
-            // What was passed was not unused after all: its frames are gone.
+        let seal = frames.filter(|_| first.is_none()).map(Frames::finish);
+        // Where it goes on, if anything was written to it.
+        let begins = match (first, seal) {
+            (None, Some(End::Clean { last_seq, .. })) => Some(last_seq + 1),
+            _ => first,
+        };
+        if begins.is_some() && begins != self.expected && !starts && self.tear.is_none() {
+            // What was passed did hold something: it is gone.
             self.tear = self.passed;
         }
         if self.tear.is_some() {
             return Role::Behind { has_frames: first.is_some() };
         }
-        // The segment that the log starts with was in use, if only its header is there.
-        let starts = !std::mem::replace(&mut self.started, true);
-        if first.is_none() && !sealed && !starts {
-            let why = Why::Unwritten;
-            self.passed = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why });
+        if begins.is_none() && !starts {
+            self.passed = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why: Why::Unwritten });
             return Role::Unused;
         }
         match (first, self.expected) {
@@ -124,7 +135,7 @@ mod tests {
     fn roles(segments: &[(u64, Seq, u64, bool)]) -> (Vec<Role>, Option<u64>) {
         let dir = tempfile::tempdir().unwrap();
         let env: Arc<dyn Env> = Arc::new(OsEnv::new());
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(1);
         let mut roles = Vec::new();
         for &(number, first, frames, sealed) in segments {
             let s = segment(&env, dir.path(), number, first, frames, sealed);
@@ -156,6 +167,14 @@ mod tests {
         assert_eq!(found, (vec![Role::Part, Role::Unused, behind, behind], Some(2)));
         let found = roles(&[(1, 1, 0, false), (2, 9, 2, false)]);
         assert_eq!(found, (vec![Role::Part, behind], Some(1)));
+    }
+
+    #[test]
+    fn without_its_first_segment_there_is_no_log() {
+        let behind = Role::Behind { has_frames: true };
+        assert_eq!(roles(&[(2, 6, 5, true), (3, 11, 2, false)]), (vec![behind; 2], Some(1)));
+        // But for what was made ahead when the first was.
+        assert_eq!(roles(&[(2, 6, 0, false)]), (vec![Role::Unused], None));
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //! 5. A new manifest names what there is now. Damaged files are kept under `lost/`, so that a
 //!    repair never makes anything worse and can be run again.
 
+mod copy;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,12 +17,12 @@ use std::sync::Arc;
 use crate::check::lock_existing;
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
+use crate::key::{KeyOrder, Seq, Stored, key_hash};
 use crate::log::{self, Role, Segment, Walk};
 use crate::memtable::Memtable;
-use crate::options::Compression;
-use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
-use crate::version::{self, Change, Edit, Manifest, Orders, SegmentRef, State, TableMeta};
+use crate::table::{self, Table, TableSummary};
+use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
+use copy::{Copy, meta_of_table, show};
 
 /// Where damaged files are put.
 const LOST: &str = "lost";
@@ -360,7 +362,11 @@ impl Repair {
         let segments: Vec<_> =
             self.segments.iter().filter(|s| s.number() >= self.old.log_start).cloned().collect();
         let mut tables: Vec<(u32, u64, TableMeta)> = Vec::new();
-        let mut walk = Walk::default();
+        let start = match segments.first() {
+            Some(first) if self.manifest_damaged => first.number(),
+            _ => self.old.log_start,
+        };
+        let mut walk = Walk::new(start);
         let mut told = false;
         for segment in &segments {
             let number = segment.number();
@@ -379,11 +385,10 @@ impl Repair {
                         self.aside.push(name);
                     }
                 }
-                // Without a manifest, segments kept for their values stand among those of the log.
+                // Without the manifest, segments that only hold values are taken for the log too.
                 Role::Astray { .. } if self.manifest_damaged => {}
                 Role::Astray { first, expected } => self.lose(format!(
-                    "what the log held from sequence {expected} to {}: a segment before {} is missing",
-                    first - 1,
+                    "the log before {}: it goes on at sequence {first} where {expected} should follow",
                     log::file_name(number)
                 )),
             }
@@ -522,9 +527,6 @@ impl Repair {
                 }
             }
         }
-        // Damaged or not, a segment that values of saved tables lie in stays.
-        let needed = state.segment_references();
-        self.aside.retain(|n| log::parse_file_name(n).is_none_or(|n| !needed.contains_key(&n)));
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)
@@ -547,70 +549,4 @@ impl Repair {
         }
         Ok(())
     }
-}
-
-/// A table being written out of what is saved.
-struct Copy {
-    env: Arc<dyn Env>,
-    path: PathBuf,
-    number: u64,
-    options: TableOptions,
-    builder: Option<TableBuilder>,
-}
-
-impl Copy {
-    fn new(repair: &mut Repair, keyspace: u32, order: KeyOrder) -> Result<Copy> {
-        let number = repair.next_file;
-        repair.next_file += 1;
-        let options = TableOptions {
-            order,
-            keyspace,
-            block_size: 4096,
-            compression: Compression::Lz4,
-            dictionary: None,
-        };
-        let path = repair.dir.join(table::file_name(number));
-        Ok(Copy { env: Arc::clone(&repair.env), path, number, options, builder: None })
-    }
-
-    fn add(&mut self, key: &[u8], seq: Option<Seq>, kind: Kind, stored: Stored<'_>) -> Result<()> {
-        if self.builder.is_none() {
-            self.builder =
-                Some(TableBuilder::new(&self.env, &self.path, self.number, self.options.clone())?);
-        }
-        match &mut self.builder {
-            Some(b) => b.add(key, seq, kind, stored),
-            None => Ok(()),
-        }
-    }
-
-    fn finish(self) -> Result<Option<TableSummary>> {
-        self.builder.map(TableBuilder::finish).transpose()
-    }
-}
-
-fn meta_of_table(t: &Table, size: u64) -> TableMeta {
-    TableMeta {
-        number: t.number(),
-        size,
-        entries: t.entries(),
-        tombstones: t.tombstones(),
-        raw_bytes: t.raw_bytes(),
-        smallest: t.smallest().to_vec(),
-        largest: t.largest().to_vec(),
-        min_seq: t.min_seq(),
-        max_seq: t.max_seq(),
-        base_seq: t.base_seq(),
-        unique_keys: t.unique_keys(),
-        references: t
-            .references()
-            .iter()
-            .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
-            .collect(),
-    }
-}
-
-fn show(key: &[u8]) -> String {
-    let cut = &key[..key.len().min(64)];
-    format!("\"{}{}\"", cut.escape_ascii(), if key.len() > 64 { "..." } else { "" })
 }
