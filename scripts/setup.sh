@@ -40,7 +40,7 @@ apt_get() {
 # The compiler's helpers: a linker for Rust, and a C compiler for the zstd library.
 need_build_tools() {
     # Rust may be installed and not on the path of a shell that is no login shell.
-    [ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+    [ -d "${HOME:-/root}/.cargo/bin" ] && PATH="$PATH:${HOME:-/root}/.cargo/bin"
     if ! command -v cargo >/dev/null; then
         echo "error: Rust is missing; https://rustup.rs installs it (1.95 or newer)" >&2
         exit 1

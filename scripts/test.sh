@@ -52,7 +52,7 @@ miri() {
     fi
     rustup component add --toolchain nightly miri rust-src || return 1
     local sample=(
-        batch:: memtable::chains memtable::index::tests::threads read::
+        batch:: memtable::chains memtable::index::tests::threads read::iter::
         log::sync_tests::waiters log::sync_tests::a_failure log::tests::a_batch_is_one_frame
         log::tests::single_puts_come_back log::tests::separated_values log::tests::the_documented_example
         table::block_builder table::mem --skip another_implementation

@@ -138,7 +138,6 @@ fn commands_that_read_change_nothing() {
         "stats db",
         "verify db",
         "keyspaces db",
-        "checkpoint --read-only db copy",
     ] {
         dir.run(line);
         assert!(state() == before, "esker {line} changed the store");

@@ -13,7 +13,6 @@ use crate::store;
 const EXAMPLES: &str = "\
 Examples:
   esker checkpoint ./db ./backup/monday
-  esker checkpoint --read-only ./db ./copy       from a store that must not be written to
 
 Files that never change again are linked where the file system can, so on the same one a checkpoint
 takes little time and space.";
@@ -26,19 +25,13 @@ pub(crate) struct Args {
     /// Directory to make
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Open the store without writing to it
-    #[arg(long)]
-    read_only: bool,
     #[command(flatten)]
     json: JsonArgs,
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
-    let db = if args.read_only {
-        store::open_to_read(&args.store)?
-    } else {
-        store::open_to_write(&args.store, None, false)?
-    };
+    // To be consistent, a checkpoint first puts what is in the log into tables.
+    let db = store::open_to_write(&args.store, None, false)?;
     let progress = Progress::spinner("copying");
     db.checkpoint(&args.dir)?;
     drop(progress);
