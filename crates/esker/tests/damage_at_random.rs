@@ -22,13 +22,15 @@ use esker::{Compression, Db, Error, KeyOrder, KeyspaceOptions, Options};
 const SPACES: [&str; 2] = ["default", "backward"];
 
 type Map = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+/// A write: keyspace, key, value or delete.
+type Write = (usize, Vec<u8>, Option<Vec<u8>>);
 
 /// A store in a directory, and everything that was ever written to it.
 struct Image {
     dir: PathBuf,
-    /// Keyspace, key, value; in order.
-    history: Vec<(usize, Vec<u8>, Option<Vec<u8>>)>,
-    /// How much of it is in tables or in the log's oldest segment: no damage to the log can undo it.
+    /// In order.
+    history: Vec<Write>,
+    /// What all of it comes to.
     last: Map,
     /// Whether there is a log to come back shorter.
     has_log: bool,
@@ -50,7 +52,7 @@ fn value(rng: &mut Rng, serial: usize) -> Vec<u8> {
     value
 }
 
-fn write(db: &Db, rng: &mut Rng, history: &mut Vec<(usize, Vec<u8>, Option<Vec<u8>>)>) {
+fn write(db: &Db, rng: &mut Rng, history: &mut Vec<Write>) {
     let space = rng.below(4) / 3;
     let key = format!("key {:04}", rng.below(500)).into_bytes();
     let keyspace = db.keyspace(SPACES[space]).unwrap();
@@ -64,7 +66,7 @@ fn write(db: &Db, rng: &mut Rng, history: &mut Vec<(usize, Vec<u8>, Option<Vec<u
     }
 }
 
-fn replay<'a>(history: impl IntoIterator<Item = &'a (usize, Vec<u8>, Option<Vec<u8>>)>) -> Map {
+fn replay<'a>(history: impl IntoIterator<Item = &'a Write>) -> Map {
     let mut map = Map::new();
     for (space, key, value) in history {
         match value {
