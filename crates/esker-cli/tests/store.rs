@@ -130,15 +130,9 @@ fn commands_that_read_change_nothing() {
         files.into_iter().map(|f| (std::fs::read(&f).unwrap(), f)).collect::<Vec<_>>()
     };
     let before = state();
-    for line in [
-        "get db a",
-        "scan db",
-        "count db",
-        "dump db",
-        "stats db",
-        "verify db",
-        "keyspaces db",
-    ] {
+    for line in
+        ["get db a", "scan db", "count db", "dump db", "stats db", "verify db", "keyspaces db"]
+    {
         dir.run(line);
         assert!(state() == before, "esker {line} changed the store");
     }
