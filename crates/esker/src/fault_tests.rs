@@ -232,6 +232,19 @@ fn work(db: &Db, allowed: &mut Allowed, resumes: bool) {
     }
 }
 
+/// Opens the store three times, and each time everything fails from some call on: as if recovery had
+/// been cut off by a crash, and the recovery from that, and so on.
+fn open_in_vain(path: &Path, seed: u64, allowed: &Allowed, what: &str) {
+    for depth in 0..3 {
+        let plan = Arc::new(Plan::new((seed % 1000 * 31 + depth * 17) % 70, true));
+        let env = Arc::new(FaultEnv { real: OsEnv::new(), plan });
+        if let Ok(db) = Db::open_in(env, path, options()) {
+            allowed.check(&db, what);
+            drop(db.close());
+        }
+    }
+}
+
 /// The workload with failures; then the store as it is found without any.
 fn run(plan: Plan) -> u64 {
     let resumes = !plan.on.load(Ordering::SeqCst);
@@ -249,6 +262,9 @@ fn run(plan: Plan) -> u64 {
         }
         // An error here is no loss: the log has it.
         drop(db.close());
+    }
+    if !resumes {
+        open_in_vain(&path, plan.at, &allowed, &what);
     }
     let db = options().paranoid_checks(true).open(&path).unwrap_or_else(|e| panic!("{what}: {e}"));
     let found = allowed.check(&db, &what);
