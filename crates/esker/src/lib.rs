@@ -169,6 +169,8 @@ mod check;
 mod db;
 mod env;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod handle;
 mod key;
 mod keyspace;

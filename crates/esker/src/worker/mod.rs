@@ -318,8 +318,12 @@ impl Store {
         Ok(())
     }
 
-    /// Removes table files that no version came to name.
+    /// Removes table files that no version came to name. Not after a failure that stopped writes:
+    /// it may have been the manifest's, which may then name them all the same. The next open knows.
     pub(crate) fn remove_tables(&self, numbers: &[u64]) {
+        if self.halt_cause().is_some() {
+            return;
+        }
         for number in numbers {
             drop(self.env.remove(&self.dir.join(table::file_name(*number))));
         }
