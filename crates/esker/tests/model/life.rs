@@ -59,6 +59,12 @@ impl World {
         drop(db);
         std::fs::remove_dir_all(&self.path).unwrap();
         self.path = copy;
+        if self.keep {
+            // As found by the recovery that may turn out wrong.
+            let found = self.root.path().join("killed");
+            drop(std::fs::remove_dir_all(&found));
+            files::copy(&self.path, &found);
+        }
         if self.rng.one_in(3) {
             self.read_only(&maps);
         }

@@ -2,7 +2,7 @@
 //! any options, through flushes, merges, reopening, kills and checkpoints.
 //!
 //! `ESKER_SEED=n` runs one seed again, `ESKER_OPS=n` sets the number of operations (100,000 in
-//! all), `ESKER_TRACE=1` prints each of them.
+//! all), `ESKER_TRACE=1` prints each of them, `ESKER_KEEP=1` leaves the files of a failure.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -39,6 +39,8 @@ pub struct World {
     pub checkpoints: Vec<(PathBuf, BTreeMap<String, Map>)>,
     pub log: VecDeque<String>,
     pub trace: bool,
+    /// Whether the directory of a failure stays.
+    pub keep: bool,
 }
 
 impl Drop for World {
@@ -46,6 +48,10 @@ impl Drop for World {
         if std::thread::panicking() && !self.trace {
             println!("the last operations:");
             self.log.iter().for_each(|line| println!("  {line}"));
+        }
+        if std::thread::panicking() && self.keep {
+            self.root.disable_cleanup(true);
+            println!("its files are in {}", self.root.path().display());
         }
     }
 }
@@ -73,6 +79,7 @@ impl World {
             checkpoints: Vec::new(),
             log: VecDeque::new(),
             trace: std::env::var_os("ESKER_TRACE").is_some(),
+            keep: std::env::var_os("ESKER_KEEP").is_some(),
         };
         let order = world.rng.pick(orders);
         world.open(BTreeMap::from([("default".to_string(), Map::new(order))]));
