@@ -1,13 +1,13 @@
 //! Verification: reading everything there is and saying all that is wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
-use crate::log::{self, End, Role, Segment, Walk};
+use crate::log::{self, Behind, ManifestEnd, Segment, Walk};
 use crate::read::LoadedTable;
 use crate::store::LOCK;
 use crate::store::Store;
@@ -104,6 +104,10 @@ pub(crate) fn verify_path(
     };
     report.files += 2;
     let state = &loaded.state;
+    let manifest = ManifestEnd { number: loaded.number, end: loaded.end };
+    if let Err(e) = check_manifest(&env, dir, manifest, state) {
+        report.problem(e);
+    }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let tables: Vec<_> =
         state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t))).collect();
@@ -136,7 +140,7 @@ pub(crate) fn verify_path(
             }
         }
     }
-    check_log(state, &segments, &mut report);
+    check_log(dir, state, &segments, &mut report);
     Ok(report)
 }
 
@@ -253,44 +257,84 @@ fn open_segments(
     segments
 }
 
-/// The log reads from its start to its end: all segments but the last are complete.
-fn check_log(state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
-    let mut walk = Walk::thorough(state.log_start);
-    let mut told = false;
-    for segment in segments.iter().filter(|s| s.number() >= state.log_start) {
-        let role = walk.meet(segment.number(), Some(segment.frames()));
-        match role {
-            Role::Unused | Role::Part => {}
-            Role::Behind { has_frames } => {
-                if let (true, Some(tear)) = (has_frames && !told, walk.tear()) {
-                    told = true;
-                    let path = segment.path().with_file_name(log::file_name(tear.segment));
-                    let what = format!("{}, and the log goes on after it", tear.why);
-                    report.problem(Error::corrupt(&path, tear.offset, what));
-                }
-            }
-            Role::Astray { first, expected } => {
-                let what = format!(
-                    "the log goes on at sequence {first} where {expected} should follow; a segment is missing"
-                );
-                report.problem(Error::corrupt(segment.path(), 0, what));
-            }
+/// A manifest that is shorter than it was when a segment of the log was made, or when a table was
+/// written that it should know of, has lost its end: an error that says so. `manifest` is how far it
+/// can be read, and `state` what it says.
+pub(crate) fn check_manifest(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    manifest: ManifestEnd,
+    state: &State,
+) -> Result<()> {
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let tables = names.iter().filter_map(|n| table::parse_file_name(n));
+    // While the store is open, tables are written before the manifest names them.
+    let younger = tables.filter(|n| state.clean_close.is_some() && *n >= state.next_file).min();
+    if let Some(number) = younger {
+        let path = dir.join(version::manifest_name(manifest.number));
+        let what = format!(
+            "the store was closed, and yet {} is younger: the manifest's end is lost",
+            table::file_name(number)
+        );
+        return Err(Error::corrupt(&path, manifest.end, what));
+    }
+    let numbers = names.iter().filter_map(|n| log::parse_file_name(n));
+    for number in numbers.filter(|n| *n >= state.log_start) {
+        let was = Segment::made_with(env, dir, number);
+        if let Some(was) = was.filter(|was| *was > manifest) {
+            let path = dir.join(version::manifest_name(manifest.number));
+            let what = format!(
+                "{} had {} bytes when log segment {number} was made: the manifest's end is lost",
+                version::manifest_name(was.number),
+                was.end,
+            );
+            return Err(Error::corrupt(&path, manifest.end, what));
         }
+    }
+    Ok(())
+}
+
+/// The log can be read from its start to its end, and nothing is behind.
+fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
+    let mut log: BTreeMap<u64, &Arc<Segment>> =
+        segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
+    let closed = state.clean_close.is_some();
+    let mut walk = Walk::new(state.log_start);
+    let mut behind = Behind::default();
+    while let Some(number) = walk.next().filter(|_| !closed) {
+        let path = dir.join(log::file_name(number));
+        let Some(segment) = log.remove(&number) else {
+            let what = "the log goes on in this file, which is missing or damaged";
+            report.problem(Error::corrupt(&path, 0, what));
+            walk.missing();
+            break;
+        };
         let mut frames = segment.frames();
+        let mut first = None;
         for frame in frames.by_ref() {
+            first = first.or(Some(frame.seq));
             report.entries += frame.records().count() as u64;
             report.bytes += frame.len() as u64;
         }
-        if matches!(role, Role::Part | Role::Astray { .. }) {
-            let end = frames.finish();
-            walk.leave(segment.number(), end);
-            if let End::Torn { offset, why } = end
-                && walk.goes_on_behind(segment.frames())
-            {
-                told = true;
-                let what = format!("{why}, and the log goes on after it");
-                report.problem(Error::corrupt(segment.path(), offset, what));
-            }
+        let end = frames.finish();
+        if let Err(why) = walk.pass(first, end) {
+            report.problem(Error::corrupt(&path, 0, why));
         }
+        if !end.is_sealed() {
+            behind = segment.frames().behind_their_end(true);
+        }
+    }
+    for (number, segment) in log {
+        let found = segment.frames().survey();
+        behind = behind.and(found);
+        if found.frames && walk.tear().is_none_or(|t| number < t.segment) {
+            let what = "there are entries in this segment, which is no part of the log";
+            report.problem(Error::corrupt(segment.path(), log::FIRST_FRAME, what));
+        }
+    }
+    if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true)) {
+        let path = dir.join(log::file_name(tear.segment));
+        let what = format!("{}, and the log goes on after it", tear.why);
+        report.problem(Error::corrupt(&path, tear.offset, what));
     }
 }

@@ -67,7 +67,7 @@ impl Handle {
             store.segments.advance(segment + 1, || store.old_views());
         }
         drop(w);
-        if let Some((spare, _)) = store.spare.lock().take() {
+        if let Some(spare) = store.spare.lock().take() {
             store.segments.discard(spare);
         }
         store.sync.retire(u64::MAX);

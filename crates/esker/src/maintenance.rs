@@ -115,6 +115,7 @@ impl Store {
             let mut control = self.control.lock();
             let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
             manifest.replace()?;
+            self.segments.note_manifest(control.manifest_end());
         }
         // A new segment; the old ones may never be synced again, so their entries go to tables.
         let sync_failed = self.sync.failed().is_some();
@@ -193,6 +194,7 @@ impl Store {
         // Segments below are kept for their values only.
         copy.log_start = self.next_file.load(Ordering::Relaxed);
         copy.next_file = copy.log_start + 1;
+        copy.close(copy.log_start);
         drop(Manifest::create(Arc::clone(&self.env), dir, copy)?);
         Ok(())
     }

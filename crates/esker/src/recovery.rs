@@ -5,17 +5,18 @@
 //! left over from a crash and removed.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::check::check_manifest;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
-use crate::log::{self, End, Role, Segment, SyncGroup, Walk};
+use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
 use crate::memtable::Memtable;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -42,6 +43,11 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
     };
     // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
     let keep_all = matches!(&manifest, Found::Store(loaded) if loaded.torn.is_some());
+    if let Found::Store(loaded) = &manifest {
+        // Before anything is written.
+        let end = ManifestEnd { number: loaded.number, end: loaded.end };
+        check_manifest(&env, dir, end, &loaded.state)?;
+    }
     let (control, fresh) = match manifest {
         Found::Nothing => (create(&env, dir, &options, orders)?, true),
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
@@ -111,7 +117,8 @@ fn create(env: &Arc<dyn Env>, dir: &Path, options: &Options, orders: Orders) -> 
         compression: None,
         separate_values_from: None,
     }]));
-    let state = state.map_err(|e| Error::corrupt(dir, 0, e.to_string()))?;
+    let mut state = state.map_err(|e| Error::corrupt(dir, 0, e.to_string()))?;
+    state.close(0);
     Ok(Control::Writable(Manifest::create(Arc::clone(env), dir, state)?))
 }
 
@@ -151,6 +158,8 @@ struct Recovery {
     next_file: u64,
     /// Sealed memtables by keyspace, newest first.
     memtables: HashMap<u32, Vec<Arc<Memtable>>>,
+    /// The log's last segment, not sealed, and where its frames end.
+    open_end: Option<(Arc<Segment>, u64)>,
 }
 
 impl Recovery {
@@ -169,10 +178,15 @@ impl Recovery {
         let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(state.next_file);
         let purge = Arc::new(PurgeQueue::default());
         Ok(Recovery {
-            segments: Segments::new(Arc::clone(&env), dir.clone(), Arc::clone(&purge)),
+            segments: {
+                let segments = Segments::new(Arc::clone(&env), dir.clone(), Arc::clone(&purge));
+                segments.note_manifest(control.manifest_end());
+                segments
+            },
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
             last_seq: state.last_seq,
             memtables: HashMap::new(),
+            open_end: None,
             env,
             dir,
             options,
@@ -203,6 +217,7 @@ impl Recovery {
             sync,
             last_seq,
             next_file,
+            open_end,
             ..
         } = self;
         let writer = Writer::new(last_seq);
@@ -215,7 +230,7 @@ impl Recovery {
             crate::check::check_open(&store)?;
         }
         if !read_only {
-            start_log(&store)?;
+            start_log(&store, open_end)?;
         }
         Ok(store)
     }
@@ -232,90 +247,99 @@ impl Recovery {
         Ok(())
     }
 
-    /// Indexes what the log holds.
+    /// Indexes what the log holds, and finds what of its files is no part of it.
     fn replay(&mut self) -> Result<()> {
-        let log_start = self.control.state().log_start;
-        let mut numbers: Vec<u64> = self
-            .names
-            .iter()
-            .filter_map(|n| log::parse_file_name(n))
-            .filter(|n| *n >= log_start)
-            .collect();
-        numbers.sort_unstable();
-        let mut walk =
-            if self.options.paranoid { Walk::thorough(log_start) } else { Walk::new(log_start) };
-        let mut torn = None;
-        let mut useless = Vec::new();
-        for number in numbers {
-            let segment = self.open_log_segment(number)?;
-            let role = walk.meet(number, segment.as_ref().map(|s| s.frames()));
-            match (role, segment) {
-                // What follows a tear was never promised to survive a power cut: had any of it been
-                // synced, so had been all before it.
-                (Role::Behind { has_frames: true }, _) if self.options.paranoid => {
-                    return Err(self.torn_inside(&walk));
-                }
-                (Role::Unused | Role::Behind { .. }, _) | (_, None) => useless.push(number),
-                (Role::Astray { first, expected }, Some(segment)) => {
-                    let what = format!(
-                        "the log goes on at sequence {first} where {expected} should follow; a segment is missing"
-                    );
-                    return Err(Error::corrupt(segment.path(), 0, what));
-                }
-                (Role::Part, Some(segment)) => {
-                    let end = self.replay_segment(&segment)?;
-                    self.segments_add(&segment);
-                    walk.leave(number, end);
-                    match end {
-                        End::Clean { last_seq, .. } => self.last_seq = self.last_seq.max(last_seq),
-                        End::Torn { offset, .. } => {
-                            if walk.goes_on_behind(segment.frames()) {
-                                return Err(self.torn_inside(&walk));
-                            }
-                            torn = Some((segment, offset));
-                        }
-                    }
-                }
-            }
-        }
-        self.end_log(torn, &useless)
-    }
-
-    /// Opens a segment of the log; `None` when it was made and never used.
-    fn open_log_segment(&self, number: u64) -> Result<Option<Arc<Segment>>> {
-        match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
-            Ok(segment) => Ok(Some(Arc::new(segment))),
-            Err(e) => {
-                let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
-                if unused { Ok(None) } else { Err(e) }
-            }
-        }
-    }
-
-    fn torn_inside(&self, walk: &Walk) -> Error {
-        let (path, offset, why) = match walk.tear() {
-            Some(t) => (self.dir.join(log::file_name(t.segment)), t.offset, t.why.to_string()),
-            None => (self.dir.clone(), 0, "the log is torn".to_string()),
+        let (log_start, closed) = {
+            let state = self.control.state();
+            (state.log_start, state.clean_close.is_some())
         };
-        Error::corrupt(&path, offset, format!("{why}, and the log goes on after it"))
+        let mut walk = Walk::new(log_start);
+        let mut passed = HashSet::new();
+        let mut last: Option<Arc<Segment>> = None;
+        // After a close in order there is no log.
+        while let Some(number) = walk.next().filter(|_| !closed) {
+            let segment = self.open_log_segment(number)?;
+            let (first, end) = self.replay_segment(&segment)?;
+            self.segments_add(&segment);
+            passed.insert(number);
+            walk.pass(first, end).map_err(|why| Error::corrupt(segment.path(), 0, why))?;
+            last = Some(segment);
+        }
+        let behind = match &last {
+            Some(segment) => segment.frames().behind_their_end(self.options.paranoid),
+            None => Behind::default(),
+        };
+        let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
+        if let Some(tear) = walk.tear()
+            && tear.is_damage(behind, self.options.paranoid)
+        {
+            let path = self.dir.join(log::file_name(tear.segment));
+            let what = format!("{}, and the log goes on after it", tear.why);
+            return Err(Error::corrupt(&path, tear.offset, what));
+        }
+        self.remove_useless(&useless)?;
+        self.open_end = walk.tear().and_then(|t| Some((last?, t.offset)));
+        Ok(())
     }
 
-    /// Ends the log where it was torn. Files behind are gone for good before that, lest a crash in
-    /// between leaves them to follow a segment that looks complete.
-    fn end_log(&mut self, torn: Option<(Arc<Segment>, u64)>, useless: &[u64]) -> Result<()> {
-        if self.options.read_only {
+    /// A segment that the log goes on in. It was durable before anything referred to it.
+    fn open_log_segment(&self, number: u64) -> Result<Arc<Segment>> {
+        let path = self.dir.join(log::file_name(number));
+        if !self.names.contains(&log::file_name(number)) {
+            let what = "the log goes on in this file, which is missing";
+            return Err(Error::corrupt(&path, 0, what));
+        }
+        let segment = Segment::open(&self.env, &self.dir, number, !self.options.read_only)?;
+        Ok(Arc::new(segment))
+    }
+
+    /// Looks at the files that the log did not lead to: what frames behind its end say, and which of
+    /// the files to remove.
+    fn aside(
+        &self,
+        log_start: u64,
+        passed: &HashSet<u64>,
+        tear: Option<Tear>,
+        mut behind: Behind,
+    ) -> Result<(Behind, Vec<u64>)> {
+        let mut useless = Vec::new();
+        let numbers = self.names.iter().filter_map(|n| log::parse_file_name(n));
+        for number in numbers.filter(|n| *n >= log_start && !passed.contains(n)) {
+            let segment = match Segment::open(&self.env, &self.dir, number, false) {
+                Ok(segment) => segment,
+                Err(e) => {
+                    // Made, and a crash came before it was used.
+                    if Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) {
+                        useless.push(number);
+                        continue;
+                    }
+                    return Err(e);
+                }
+            };
+            let found = segment.frames().survey();
+            if found.frames && tear.is_none_or(|t| number < t.segment) {
+                let what = match tear {
+                    Some(_) => "there are entries in this segment, and the log passes it over",
+                    None => "there are entries in this segment, and the store was closed before it",
+                };
+                return Err(Error::corrupt(segment.path(), log::FIRST_FRAME, what));
+            }
+            behind = behind.and(found);
+            useless.push(number);
+        }
+        Ok((behind, useless))
+    }
+
+    /// Removes files that are no part of the log, for good before its end is sealed: lest a crash in
+    /// between leaves them behind a segment that looks complete.
+    fn remove_useless(&mut self, useless: &[u64]) -> Result<()> {
+        if self.options.read_only || useless.is_empty() {
             return Ok(());
         }
         for number in useless {
             self.remove_segment(*number);
         }
-        if let Some((segment, offset)) = torn {
-            if !useless.is_empty() {
-                self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
-            }
-            segment.seal_recovered(offset, self.last_seq)?;
-        }
-        Ok(())
+        self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
     fn segments_add(&mut self, segment: &Arc<Segment>) {
@@ -326,13 +350,15 @@ impl Recovery {
             }
         }
         if !self.options.read_only {
-            self.sync.rotate(Arc::clone(segment), false);
+            self.sync.rotate(Arc::clone(segment));
         }
     }
 
-    fn replay_segment(&mut self, segment: &Arc<Segment>) -> Result<End> {
+    /// Indexes a segment's entries. The sequence of its first frame, and how it ends.
+    fn replay_segment(&mut self, segment: &Arc<Segment>) -> Result<(Option<Seq>, End)> {
         let number = segment.number();
         let state = self.control.state();
+        let never_used = state.next_keyspace;
         // Keyspaces that still miss this segment's entries; records of others were flushed, or the
         // keyspace was dropped.
         let wanted: BTreeMap<u32, KeyOrder> = state
@@ -342,10 +368,21 @@ impl Recovery {
             .filter_map(|ks| Some((ks.id, ks.order.clone()?)))
             .collect();
         let mut found: HashMap<u32, Arc<Memtable>> = HashMap::new();
+        let mut first = None;
         let mut frames = segment.frames();
         for frame in frames.by_ref() {
+            first = first.or(Some(frame.seq));
             for (r, record) in frame.records() {
-                let Some(order) = wanted.get(&record.keyspace) else { continue };
+                let Some(order) = wanted.get(&record.keyspace) else {
+                    if record.keyspace >= never_used {
+                        let what = format!(
+                            "an entry of keyspace {}, of which the manifest does not know: it has lost its end",
+                            record.keyspace
+                        );
+                        return Err(Error::corrupt(segment.path(), frame.offset, what));
+                    }
+                    continue;
+                };
                 let memtable = found
                     .entry(record.keyspace)
                     .or_insert_with(|| Arc::new(Memtable::new(Arc::clone(segment), order.clone())));
@@ -357,7 +394,11 @@ impl Recovery {
         for (ks, memtable) in found {
             self.memtables.entry(ks).or_default().insert(0, memtable);
         }
-        Ok(frames.finish())
+        let end = frames.finish();
+        if let End::Clean { last_seq, .. } = end {
+            self.last_seq = self.last_seq.max(last_seq);
+        }
+        Ok((first, end))
     }
 
     fn remove_segment(&mut self, number: u64) {
@@ -428,17 +469,24 @@ pub(crate) fn new_keyspace(
     KeyspaceState::new(id, name.to_string(), order, compression, separate_values_from, view)
 }
 
-/// Makes the first active segment. The end of a clean close is durable before it.
-fn start_log(store: &Store) -> Result<()> {
-    {
-        let mut control = store.control.lock();
-        if control.state().clean_close.is_some() {
-            let number = store.next_file.load(std::sync::atomic::Ordering::Relaxed);
-            let changes = vec![Change::Reopened, Change::NextFile { number }];
-            store.commit(&mut control, Edit::from(changes))?;
-        }
+/// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then
+/// does the manifest say that the store is open, and names the segment that the log starts with.
+fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()> {
+    let mut w = store.writer.lock();
+    let segment = store.new_segment(store.options.segment_bytes())?;
+    if let Some((last, end)) = open_end {
+        last.seal_recovered(end, w.last_seq, segment.number())?;
     }
-    let rotated = store.rotate(&mut store.writer.lock(), 0);
-    // The manifest names the segment that the log starts with, so that it is missed if it is gone.
-    rotated.and_then(|()| store.advance_log())
+    let number = segment.number();
+    store.go_on_in(&mut w, segment);
+    drop(w);
+    let mut control = store.control.lock();
+    let mut changes = vec![Change::NextFile { number: number + 1 }];
+    if control.state().clean_close.is_some() {
+        changes.push(Change::LogStart { segment: number });
+        changes.push(Change::Reopened);
+    }
+    store.commit(&mut control, Edit::from(changes))?;
+    drop(control);
+    store.advance_log()
 }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::env::Env;
 use crate::error::Result;
-use crate::log::{self, Position, Segment};
+use crate::log::{self, ManifestEnd, Position, Segment};
 use crate::memtable::Memtable;
 use crate::merge::picker::SegmentUse;
 
@@ -41,6 +41,8 @@ pub(crate) struct Segments {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// How long the manifest is: new segments tell it.
+    manifest: ManifestEnd,
     /// Segments that recovery would replay, oldest first; the last may be active.
     log: VecDeque<LogSegment>,
     /// Segments that only hold separated values.
@@ -109,20 +111,26 @@ impl Segments {
         Segments { env, dir, purge, inner: Mutex::new(Inner::default()) }
     }
 
+    /// The manifest is so long now.
+    pub(crate) fn note_manifest(&self, end: ManifestEnd) {
+        self.inner.lock().manifest = end;
+    }
+
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
     /// It is not part of the log until [`add`](Segments::add).
     pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
-        let recycled = {
+        let (manifest, recycled) = {
             let mut inner = self.inner.lock();
             // A much larger file would waste its tail.
             let fits = inner.pool.iter().position(|(_, size)| *size >= bytes && *size <= bytes * 2);
-            fits.map(|at| inner.pool.swap_remove(at))
+            (inner.manifest, fits.map(|at| inner.pool.swap_remove(at)))
         };
         let result = Segment::create(
             &self.env,
             &self.dir,
             number,
             bytes,
+            manifest,
             recycled.as_ref().map(|(path, _)| path.as_path()),
         );
         if result.is_err()

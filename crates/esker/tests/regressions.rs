@@ -4,7 +4,7 @@ mod common;
 
 use common::files::{self, copy_as_killed};
 use common::no_case;
-use esker::{Compression, Db, KeyspaceOptions, Options, WriteBatch};
+use esker::{Compression, Db, Durability, Error, KeyspaceOptions, Options, WriteBatch};
 use tempfile::tempdir;
 
 /// A store of many small segments, so that everything happens soon.
@@ -191,4 +191,79 @@ fn a_read_only_open_changes_nothing_not_even_the_lock_file() {
         files::contents(&copy).keys().collect::<Vec<_>>(),
         before.keys().collect::<Vec<_>>()
     );
+}
+
+/// A store as a kill leaves it: 200 synced writes in the log, which has one segment.
+fn killed() -> (tempfile::TempDir, std::path::PathBuf) {
+    let options = Options::new().segment_size(64 << 10).durability(Durability::Synced);
+    loop {
+        let dir = tempdir().unwrap();
+        let left = dir.path().join("left");
+        let db = options.clone().open(dir.path().join("db")).unwrap();
+        db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        for n in 0..200u32 {
+            db.put(n.to_be_bytes(), [n as u8; 200]).unwrap();
+        }
+        copy_as_killed(&dir.path().join("db"), &left);
+        // On a busy machine the store may have found time to flush.
+        if options.clone().read_only(true).open(&left).unwrap().stats().log_segments == 1
+            && files::ending(&left, ".tbl").is_empty()
+        {
+            return (dir, left);
+        }
+    }
+}
+
+/// The segment with the entries; one made ahead has none.
+fn segment_in_use(dir: &std::path::Path) -> std::path::PathBuf {
+    let used = |p: &std::path::PathBuf| std::fs::read(p).unwrap()[4096..].iter().any(|b| *b != 0);
+    files::ending(dir, ".log").into_iter().rfind(used).unwrap()
+}
+
+#[test]
+fn the_newest_segment_of_the_log_could_vanish_without_a_word() {
+    let (_dir, left) = killed();
+    let newest = segment_in_use(&left);
+    let bytes = std::fs::read(&newest).unwrap();
+    std::fs::remove_file(&newest).unwrap();
+    let e = Options::new().open(&left).unwrap_err();
+    assert!(matches!(&e, Error::Corruption { path, .. } if *path == newest), "{e}");
+    // Nor may it be emptied.
+    std::fs::write(&newest, vec![0; bytes.len()]).unwrap();
+    let e = Options::new().open(&left).unwrap_err();
+    assert!(matches!(&e, Error::Corruption { path, .. } if *path == newest), "{e}");
+    std::fs::write(&newest, bytes).unwrap();
+    assert_eq!(Options::new().open(&left).unwrap().iter().count(), 200);
+}
+
+#[test]
+fn damage_before_synced_writes_was_taken_for_a_power_cut() {
+    let (_dir, left) = killed();
+    let log = segment_in_use(&left);
+    let whole = std::fs::read(&log).unwrap();
+    let mut bytes = whole.clone();
+    bytes[10_000] ^= 4;
+    std::fs::write(&log, &bytes).unwrap();
+    let e = Options::new().open(&left).unwrap_err();
+    assert!(matches!(&e, Error::Corruption { path, .. } if *path == log), "{e}");
+    std::fs::write(&log, &whole).unwrap();
+    assert_eq!(Options::new().open(&left).unwrap().iter().count(), 200);
+}
+
+#[test]
+fn a_manifest_could_lose_its_end_without_a_word() {
+    let (dir, left) = killed();
+    let closed = dir.path().join("db");
+    for path in [left, closed] {
+        let name = files::names(&path).into_iter().find(|n| n.starts_with("MANIFEST-")).unwrap();
+        let manifest = path.join(name);
+        let whole = std::fs::read(&manifest).unwrap();
+        for cut in (32..whole.len()).step_by(16) {
+            std::fs::write(&manifest, &whole[..cut]).unwrap();
+            let opened = Options::new().read_only(true).open(&path);
+            assert!(opened.is_err(), "{}: cut at {cut} of {}", path.display(), whole.len());
+        }
+        std::fs::write(&manifest, &whole).unwrap();
+        assert_eq!(Options::new().open(&path).unwrap().iter().count(), 200);
+    }
 }

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{
-    ALIGN, FLAG_SEAL, FRAME_HEADER, RECORD_HEADER, SEAL, frame_checksum, record_len, record_words,
+    ALIGN, FLAG_MARK, FLAG_SEAL, FRAME_HEADER, MARK, RECORD_HEADER, SEAL, frame_checksum,
+    record_len, record_words,
 };
 use super::segment::Segment;
+use super::sync::Position;
 use crate::batch::WriteBatch;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq};
 
@@ -228,10 +230,30 @@ impl Appender {
         }
     }
 
-    /// Ends the segment; another one follows. There is always room for it.
-    pub(crate) fn seal(mut self, last_seq: Seq) {
+    /// Notes that everything before `durable` is durable, if there is room for that. `last_seq` is
+    /// the last sequence written. Recovery knows by it that frames which are not sound, and lie
+    /// before, were damaged and not cut off by a crash.
+    #[cold]
+    pub(crate) fn mark(&mut self, last_seq: Seq, durable: Position) {
+        if let Some(at) = self.reserve(MARK) {
+            self.put_words(at, [durable.segment, durable.end]);
+            self.finish(at, (MARK - FRAME_HEADER) as u32 | FLAG_MARK, last_seq, MARK);
+        }
+    }
+
+    /// Ends the segment; the log goes on in segment `next`. There is always room for it.
+    pub(crate) fn seal(mut self, last_seq: Seq, next: u64) {
         let at = self.end;
-        self.finish(at, FLAG_SEAL, last_seq, SEAL);
+        self.put_words(at, [next]);
+        self.finish(at, (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL, last_seq, SEAL);
+    }
+
+    /// The contents of a frame that holds no records. `at` is `self.end`; there is room for it.
+    fn put_words<const N: usize>(&mut self, at: usize, words: [u64; N]) {
+        assert!(at == self.end && at + FRAME_HEADER + 8 * N <= self.limit + SEAL);
+        // SAFETY: inside the mapping as just checked, ours to write, a multiple of 8, and no
+        // reference into it exists yet.
+        unsafe { self.base.add(at + FRAME_HEADER).cast::<[u64; N]>().write(words.map(u64::to_le)) };
     }
 
     /// Where a frame of `len` bytes goes, `None` when it does not fit.

@@ -4,7 +4,8 @@
 //! segment = header (4096 bytes), frame*, [seal], anything
 //! frame   = checksum u32, length|flags u32, seq u64, record+
 //! record  = back u32, kind u8 | klen u24, vlen u32, keyspace u32, key, value, zeros to 8 bytes
-//! seal    = a frame without records, its flag set
+//! seal    = a frame whose flag is set: the number of the next segment u64
+//! mark    = a frame whose flag is set: segment u64, offset u64, all before is durable
 //! ```
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -21,12 +22,14 @@ pub(super) const FIRST_FRAME: usize = 4096;
 /// The same as an offset in a file.
 pub(crate) const FIRST_FRAME_OFFSET: u64 = FIRST_FRAME as u64;
 /// Bytes of the header that carry something; the rest of its page is zero.
-const HEADER_USED: usize = 40;
+const HEADER_USED: usize = 56;
 
 /// Size of a frame's header in bytes.
 pub(crate) const FRAME_HEADER: usize = 16;
 /// Size of a seal in bytes.
-pub(super) const SEAL: usize = FRAME_HEADER;
+pub(super) const SEAL: usize = FRAME_HEADER + 8;
+/// Size of a mark in bytes.
+pub(super) const MARK: usize = FRAME_HEADER + 16;
 /// Size of a record's header in bytes.
 pub(crate) const RECORD_HEADER: usize = 16;
 /// Frames and records start at multiples of this many bytes.
@@ -36,8 +39,20 @@ pub(crate) const MAX_FRAME_PAYLOAD: u64 = !FLAGS as u64 - FRAME_HEADER as u64;
 
 /// Bits of the length field that carry flags; lengths are multiples of 8.
 pub(super) const FLAGS: u32 = ALIGN as u32 - 1;
-/// Flag: the frame is a seal. The other two are reserved and zero.
+/// Flag: the frame is a seal.
 pub(super) const FLAG_SEAL: u32 = 1;
+/// Flag: the frame is a mark. The third bit is reserved and zero.
+pub(super) const FLAG_MARK: u32 = 2;
+
+/// How long the manifest was at some moment. A segment's header tells it of the moment the segment
+/// was made: a manifest that ends before has lost its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct ManifestEnd {
+    /// Number of the manifest.
+    pub number: u64,
+    /// Its length in bytes.
+    pub end: u64,
+}
 
 /// Length in bytes of a record, header and padding included.
 #[inline]
@@ -110,15 +125,21 @@ pub(super) fn value_checksum(value: &[u8]) -> u32 {
 }
 
 /// The used part of a segment's header.
-pub(super) fn encode_header(number: u64, capacity: u64) -> [u8; HEADER_USED] {
+pub(super) fn encode_header(
+    number: u64,
+    capacity: u64,
+    manifest: ManifestEnd,
+) -> [u8; HEADER_USED] {
     let mut b = [0; HEADER_USED];
     b[0..8].copy_from_slice(&MAGIC);
     b[8..12].copy_from_slice(&FORMAT.to_le_bytes());
     // 12..16: reserved, zero.
     b[16..24].copy_from_slice(&number.to_le_bytes());
     b[24..32].copy_from_slice(&capacity.to_le_bytes());
-    let sum = xxh3_64(&b[..32]);
-    b[32..40].copy_from_slice(&sum.to_le_bytes());
+    b[32..40].copy_from_slice(&manifest.number.to_le_bytes());
+    b[40..48].copy_from_slice(&manifest.end.to_le_bytes());
+    let sum = xxh3_64(&b[..48]);
+    b[48..56].copy_from_slice(&sum.to_le_bytes());
     b
 }
 
@@ -126,7 +147,7 @@ pub(super) fn encode_header(number: u64, capacity: u64) -> [u8; HEADER_USED] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
     /// It is sound.
-    Sound { number: u64, capacity: u64 },
+    Sound { number: u64, capacity: u64, manifest: ManifestEnd },
     /// It was written by a newer version.
     Newer { format: u32 },
     /// It is none, or damaged: where and how.
@@ -143,12 +164,13 @@ pub(super) fn decode_header(page: &[u8]) -> Header {
         return Header::Bad { offset: 0, what: "it does not start as a log segment does" };
     }
     // Before the version is believed, the checksum: a flipped bit must not read as "newer".
-    if word(32) != xxh3_64(&b[..32]) {
-        return Header::Bad { offset: 32, what: "the header's checksum is wrong" };
+    if word(48) != xxh3_64(&b[..48]) {
+        return Header::Bad { offset: 48, what: "the header's checksum is wrong" };
     }
     let format = word(8) as u32;
     if format != FORMAT {
         return Header::Newer { format };
     }
-    Header::Sound { number: word(16), capacity: word(24) }
+    let manifest = ManifestEnd { number: word(32), end: word(40) };
+    Header::Sound { number: word(16), capacity: word(24), manifest }
 }

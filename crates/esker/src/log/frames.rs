@@ -6,19 +6,24 @@
 
 use std::fmt;
 
-use super::format::{ALIGN, FLAG_SEAL, FLAGS, FRAME_HEADER, RECORD_HEADER, frame_checksum};
+use super::format::{
+    ALIGN, FLAG_MARK, FLAG_SEAL, FLAGS, FRAME_HEADER, MARK, RECORD_HEADER, SEAL, frame_checksum,
+};
 use super::record::{Record, decode};
+use super::sync::Position;
 use crate::key::Seq;
 
 /// Why the frames of a segment stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At a seal: the segment is complete and succeeded by another.
+    /// At a seal: the segment is complete, and the log goes on in another.
     Clean {
         /// Where the seal is, in bytes from the file's start.
         offset: u64,
         /// The last sequence written before it.
         last_seq: Seq,
+        /// Number of the segment that follows.
+        next: u64,
     },
     /// At something that is no sound frame.
     Torn {
@@ -117,20 +122,48 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Walks the frames of a segment. After it returned `None`, [`end`](Frames::end) says why.
+/// A sound frame of whatever kind.
+enum Item<'a> {
+    Batch(Frame<'a>),
+    Mark(Position),
+}
+
+/// What is found behind the place where frames stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Behind {
+    /// Whether there is a sound frame.
+    pub frames: bool,
+    /// The highest position that a mark among them says was durable.
+    pub durable: Position,
+}
+
+impl Behind {
+    /// Both findings together.
+    pub(crate) fn and(self, other: Behind) -> Behind {
+        Behind { frames: self.frames || other.frames, durable: self.durable.max(other.durable) }
+    }
+}
+
+/// How far behind their end frames are looked for, in bytes, unless everything is asked for.
+const NEAR: usize = 4 << 20;
+
+/// Walks the frames of a segment. After it returned `None`, [`end`](Frames::end) says why. Marks
+/// are passed over, and remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Frames<'a> {
     number: u64,
     segment: &'a [u8],
     at: usize,
     last_seq: Option<Seq>,
+    durable: Position,
     end: Option<End>,
 }
 
 impl<'a> Frames<'a> {
     /// Over all bytes of segment `number`, starting at `at`.
     pub(super) fn new(number: u64, segment: &'a [u8], at: usize) -> Frames<'a> {
-        Frames { number, segment, at, last_seq: None, end: None }
+        let durable = Position::default();
+        Frames { number, segment, at, last_seq: None, durable, end: None }
     }
 
     /// Why there are no more frames; `None` while there may be some.
@@ -149,29 +182,49 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether there is a sound frame behind the end, which then is none: the frames between were
-    /// damaged, or a power cut took them and left this one, which was not synced either.
-    pub(crate) fn go_on_behind_their_end(mut self) -> bool {
+    /// What the frames from here to their end say; marks and the seal count as frames.
+    pub(crate) fn survey(mut self) -> Behind {
+        let frames = self.starts();
         self.by_ref().for_each(drop);
-        let Some(End::Torn { offset, .. }) = self.end else { return false };
+        Behind { frames, durable: self.durable }
+    }
+
+    /// What is behind the end, if that is none: frames between were damaged, or a power cut took
+    /// them and left these, which were not synced either. Looks a few megabytes far, or everywhere.
+    pub(crate) fn behind_their_end(mut self, everywhere: bool) -> Behind {
+        self.by_ref().for_each(drop);
+        let mut found = Behind::default();
+        let Some(End::Torn { offset, .. }) = self.end else { return found };
         let last = self.last_seq.unwrap_or(0);
         // No more frames than fit there can have been between.
         let most = last.saturating_add(self.segment.len() as u64);
         let mut at = offset as usize + ALIGN;
-        while let Some(header) = self.segment.get(at..at + FRAME_HEADER) {
+        let far = if everywhere { self.segment.len() } else { at.saturating_add(NEAR) };
+        while let Some(header) = self.segment.get(at..at + FRAME_HEADER).filter(|_| at < far) {
             let seq = u64::from_le_bytes(*header[8..].first_chunk().expect("sixteen bytes"));
             let likely =
-                if self.last_seq.is_some() { (last + 1..=most).contains(&seq) } else { seq > 0 };
-            if likely && (Frames { at, last_seq: None, end: None, ..self.clone() }).read().is_ok() {
-                return true;
+                if self.last_seq.is_some() { (last..=most).contains(&seq) } else { seq > 0 };
+            let mut rest = Frames::new(self.number, self.segment, at);
+            if likely && rest.starts() {
+                rest.by_ref().for_each(drop);
+                found = found.and(Behind { frames: true, durable: rest.durable });
+                at = rest.at;
             }
             at += ALIGN;
         }
-        false
+        found
+    }
+
+    /// Whether a sound frame is next, a seal included.
+    pub(super) fn starts(&self) -> bool {
+        match self.item() {
+            Ok(_) => true,
+            Err(end) => end.is_sealed(),
+        }
     }
 
     /// The next frame, or why there is none. Does not move.
-    pub(super) fn read(&self) -> Result<Frame<'a>, End> {
+    fn item(&self) -> Result<Item<'a>, End> {
         let offset = self.at as u64;
         let torn = |why| Err(End::Torn { offset, why });
         let rest = self.segment.get(self.at..).unwrap_or_default();
@@ -182,8 +235,9 @@ impl<'a> Frames<'a> {
         }
         let (checksum, len_flags, seq) = (word as u32, (word >> 32) as u32, (word >> 64) as u64);
         let (len, flags) = ((len_flags & !FLAGS) as usize, len_flags & FLAGS);
-        let seal = flags == FLAG_SEAL && len == 0;
-        if !seal && (flags != 0 || len < RECORD_HEADER) {
+        let seal = flags == FLAG_SEAL && FRAME_HEADER + len == SEAL;
+        let mark = flags == FLAG_MARK && FRAME_HEADER + len == MARK;
+        if !seal && !mark && (flags != 0 || len < RECORD_HEADER) {
             return torn(Why::Length);
         }
         let Some(bytes) = rest.get(..FRAME_HEADER + len) else { return torn(Why::Length) };
@@ -193,14 +247,22 @@ impl<'a> Frames<'a> {
         let follows = match self.last_seq {
             // A bulk load takes a sequence without a frame.
             Some(last) if seal => seq >= last,
+            Some(last) if mark => seq == last,
             Some(last) => last.checked_add(1) == Some(seq),
             None => true,
         };
         if !follows {
             return torn(Why::Sequence);
         }
+        let word = |at: usize| {
+            let word = bytes[FRAME_HEADER + 8 * at..].first_chunk();
+            u64::from_le_bytes(*word.expect("as long as a seal or a mark"))
+        };
         if seal {
-            return Err(End::Clean { offset, last_seq: seq });
+            return Err(End::Clean { offset, last_seq: seq, next: word(0) });
+        }
+        if mark {
+            return Ok(Item::Mark(Position { segment: word(0), end: word(1) }));
         }
         let frame = Frame { offset, seq, bytes };
         let mut records = frame.records();
@@ -208,7 +270,7 @@ impl<'a> Frames<'a> {
         if records.at != bytes.len() {
             return torn(Why::Records);
         }
-        Ok(frame)
+        Ok(Item::Batch(frame))
     }
 }
 
@@ -216,19 +278,54 @@ impl<'a> Iterator for Frames<'a> {
     type Item = Frame<'a>;
 
     fn next(&mut self) -> Option<Frame<'a>> {
-        if self.end.is_some() {
-            return None;
-        }
-        match self.read() {
-            Ok(frame) => {
-                self.at += frame.len();
-                self.last_seq = Some(frame.seq);
-                Some(frame)
+        while self.end.is_none() {
+            match self.item() {
+                Ok(Item::Batch(frame)) => {
+                    self.at += frame.len();
+                    self.last_seq = Some(frame.seq);
+                    return Some(frame);
+                }
+                Ok(Item::Mark(durable)) => {
+                    self.at += MARK;
+                    self.durable = self.durable.max(durable);
+                }
+                Err(end) => self.end = Some(end),
             }
-            Err(end) => {
-                self.end = Some(end);
-                None
-            }
         }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::env::File;
+    use crate::key::Kind;
+    use crate::log::{Appender, FIRST_FRAME, file_name, testing};
+
+    #[test]
+    fn marks_are_passed_over_and_remembered() {
+        let (env, segment) = testing::segment(1, 8192);
+        let mut appender = Appender::new(segment);
+        let durable = Position { segment: 1, end: FIRST_FRAME + 40 };
+        appender.mark(0, Position { segment: 1, end: FIRST_FRAME });
+        appender.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
+        let torn_at = appender.end();
+        appender.append_one(2, 0, Kind::Put, b"key", b"value").unwrap();
+        appender.mark(2, durable);
+        appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
+        let reopened = testing::reopen(&env, 1).unwrap();
+        assert_eq!((reopened.frames().count(), reopened.frames().finish().is_sealed()), (3, false));
+        assert_eq!(reopened.frames().survey(), Behind { frames: true, durable });
+        assert_eq!(reopened.frames().behind_their_end(true), Behind::default());
+        // What a mark says is found behind a tear too.
+        let file = env.file(Path::new(&file_name(1)));
+        file.write_all_at(&[0xFF; 8], torn_at).unwrap();
+        let reopened = testing::reopen(&env, 1).unwrap();
+        let end = reopened.frames().finish();
+        assert_eq!((reopened.frames().count(), end.offset()), (1, torn_at));
+        assert_eq!(reopened.frames().behind_their_end(false), Behind { frames: true, durable });
     }
 }

@@ -37,11 +37,11 @@ mod tests;
 
 pub(crate) use appender::Appender;
 pub(crate) use format::{
-    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words,
-    segment_bytes_for,
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, record_len,
+    record_words, segment_bytes_for,
 };
-pub(crate) use frames::End;
+pub(crate) use frames::{Behind, End, Why};
 pub(crate) use record::Record;
 pub(crate) use segment::{Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};
-pub(crate) use walk::{Role, Tear, Walk};
+pub(crate) use walk::{Tear, Walk};

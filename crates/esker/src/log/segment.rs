@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::format::{
-    self, ALIGN, FIRST_FRAME, FRAME_HEADER, Header, RECORD_HEADER, SEAL, frame_checksum,
-    value_checksum,
+    self, ALIGN, FIRST_FRAME, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd, RECORD_HEADER, SEAL,
+    frame_checksum, value_checksum,
 };
 use super::frames::Frames;
 use super::record::{self, Record};
@@ -74,6 +74,8 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// Makes segment `number` of `bytes` bytes (rounded up to pages) in `dir`.
     ///
+    /// `manifest` is how long the manifest is; no shorter one may go with this segment.
+    ///
     /// All space is set aside first: a full disk is an error here and not a signal later. With
     /// `recycle`, that file is renamed into place and used again if nothing else has a name for
     /// it. Nobody may still be reading from it: its bytes change under them.
@@ -84,6 +86,7 @@ impl Segment {
         dir: &Path,
         number: u64,
         bytes: u64,
+        manifest: ManifestEnd,
         recycle: Option<&Path>,
     ) -> Result<Segment> {
         let path = dir.join(file_name(number));
@@ -107,7 +110,7 @@ impl Segment {
                 env.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create", &path, e))?
             }
         };
-        Self::set_up(file, &path, number, bytes, recycled).inspect_err(|_| {
+        Self::set_up(file, &path, number, bytes, manifest, recycled).inspect_err(|_| {
             // Best effort: a leftover without a sound header is known as such at recovery.
             let _ = env.remove(&path);
         })
@@ -118,12 +121,13 @@ impl Segment {
         path: &Path,
         number: u64,
         bytes: u64,
+        manifest: ManifestEnd,
         recycled: bool,
     ) -> Result<Segment> {
         let allocated = if recycled { Ok(()) } else { file.allocate(bytes) };
         allocated.map_err(|e| Error::io(format!("allocate {bytes} bytes for"), path, e))?;
         let mut header = vec![0; FIRST_FRAME];
-        let used = format::encode_header(number, bytes);
+        let used = format::encode_header(number, bytes, manifest);
         header[..used.len()].copy_from_slice(&used);
         file.write_all_at(&header, 0).map_err(|e| Error::io("write the header of", path, e))?;
         let map = file.map(bytes, true).map_err(|e| Error::io("map", path, e))?;
@@ -174,7 +178,7 @@ impl Segment {
         let mut page = vec![0; FIRST_FRAME];
         file.read_exact_at(&mut page, 0).map_err(|e| Error::io("read", &path, e))?;
         let capacity = match format::decode_header(&page) {
-            Header::Sound { number: n, capacity } if n == number => capacity,
+            Header::Sound { number: n, capacity, .. } if n == number => capacity,
             Header::Sound { number: n, .. } => {
                 let what = format!("its header is that of segment {n}");
                 return Err(Error::corrupt(&path, 16, what));
@@ -198,6 +202,18 @@ impl Segment {
         Ok(segment)
     }
 
+    /// How long the manifest was when segment `number` was made; `None` when the file is not there
+    /// or its header not sound.
+    pub(crate) fn made_with(env: &Arc<dyn Env>, dir: &Path, number: u64) -> Option<ManifestEnd> {
+        let file = env.open(&dir.join(file_name(number)), OpenMode::Read).ok()?;
+        let mut page = vec![0; FIRST_FRAME];
+        file.read_exact_at(&mut page, 0).ok()?;
+        match format::decode_header(&page) {
+            Header::Sound { number: n, manifest, .. } if n == number => Some(manifest),
+            _ => None,
+        }
+    }
+
     /// Whether the file `number`, which [`open`](Segment::open) refuses, was made and never used:
     /// a crash came before its header was durable. Nothing in it was ever promised and it may be
     /// removed. `false` when a frame of it can be read: then its header was damaged later.
@@ -210,7 +226,7 @@ impl Segment {
         }
         let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
         let segment = Self::new(file, map, &path, number, false, false);
-        Ok(segment.frames().read().is_err_and(|end| !end.is_sealed()))
+        Ok(!segment.frames().starts())
     }
 
     /// Its number. Numbers are never used twice in a store: they seed the checksums.
@@ -361,13 +377,13 @@ impl Segment {
     }
 
     /// Closes a recovered segment behind its last good frame, so that it reads as complete from
-    /// now on and what lies behind stays dead. `end` is where its frames stopped. Durable on
-    /// return.
-    pub(crate) fn seal_recovered(&self, end: u64, last_seq: Seq) -> Result<()> {
-        if end < FIRST_FRAME as u64 || end + SEAL as u64 > self.len as u64 {
+    /// now on and what lies behind stays dead. `end` is where its frames stopped, `next` the segment
+    /// that the log goes on in. Durable on return.
+    pub(crate) fn seal_recovered(&self, end: u64, last_seq: Seq, next: u64) -> Result<()> {
+        if end < FIRST_FRAME as u64 || end.saturating_add(SEAL as u64) > self.len as u64 {
             return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
         }
-        let seal = seal_frame(self.number, last_seq);
+        let seal = seal_frame(self.number, last_seq, next);
         self.file.write_all_at(&seal, end).map_err(|e| Error::io("seal", &self.path, e))?;
         self.end.store(end + SEAL as u64, Ordering::Release);
         self.sync()
@@ -444,10 +460,12 @@ impl Segment {
 }
 
 /// A complete seal.
-pub(super) fn seal_frame(number: u64, last_seq: Seq) -> [u8; SEAL] {
+fn seal_frame(number: u64, last_seq: Seq, next: u64) -> [u8; SEAL] {
     let mut b = [0; SEAL];
-    b[4..8].copy_from_slice(&format::FLAG_SEAL.to_le_bytes());
+    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL;
+    b[4..8].copy_from_slice(&len_flags.to_le_bytes());
     b[8..16].copy_from_slice(&last_seq.to_le_bytes());
+    b[16..24].copy_from_slice(&next.to_le_bytes());
     let sum = frame_checksum(number, &b[4..]);
     b[..4].copy_from_slice(&sum.to_le_bytes());
     b

@@ -89,7 +89,7 @@ fn what_is_covered_returns_at_once() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), false);
+    group.rotate(file.clone());
     let first = file.append(100);
     let second = file.append(100);
     group.wait_durable(second).unwrap();
@@ -98,9 +98,8 @@ fn what_is_covered_returns_at_once() {
     group.sync_all().unwrap();
     assert_eq!(file.syncs(), 1);
     assert_eq!(group.durable(), second);
-    // The name, once.
     group.wait_durable(file.append(1)).unwrap();
-    assert_eq!((file.syncs(), env.dir_syncs.load(Ordering::SeqCst)), (2, 1));
+    assert_eq!(file.syncs(), 2);
 }
 
 #[test]
@@ -108,7 +107,7 @@ fn a_position_that_was_never_written_is_not_durable() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    group.rotate(file.clone());
     let end = file.append(100).end;
     assert!(group.wait_durable(Position { segment: 1, end: end + 1 }).is_err());
     assert!(group.wait_durable(Position { segment: 2, end: 1 }).is_err());
@@ -121,7 +120,7 @@ fn waiters_share_syncs() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 2, &journal);
-    group.rotate(file.clone(), true);
+    group.rotate(file.clone());
     let (threads, each) = (8, 20);
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -146,7 +145,7 @@ fn older_segments_come_first() {
     let files: Vec<_> = (1..=4).map(|n| Fake::new(n, 0, &journal)).collect();
     let mut last = Position::default();
     for file in &files {
-        group.rotate(file.clone(), false);
+        group.rotate(file.clone());
         last = file.append(10);
     }
     group.wait_durable(last).unwrap();
@@ -162,10 +161,10 @@ fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    group.rotate(old.clone());
     group.wait_durable(old.append(10)).unwrap();
     let tail = old.append(5); // and the seal
-    group.rotate(new.clone(), true);
+    group.rotate(new.clone());
     group.wait_durable(new.append(10)).unwrap();
     assert_eq!(journal.lock()[1], tail);
 }
@@ -175,7 +174,7 @@ fn a_failure_reaches_all_and_stays() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    group.rotate(file.clone());
     let before = file.append(10);
     group.wait_durable(before).unwrap();
     let gate = file.gate.lock();
@@ -206,24 +205,23 @@ fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    group.rotate(old.clone());
     old.append(10);
     old.fail(true);
-    group.rotate(new.clone(), true);
+    group.rotate(new.clone());
     assert!(group.wait_durable(new.append(10)).is_err());
     assert_eq!((old.syncs(), new.syncs()), (1, 0));
 }
 
 #[test]
-fn a_directory_that_cannot_be_synced_is_a_failure() {
+fn a_file_is_founded_only_when_its_name_is_durable() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
+    group.found(&*file).unwrap();
+    assert_eq!((file.syncs(), env.dir_syncs.load(Ordering::SeqCst)), (1, 1));
     env.fail_dir_sync.store(true, Ordering::SeqCst);
-    group.rotate(file.clone(), false);
-    assert!(group.wait_durable(file.append(10)).is_err());
-    assert_eq!(file.syncs(), 0);
-    assert!(group.failed().is_some());
+    assert!(group.found(&*file).is_err());
 }
 
 #[test]
@@ -231,11 +229,11 @@ fn after_a_reset_the_log_goes_on() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    group.rotate(old.clone());
     old.fail(true);
     let position = old.append(10);
     assert!(group.wait_durable(position).is_err());
-    group.reset(new.clone(), false);
+    group.reset(new.clone());
     assert!(group.failed().is_none());
     group.wait_durable(new.append(10)).unwrap();
     assert_eq!(old.syncs(), 1);
@@ -250,7 +248,7 @@ fn who_slept_through_failure_and_reset_is_told() {
     // Many rounds: who wakes first is up to the scheduler.
     for round in 0..if cfg!(miri) { 3 } else { 200 } {
         let old = Fake::new(2 * round + 1, 0, &journal);
-        group.reset(old.clone(), true);
+        group.reset(old.clone());
         let gate = old.gate.lock();
         old.fail(true);
         let leader = {
@@ -268,7 +266,7 @@ fn who_slept_through_failure_and_reset_is_told() {
         while group.failed().is_none() {
             thread::yield_now();
         }
-        group.reset(Fake::new(2 * round + 2, 0, &journal), true);
+        group.reset(Fake::new(2 * round + 2, 0, &journal));
         assert!(leader.join().unwrap().is_err());
         let _ = sleeper.join().unwrap(); // Ok only if it came after the reset; never a hang
     }
@@ -281,7 +279,7 @@ fn no_hole_is_ever_claimed() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let first = Fake::new(1, 0, &journal);
-    group.rotate(first.clone(), false);
+    group.rotate(first.clone());
     let active = Mutex::new(first);
     thread::scope(|scope| {
         for writer in 0..4 {
@@ -293,7 +291,7 @@ fn no_hole_is_ever_claimed() {
                         if (i + writer) % 13 == 0 {
                             let next = Fake::new(active.number + 1, 0, journal);
                             active.append(16); // the seal
-                            group.rotate(next.clone(), false);
+                            group.rotate(next.clone());
                             *active = next;
                         }
                         active.append(8)

@@ -51,9 +51,12 @@ fn single_puts_come_back() {
     assert_eq!(entries, expected);
     assert_eq!(end, End::Torn { offset: appender.end(), why: Why::Unwritten });
     let end = appender.end();
-    appender.seal(104);
+    appender.seal(104, 99);
     let reopened = testing::reopen(&env, 7).unwrap();
-    assert_eq!(read_all(&reopened), (expected, End::Clean { offset: end, last_seq: 104 }));
+    assert_eq!(
+        read_all(&reopened),
+        (expected, End::Clean { offset: end, last_seq: 104, next: 99 })
+    );
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn a_full_segment_refuses_and_still_has_room_for_its_seal() {
         appender.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
         assert_eq!(appender.remaining(), 0);
     }
-    appender.seal(seq);
+    appender.seal(seq, 99);
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len() as u64, seq);
     assert!(matches!(end, End::Clean { last_seq, .. } if last_seq == seq));
@@ -114,7 +117,7 @@ fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
     batch.push(2, Kind::Put, b"", b"");
     appender.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
     appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
-    appender.seal(12);
+    appender.seal(12, 99);
     let (entries, end) = read_all(&segment);
     assert_eq!(entries.len(), 5);
     assert!(end.is_sealed());
@@ -233,7 +236,9 @@ fn a_recycled_file_keeps_its_past_to_itself() {
     // The same frames in all lives, each life stopping one frame earlier: behind the last one
     // stands, at a frame's boundary, the next of the life before.
     for number in 1..if cfg!(miri) { 4 } else { 10u64 } {
-        let segment = Segment::create(&dynamic, dir, number, 8192, old.as_deref()).unwrap();
+        let segment =
+            Segment::create(&dynamic, dir, number, 8192, ManifestEnd::default(), old.as_deref())
+                .unwrap();
         let segment = Arc::new(segment);
         assert_eq!(segment.recycled(), old.is_some());
         assert_eq!(read_all(&segment).0, [], "before the first frame of life {number}");
@@ -256,7 +261,9 @@ fn recycling_extends_and_shortens() {
     let dir = Path::new("");
     let mut old: Option<std::path::PathBuf> = None;
     for (number, bytes) in [(1, 8192), (2, 20_000), (3, 8192)] {
-        let segment = Segment::create(&dynamic, dir, number, bytes, old.as_deref()).unwrap();
+        let segment =
+            Segment::create(&dynamic, dir, number, bytes, ManifestEnd::default(), old.as_deref())
+                .unwrap();
         assert_eq!(segment.capacity(), bytes.next_multiple_of(4096));
         assert_eq!(env.file(segment.path()).len().unwrap(), segment.capacity());
         old = Some(segment.path().to_path_buf());
@@ -268,7 +275,8 @@ fn no_space_is_an_error_and_leaves_no_file() {
     let env = HeapEnv::new();
     env.fail_allocate.store(true, Ordering::Relaxed);
     let dynamic: Arc<dyn Env> = env.clone();
-    let error = Segment::create(&dynamic, Path::new(""), 1, 8192, None).unwrap_err();
+    let error = Segment::create(&dynamic, Path::new(""), 1, 8192, ManifestEnd::default(), None)
+        .unwrap_err();
     assert!(error.to_string().contains("allocate 8192 bytes"), "{error}");
     assert!(!env.exists(Path::new(&file_name(1))).unwrap());
 }
@@ -277,9 +285,13 @@ fn no_space_is_an_error_and_leaves_no_file() {
 fn an_existing_segment_is_never_replaced() {
     let (env, _, _) = small_segment(3);
     let dynamic: Arc<dyn Env> = env.clone();
-    let other = Segment::create(&dynamic, Path::new(""), 4, 8192, None).unwrap();
+    let other =
+        Segment::create(&dynamic, Path::new(""), 4, 8192, ManifestEnd::default(), None).unwrap();
     for recycle in [None, Some(other.path())] {
-        assert!(Segment::create(&dynamic, Path::new(""), 3, 8192, recycle).is_err());
+        assert!(
+            Segment::create(&dynamic, Path::new(""), 3, 8192, ManifestEnd::default(), recycle)
+                .is_err()
+        );
     }
     assert!(testing::reopen(&env, 3).is_ok() && testing::reopen(&env, 4).is_ok());
 }
@@ -312,10 +324,10 @@ fn a_damaged_header_over_sound_frames_is_damage() {
 #[test]
 fn a_newer_format_is_named_as_such() {
     let (env, _, _) = small_segment(3);
-    let mut header = super::format::encode_header(3, 8192);
+    let mut header = super::format::encode_header(3, 8192, ManifestEnd::default());
     header[8] = 2;
-    let sum = xxhash_rust::xxh3::xxh3_64(&header[..32]);
-    header[32..].copy_from_slice(&sum.to_le_bytes());
+    let sum = xxhash_rust::xxh3::xxh3_64(&header[..48]);
+    header[48..].copy_from_slice(&sum.to_le_bytes());
     env.file(Path::new(&file_name(3))).write_all_at(&header, 0).unwrap();
     let error = testing::reopen(&env, 3).unwrap_err();
     assert!(matches!(error, crate::Error::NewerFormat { found: 2, .. }), "{error}");
@@ -335,11 +347,11 @@ fn a_recovered_segment_is_sealed_where_it_was_torn() {
     let recovered = testing::reopen(&env, 1).unwrap();
     let (entries, end) = read_all(&recovered);
     assert_eq!((entries.len(), end.offset()), (1, ends[0]));
-    recovered.seal_recovered(end.offset(), 1).unwrap();
+    recovered.seal_recovered(end.offset(), 1, 99).unwrap();
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len(), 1);
-    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1 });
-    assert!(recovered.seal_recovered(8190, 1).is_err());
+    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99 });
+    assert!(recovered.seal_recovered(8190, 1, 99).is_err());
 }
 
 #[test]
@@ -350,7 +362,7 @@ fn separated_values_are_verified_once() {
     let small = appender.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
     let (large, small) = (segment.pointer_to(large), segment.pointer_to(small));
     let offset = small.offset;
-    appender.seal(2);
+    appender.seal(2, 99);
     let segment = testing::reopen(&env, 1).unwrap();
     assert_eq!(segment.value(&large).unwrap(), [5; 5000]);
     assert_eq!(segment.value(&small).unwrap(), [6; 100]);
@@ -421,7 +433,15 @@ fn on_the_real_file_system() {
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let mut old: Option<std::path::PathBuf> = None;
     for number in 1..4 {
-        let segment = Segment::create(&env, dir.path(), number, 1 << 20, old.as_deref()).unwrap();
+        let segment = Segment::create(
+            &env,
+            dir.path(),
+            number,
+            1 << 20,
+            ManifestEnd::default(),
+            old.as_deref(),
+        )
+        .unwrap();
         let segment = Arc::new(segment);
         let mut appender = Appender::new(segment.clone());
         let mut batch = WriteBatch::new();
@@ -442,7 +462,7 @@ fn on_the_real_file_system() {
         assert!(batch.byte_len() > 64 << 10);
         appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
         let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
-        appender.seal(seq);
+        appender.seal(seq, 99);
         let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
         let (entries, end) = read_all(&opened);
         assert_eq!(entries[..expected.len()], expected);
@@ -453,7 +473,8 @@ fn on_the_real_file_system() {
     // A checkpoint's name on the file: it is left alone, and a new one made.
     let old = old.unwrap();
     env.hard_link(&old, &dir.path().join("checkpoint")).unwrap();
-    let segment = Segment::create(&env, dir.path(), 4, 1 << 20, Some(&old)).unwrap();
+    let segment =
+        Segment::create(&env, dir.path(), 4, 1 << 20, ManifestEnd::default(), Some(&old)).unwrap();
     assert!(!segment.recycled() && env.exists(&old).unwrap());
     // Links lead nowhere.
     std::os::unix::fs::symlink(&old, dir.path().join(file_name(5))).unwrap();
@@ -503,11 +524,11 @@ proptest! {
             }
         }
         let end = appender.end();
-        appender.seal(seq);
+        appender.seal(seq, 99);
         let reopened = testing::reopen(&env, first ^ 5).unwrap();
         let (entries, found) = read_all(&reopened);
         prop_assert_eq!(&entries, &expected);
-        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq });
+        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99 });
         if let Some((at, with)) = damage {
             let at = FIRST_FRAME + at;
             let file = env.file(segment.path());
@@ -523,7 +544,7 @@ proptest! {
         if let Ok(segment) = open_bytes(1, &bytes) {
             read_all(&segment);
         }
-        let mut segment = super::format::encode_header(1, 16384).to_vec();
+        let mut segment = super::format::encode_header(1, 16384, ManifestEnd::default()).to_vec();
         segment.resize(FIRST_FRAME, 0);
         segment.extend(&bytes);
         segment.resize(16384, 0);
@@ -544,7 +565,7 @@ fn the_documented_example() {
     batch.push(0, Kind::Put, b"city", b"Bern");
     batch.push(1, Kind::Delete, b"old", b"");
     appender.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
-    appender.seal(300);
+    appender.seal(300, 8);
     let bytes = env.bytes(Path::new(&file_name(7)));
     let hex = |range: std::ops::Range<usize>| -> String {
         let rows = bytes[range.clone()].chunks(16).zip(range.step_by(16));
@@ -554,7 +575,7 @@ fn the_documented_example() {
         })
         .collect()
     };
-    let example = hex(0..48) + &hex(4096..4176);
+    let example = hex(0..64) + &hex(4096..4192);
     let page = include_str!("../../../../docs/format/log.md");
     for line in example.lines() {
         assert!(page.contains(line), "docs/format/log.md does not show\n{example}");

@@ -1,33 +1,14 @@
 //! From segment to segment: which of them are the log.
 //!
-//! Segments follow each other by sequence. Between two there may be files that were never used: a
-//! segment is made ahead, and a larger one may have been needed instead, or a crash may have come
-//! first. Where sequences do not go on, a power cut took what was not synced, or a file is missing.
+//! The manifest names the segment that the log starts with, and the seal of each names the next.
+//! Both are written only when the segment they name is durable, header and name; so one that is not
+//! there was lost. The log ends where a segment stops without a seal. Files made ahead and not used
+//! may lie about; frames in a file that the log does not lead to are what a power cut left behind
+//! its tear, or the log was damaged before them.
 
-use super::format::FIRST_FRAME_OFFSET;
-use super::frames::{End, Frames, Why};
+use super::frames::{Behind, End, Why};
+use super::sync::Position;
 use crate::key::Seq;
-
-/// What a segment is to the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// A part: its frames go on where the one before ended.
-    Part,
-    /// Nothing was ever written to it.
-    Unused,
-    /// The log was torn before it. `has_frames`: and yet something is in it.
-    Behind {
-        /// Whether there is anything in it.
-        has_frames: bool,
-    },
-    /// Its frames begin at `first`; they should begin at `expected`.
-    Astray {
-        /// Where it begins.
-        first: Seq,
-        /// Where the one before ended.
-        expected: Seq,
-    },
-}
 
 /// Where the log ends before its files do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,84 +21,67 @@ pub(crate) struct Tear {
     pub why: Why,
 }
 
-/// Walks the segments of a log by ascending number.
+impl Tear {
+    /// Whether it is damage: what is found behind says that the place was durable. `strict` takes
+    /// anything behind for that; after a power cut there may be frames that were never synced.
+    pub(crate) fn is_damage(&self, behind: Behind, strict: bool) -> bool {
+        let here = Position { segment: self.segment, end: self.offset };
+        behind.durable > here || strict && behind.frames
+    }
+}
+
+/// Walks the segments of a log.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    /// The segment that the log starts with.
-    start: u64,
-    /// Whether to look for frames behind the end of what holds nothing. That reads all of a file.
-    thorough: bool,
-    /// The sequence that the next frame has; known once a segment was complete.
+    next: Option<u64>,
+    /// The sequence that the next frame has; not known of the first.
     expected: Option<Seq>,
-    /// What was passed since and held nothing, as far as is known: an unused segment, or none where
-    /// the first should be.
-    passed: Option<Tear>,
     tear: Option<Tear>,
 }
 
 impl Walk {
     /// For the log that starts with segment `start`.
     pub(crate) fn new(start: u64) -> Walk {
-        let missing = Tear { segment: start, offset: 0, why: Why::Missing };
-        Walk { start, thorough: false, expected: None, passed: Some(missing), tear: None }
+        Walk { next: Some(start), expected: None, tear: None }
     }
 
-    /// The same, taking any doubt for damage.
-    pub(crate) fn thorough(start: u64) -> Walk {
-        Walk { thorough: true, ..Walk::new(start) }
+    /// The segment that the log goes on in; `None` when it ended.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.next
     }
 
-    /// Where the log is torn, as far as is known.
+    /// Where the log ended.
     pub(crate) fn tear(&self) -> Option<Tear> {
         self.tear
     }
 
-    /// The next segment; `frames` are those of it, `None` when it has no header and no frame. After
-    /// [`Role::Part`] the caller reads it and tells its end to [`leave`](Walk::leave).
-    pub(crate) fn meet(&mut self, segment: u64, frames: Option<Frames<'_>>) -> Role {
-        let starts = segment == self.start && frames.is_some();
-        let mut frames = frames;
-        let first = frames.as_mut().and_then(|f| f.next()).map(|f| f.seq);
-        let empty = frames.filter(|_| first.is_none());
-        let sealed = empty.clone().is_some_and(|f| f.finish().is_sealed());
-        // A seal alone may be of any later sequence: bulk loads take one without a frame.
-        let goes_on = match first {
-            Some(_) => first == self.expected,
-            None => !sealed || self.expected.is_some(),
-        };
-        if !goes_on && !starts && self.tear.is_none() {
-            // What was passed did hold something: it is gone.
-            self.tear = self.passed;
-        }
-        if self.tear.is_none() && !sealed && empty.is_some_and(|f| self.goes_on_behind(f)) {
-            let why = Why::Checksum;
-            self.tear = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why });
-            return Role::Behind { has_frames: true };
-        }
-        if self.tear.is_some() {
-            return Role::Behind { has_frames: first.is_some() };
-        }
-        if first.is_none() && !sealed && !starts {
-            self.passed = Some(Tear { segment, offset: FIRST_FRAME_OFFSET, why: Why::Unwritten });
-            return Role::Unused;
-        }
-        match (first, self.expected) {
-            (Some(first), Some(expected)) if first != expected => Role::Astray { first, expected },
-            _ => Role::Part,
+    /// The segment that comes next is not there, or is none.
+    pub(crate) fn missing(&mut self) {
+        if let Some(segment) = self.next.take() {
+            self.tear = Some(Tear { segment, offset: 0, why: Why::Missing });
         }
     }
 
-    /// Whether there are frames behind the end of these, as far as that is looked at.
-    pub(crate) fn goes_on_behind(&self, frames: Frames<'_>) -> bool {
-        self.thorough && frames.go_on_behind_their_end()
-    }
-
-    /// How the segment ended that was a part.
-    pub(crate) fn leave(&mut self, segment: u64, end: End) {
-        self.passed = None;
+    /// Passes the segment that came next: the sequence of its first frame, if it has one, and how it
+    /// ended. The error says what is wrong with it beside its end.
+    pub(crate) fn pass(&mut self, first: Option<Seq>, end: End) -> Result<(), String> {
+        let Some(segment) = self.next.take() else { return Ok(()) };
+        let expected = self.expected.take();
         match end {
-            End::Clean { last_seq, .. } => self.expected = Some(last_seq + 1),
+            End::Clean { last_seq, next, .. } => {
+                self.expected = Some(last_seq.saturating_add(1));
+                if next <= segment {
+                    return Err(format!("its seal says that segment {next} follows"));
+                }
+                self.next = Some(next);
+            }
             End::Torn { offset, why } => self.tear = Some(Tear { segment, offset, why }),
+        }
+        match (first, expected) {
+            (Some(first), Some(expected)) if first != expected => {
+                Err(format!("it begins at sequence {first} where {expected} should follow"))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -125,85 +89,59 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::{Env, OsEnv};
-    use crate::key::Kind;
-    use crate::log::{Appender, Segment};
-    use std::sync::Arc;
 
-    /// A segment of so many frames from sequence `first` on, sealed or not.
-    fn segment(
-        env: &Arc<dyn Env>,
-        dir: &std::path::Path,
-        number: u64,
-        first: Seq,
-        frames: u64,
-        sealed: bool,
-    ) -> Arc<Segment> {
-        let segment = Arc::new(Segment::create(env, dir, number, 16384, None).unwrap());
-        let mut appender = Appender::new(Arc::clone(&segment));
-        for seq in first..first + frames {
-            appender.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
-        }
-        if sealed {
-            appender.seal(first + frames - 1);
-        }
-        segment
+    fn sealed(last_seq: Seq, next: u64) -> End {
+        End::Clean { offset: 5000, last_seq, next }
     }
 
-    fn roles(segments: &[(u64, Seq, u64, bool)]) -> (Vec<Role>, Option<u64>) {
-        let dir = tempfile::tempdir().unwrap();
-        let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    const OPEN: End = End::Torn { offset: 6000, why: Why::Unwritten };
+
+    #[test]
+    fn seals_lead_from_segment_to_segment() {
+        let mut walk = Walk::new(3);
+        assert_eq!(walk.next(), Some(3));
+        walk.pass(Some(7), sealed(9, 5)).unwrap();
+        assert_eq!(walk.next(), Some(5));
+        // A bulk load takes a sequence without a frame.
+        walk.pass(None, sealed(10, 6)).unwrap();
+        walk.pass(Some(11), OPEN).unwrap();
+        assert_eq!(walk.next(), None);
+        assert_eq!(walk.tear(), Some(Tear { segment: 6, offset: 6000, why: Why::Unwritten }));
+    }
+
+    #[test]
+    fn a_gap_in_the_sequences_is_named() {
         let mut walk = Walk::new(1);
-        let mut roles = Vec::new();
-        for &(number, first, frames, sealed) in segments {
-            let s = segment(&env, dir.path(), number, first, frames, sealed);
-            let role = walk.meet(number, Some(s.frames()));
-            if role == Role::Part {
-                walk.leave(number, s.frames().finish());
-            }
-            roles.push(role);
-        }
-        (roles, walk.tear().map(|t| t.segment))
+        walk.pass(Some(1), sealed(9, 2)).unwrap();
+        let why = walk.pass(Some(11), OPEN).unwrap_err();
+        assert_eq!(why, "it begins at sequence 11 where 10 should follow");
     }
 
     #[test]
-    fn segments_follow_each_other_and_the_last_is_open() {
-        let found = roles(&[(1, 1, 5, true), (2, 6, 5, true), (3, 11, 2, false)]);
-        assert_eq!(found, (vec![Role::Part; 3], Some(3)));
+    fn a_seal_that_leads_back_ends_the_walk() {
+        let mut walk = Walk::new(4);
+        assert!(walk.pass(None, sealed(1, 4)).is_err());
+        assert_eq!((walk.next(), walk.tear()), (None, None));
     }
 
     #[test]
-    fn a_segment_made_ahead_and_not_used_is_passed_over() {
-        let found = roles(&[(1, 1, 5, true), (2, 6, 0, false), (3, 6, 2, true), (4, 8, 0, false)]);
-        assert_eq!(found, (vec![Role::Part, Role::Unused, Role::Part, Role::Unused], None));
+    fn a_missing_segment_is_where_the_log_ends() {
+        let mut walk = Walk::new(4);
+        walk.pass(Some(1), sealed(1, 6)).unwrap();
+        walk.missing();
+        let tear = Tear { segment: 6, offset: 0, why: Why::Missing };
+        assert_eq!((walk.next(), walk.tear()), (None, Some(tear)));
     }
 
     #[test]
-    fn a_segment_whose_frames_are_gone_ends_the_log() {
-        let behind = Role::Behind { has_frames: true };
-        let found = roles(&[(1, 1, 5, true), (2, 6, 0, false), (3, 9, 2, true), (4, 11, 1, false)]);
-        assert_eq!(found, (vec![Role::Part, Role::Unused, behind, behind], Some(2)));
-        let found = roles(&[(1, 1, 0, false), (2, 9, 2, false)]);
-        assert_eq!(found, (vec![Role::Part, behind], Some(1)));
-    }
-
-    #[test]
-    fn segments_without_frames_are_sealed_by_bulk_loads() {
-        let found = roles(&[(1, 1, 5, true), (2, 6, 0, false), (3, 8, 0, true), (4, 8, 3, false)]);
-        assert_eq!(found.0, [Role::Part, Role::Unused, Role::Part, Role::Part]);
-    }
-
-    #[test]
-    fn without_its_first_segment_there_is_no_log() {
-        let behind = Role::Behind { has_frames: true };
-        assert_eq!(roles(&[(2, 6, 5, true), (3, 11, 2, false)]), (vec![behind; 2], Some(1)));
-        // But for what was made ahead when the first was.
-        assert_eq!(roles(&[(2, 6, 0, false)]), (vec![Role::Unused], None));
-    }
-
-    #[test]
-    fn a_missing_segment_leaves_the_next_astray() {
-        let astray = Role::Astray { first: 9, expected: 6 };
-        assert_eq!(roles(&[(1, 1, 5, true), (3, 9, 2, false)]), (vec![Role::Part, astray], None));
+    fn only_what_was_durable_makes_a_tear_damage() {
+        let tear = Tear { segment: 4, offset: 5000, why: Why::Checksum };
+        let behind = |segment, end| Behind { frames: true, durable: Position { segment, end } };
+        assert!(!tear.is_damage(Behind::default(), true));
+        assert!(!tear.is_damage(behind(0, 0), false));
+        assert!(tear.is_damage(behind(0, 0), true));
+        assert!(!tear.is_damage(behind(4, 5000), false));
+        assert!(tear.is_damage(behind(4, 5001), false));
+        assert!(tear.is_damage(behind(5, 0), false));
     }
 }

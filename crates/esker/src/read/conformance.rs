@@ -307,8 +307,9 @@ impl Files {
     }
 
     fn memtable(&self, entries: &[Entry], order: &KeyOrder) -> Arc<Memtable> {
+        let made = crate::log::ManifestEnd::default();
         let segment =
-            Segment::create(&self.env, self.path(), self.number(), 1 << 20, None).unwrap();
+            Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = Appender::new(Arc::clone(&segment));
         let memtable = Arc::new(Memtable::new(segment, order.clone()));

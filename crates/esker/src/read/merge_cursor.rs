@@ -17,7 +17,9 @@ enum Direction {
     Reverse,
 }
 
-/// A merge of sources that never hold the same (key, sequence) twice.
+/// A merge of sources. They hold the same (key, sequence) twice only after a repair that had to guess
+/// which tables belong to the store: entries without a sequence then count by the age of their run,
+/// as they do for a point read.
 pub(crate) struct MergeCursor {
     order: KeyOrder,
     sources: Vec<Source>,
@@ -27,7 +29,7 @@ pub(crate) struct MergeCursor {
 }
 
 impl MergeCursor {
-    /// Merges `sources` (at most 255). Not positioned.
+    /// Merges `sources` (at most 255), runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<Source>) -> MergeCursor {
         debug_assert!(sources.len() <= 255);
         let queue = Vec::with_capacity(sources.len());
@@ -40,11 +42,12 @@ impl MergeCursor {
         &self.sources[self.queue[0] as usize]
     }
 
-    /// Internal order: key ascending, then sequence descending.
+    /// Internal order: key ascending, then sequence descending, then the newer run first.
     #[inline]
     fn compare(&self, a: u8, b: u8) -> Ordering {
-        let (a, b) = (&self.sources[a as usize], &self.sources[b as usize]);
-        self.order.compare(a.key(), b.key()).then_with(|| b.seq().cmp(&a.seq()))
+        let (x, y) = (&self.sources[a as usize], &self.sources[b as usize]);
+        let by_key = self.order.compare(x.key(), y.key());
+        by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b)))
     }
 
     #[inline]
@@ -103,7 +106,7 @@ impl MergeCursor {
                 Direction::Forward => {
                     source.seek(&key)?;
                     while source.valid()
-                        && source.seq() >= seq
+                        && (source.seq() > seq || source.seq() == seq && i < current)
                         && self.order.compare(source.key(), &key).is_eq()
                     {
                         source.next()?;
@@ -112,7 +115,7 @@ impl MergeCursor {
                 Direction::Reverse => {
                     source.seek_for_prev(&key)?;
                     while source.valid()
-                        && source.seq() <= seq
+                        && (source.seq() < seq || source.seq() == seq && i > current)
                         && self.order.compare(source.key(), &key).is_eq()
                     {
                         source.prev()?;

@@ -9,16 +9,17 @@
 //!    repair never makes anything worse and can be run again.
 
 mod copy;
+mod log_entries;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::check::lock_existing;
+use crate::check::{check_manifest, lock_existing};
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, Stored, key_hash};
-use crate::log::{self, End, Role, Segment, Tear, Walk};
+use crate::key::{KeyOrder, Seq, Stored};
+use crate::log::{self, ManifestEnd, Segment};
 use crate::memtable::Memtable;
 use crate::table::{self, Table, TableSummary};
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
@@ -89,9 +90,17 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
     let numbers =
         names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
     let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(salvaged.state.next_file);
-    let manifest_damaged = !salvaged.lost.is_empty();
+    let mut lost = salvaged.lost;
+    // When only CURRENT is damaged the manifest says as precisely as ever what there is.
+    let mut manifest_damaged = !salvaged.whole;
+    if let Some((number, end)) = salvaged.manifest
+        && let Err(e) = check_manifest(&env, dir, ManifestEnd { number, end }, &salvaged.state)
+    {
+        lost.push(e.to_string());
+        manifest_damaged = true;
+    }
     let mut repair = Repair {
-        report: RepairReport { lost: salvaged.lost, ..RepairReport::default() },
+        report: RepairReport { lost, ..RepairReport::default() },
         segments: Vec::new(),
         aside: Vec::new(),
         found: Vec::new(),
@@ -134,7 +143,6 @@ impl Repair {
         let mut numbers: Vec<u64> =
             self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
         numbers.sort_unstable();
-        let newest = numbers.last().copied();
         for number in numbers {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
@@ -142,9 +150,9 @@ impl Repair {
             match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(s) => self.segments.push(Arc::new(s)),
                 Err(_) if !needed => {}
-                // As at opening, only the newest can have been made and not used.
+                // Made, and not used before a crash. That the log should go on in it is told elsewhere.
                 Err(_)
-                    if newest == Some(number)
+                    if !references.contains_key(&number)
                         && Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
                 Err(e) => {
                     self.lose(format!("log segment {number} could not be read: {e}"));
@@ -357,98 +365,6 @@ impl Repair {
         }
     }
 
-    /// The entries of the log, into tables.
-    fn log(&mut self) -> Result<()> {
-        let segments: Vec<_> =
-            self.segments.iter().filter(|s| s.number() >= self.old.log_start).cloned().collect();
-        let mut tables: Vec<(u32, u64, TableMeta)> = Vec::new();
-        let start = match segments.first() {
-            Some(first) if self.manifest_damaged => first.number(),
-            _ => self.old.log_start,
-        };
-        let mut walk = Walk::thorough(start);
-        let mut told = false;
-        for segment in &segments {
-            let number = segment.number();
-            let role = walk.meet(number, Some(segment.frames()));
-            match role {
-                Role::Unused => continue,
-                Role::Part => {}
-                Role::Behind { has_frames: false } => continue,
-                Role::Behind { has_frames: true } => {
-                    if !std::mem::replace(&mut told, true) {
-                        self.lose_behind(walk.tear());
-                    }
-                }
-                // Without the manifest, segments that only hold values are taken for the log too.
-                Role::Astray { .. } if self.manifest_damaged => {}
-                Role::Astray { first, expected } => self.lose(format!(
-                    "the log before {}: it goes on at sequence {first} where {expected} should follow",
-                    log::file_name(number)
-                )),
-            }
-            let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
-            let mut frames = segment.frames();
-            let unknown_before = self.old.keyspaces.is_empty();
-            for frame in frames.by_ref() {
-                for (r, record) in frame.records() {
-                    if unknown_before && record.keyspace == 0 {
-                        self.know_keyspace(0, &KeyOrder::Bytewise);
-                    }
-                    let Some(ks) = self.old.keyspaces.get(&record.keyspace) else { continue };
-                    let (Some(order), true) = (ks.order.clone(), ks.flushed < number) else {
-                        continue;
-                    };
-                    let at = memtables.iter().position(|m| m.0 == record.keyspace).unwrap_or_else(
-                        || {
-                            let m = Memtable::new(Arc::clone(segment), order);
-                            memtables.push((record.keyspace, Arc::new(m)));
-                            memtables.len() - 1
-                        },
-                    );
-                    let len = record.key.len() + record.value.len();
-                    memtables[at].1.insert(
-                        r,
-                        record.key,
-                        key_hash(record.key),
-                        frame.seq,
-                        record.kind,
-                        len,
-                    );
-                }
-            }
-            if matches!(role, Role::Part | Role::Astray { .. }) {
-                let end = frames.finish();
-                walk.leave(number, end);
-                if let End::Torn { .. } = end
-                    && walk.goes_on_behind(segment.frames())
-                    && !std::mem::replace(&mut told, true)
-                {
-                    self.lose_behind(walk.tear());
-                }
-            }
-            for (id, m) in memtables {
-                if let Some(meta) = self.write_memtable(id, &m)? {
-                    tables.push((id, number, meta));
-                }
-            }
-        }
-        // Newer than every table: runs above theirs, in the order of the segments.
-        let newest = self.found.iter().map(|(_, run, _)| *run).max().unwrap_or(0);
-        for (at, (id, _, meta)) in tables.into_iter().enumerate() {
-            self.found.push((id, newest + 1 + at as u64, meta));
-        }
-        Ok(())
-    }
-
-    /// The log is torn here and goes on behind.
-    fn lose_behind(&mut self, tear: Option<Tear>) {
-        let Some(Tear { segment, offset, why }) = tear else { return };
-        let name = log::file_name(segment);
-        self.lose(format!("{name} from byte {offset} on: {why}, and the log goes on after it"));
-        self.aside.push(name);
-    }
-
     fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<Option<TableMeta>> {
         use crate::key::Cursor;
         let Some(order) = self.order_of(id) else { return Ok(None) };
@@ -495,7 +411,6 @@ impl Repair {
         let last_seq =
             self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0).max(self.old.last_seq);
         changes.push(Change::LastSeq { seq: last_seq });
-        changes.push(Change::LogStart { segment: self.next_file });
         changes.push(Change::NextFile { number: self.next_file + 1 });
         if !self.report.lost.is_empty() {
             let mut note = self.report.lost.join("\n");
@@ -537,6 +452,7 @@ impl Repair {
                 }
             }
         }
+        state.close(self.next_file);
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)

@@ -70,7 +70,9 @@ impl Store {
     /// whether the edit is durable is unknown until a new manifest is written.
     pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
         let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
-        manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))
+        manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
+        self.segments.note_manifest(control.manifest_end());
+        Ok(())
     }
 
     /// Number of the active segment.

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::{Segment, SyncGroup};
+use crate::log::{ManifestEnd, Segment, SyncGroup};
 use crate::merge::pressure::Pressure;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -47,8 +47,8 @@ pub(crate) struct Store {
     /// The last published sequence. On a line of its own: every reader loads it.
     pub visible: Padded<AtomicU64>,
     pub writer: Mutex<Writer>,
-    /// The next log segment, made ahead, and whether its name is durable.
-    pub spare: Mutex<Option<(Arc<Segment>, bool)>>,
+    /// The next log segment, made ahead.
+    pub spare: Mutex<Option<Arc<Segment>>>,
     pub keyspaces: RwLock<Names>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
@@ -85,6 +85,14 @@ impl Control {
         match self {
             Control::Writable(manifest) => manifest.state(),
             Control::ReadOnly(state) => state,
+        }
+    }
+
+    /// How long the manifest is.
+    pub(crate) fn manifest_end(&self) -> ManifestEnd {
+        match self {
+            Control::Writable(m) => ManifestEnd { number: m.number(), end: m.len() },
+            Control::ReadOnly(_) => ManifestEnd::default(),
         }
     }
 

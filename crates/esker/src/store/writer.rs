@@ -12,6 +12,8 @@ pub(crate) struct Writer {
     pub appender: Option<Appender>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
+    /// How many syncs there were when the log was last told how far it is durable.
+    pub marked: u64,
     /// The memtable last written to, of the active segment: usually the next one too.
     pub recent: Option<(u32, Arc<Memtable>)>,
 }
@@ -19,7 +21,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {
-        Writer { appender: None, segment: None, last_seq, recent: None }
+        Writer { appender: None, segment: None, last_seq, marked: 0, recent: None }
     }
 
     /// Whether the active segment holds anything. Entries of no bytes count too.

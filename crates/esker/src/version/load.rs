@@ -42,8 +42,12 @@ pub(crate) struct Loaded {
 pub(crate) struct Salvaged {
     /// The composition after the last intact edit.
     pub state: State,
+    /// Which manifest that was, and how many bytes of it.
+    pub manifest: Option<(u64, u64)>,
     /// What was not read, in words, one finding each. Empty: all is well.
     pub lost: Vec<String>,
+    /// Whether the state is that of a manifest which could be read to its end, and is the newest.
+    pub whole: bool,
 }
 
 /// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
@@ -68,6 +72,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     let mut numbers: Vec<u64> = names.iter().filter_map(|n| parse_manifest_name(n)).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
     let mut lost = Vec::new();
+    let newest = numbers.first().copied();
     match current::read(env, dir) {
         // What CURRENT names comes first: a newer file is one that never came into force.
         Ok(Some(number)) => {
@@ -82,19 +87,21 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     for number in numbers {
         match read_manifest(env, dir, number, orders) {
             Ok((loaded, bad)) => {
+                let whole = bad.is_none() && newest == Some(number);
                 if let Some(what) = bad {
                     lost.push(format!(
                         "{}: {what} at byte {}; it and all that follows was not used, {} edits before it were",
                         manifest_name(number), loaded.end, loaded.edits
                     ));
                 }
-                return Ok(Salvaged { state: loaded.state, lost });
+                let manifest = Some((number, loaded.end));
+                return Ok(Salvaged { state: loaded.state, manifest, lost, whole });
             }
             Err(e) => lost.push(format!("{} was not used: {e}", manifest_name(number))),
         }
     }
     lost.push("no manifest could be read".to_owned());
-    Ok(Salvaged { state: State::new(orders.clone()), lost })
+    Ok(Salvaged { state: State::new(orders.clone()), manifest: None, lost, whole: false })
 }
 
 /// There is no `CURRENT`: is this a store at all?

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::current::{self, manifest_name, parse_manifest_name};
 use super::record::{self, HEADER_LEN};
-use super::{Change, Edit, Loaded, State};
+use super::{Edit, Loaded, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
@@ -62,11 +62,10 @@ impl Manifest {
     ///
     /// What was read may still be in the page cache only, so file and directory are synced before
     /// anybody acts on it. Nothing is ever appended behind a torn record: a new manifest is made.
-    /// A clean close ends here: whoever opened the store may now write to its log.
+    /// A clean close still holds: whoever is about to write to the log ends it.
     pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, loaded: Loaded) -> Result<Manifest> {
-        let Loaded { mut state, number, end, snapshot_bytes, torn, .. } = loaded;
+        let Loaded { state, number, end, snapshot_bytes, torn, .. } = loaded;
         if torn.is_some() {
-            state.clean_close = None;
             env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
             return Manifest::create(env, dir, state);
         }
@@ -81,14 +80,8 @@ impl Manifest {
         env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         remove_others(&*env, dir, number);
         let rollover_at = rollover_at(snapshot_bytes);
-        let closed = state.clean_close.is_some();
         let dir = dir.to_path_buf();
-        let mut manifest =
-            Manifest { env, dir, file, number, end, rollover_at, state, failed: None };
-        if closed {
-            manifest.append(&Edit::from(vec![Change::Reopened]))?;
-        }
-        Ok(manifest)
+        Ok(Manifest { env, dir, file, number, end, rollover_at, state, failed: None })
     }
 
     /// The state in force.
@@ -97,13 +90,11 @@ impl Manifest {
     }
 
     /// Number of the file in force.
-    #[cfg(test)]
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Length of the file in bytes.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
         self.end
     }

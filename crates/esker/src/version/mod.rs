@@ -28,9 +28,7 @@ pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-use current::manifest_name;
-pub(crate) use current::{CURRENT, CURRENT_TEMP, parse_manifest_name};
+pub(crate) use current::{CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
 pub(crate) use edit::{Change, Edit};
 pub(crate) use load::{Loaded, load, load_prefix};
 pub(crate) use manifest::Manifest;

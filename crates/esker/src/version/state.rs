@@ -250,6 +250,13 @@ impl State {
         self.next_file = self.next_file.max(number);
     }
 
+    /// Says that the store is closed in order: nothing is in the log from `log_start` on.
+    pub(crate) fn close(&mut self, log_start: u64) {
+        self.log_start = log_start;
+        let segment = log_start.saturating_sub(1);
+        self.clean_close = Some(CleanClose { segment, end: 0, last_seq: self.last_seq });
+    }
+
     /// The one edit that makes this state out of an empty one.
     pub(crate) fn snapshot(&self) -> Edit {
         let mut changes = Vec::new();

@@ -58,6 +58,7 @@ impl Store {
             // have not come in between.
             self.check_writable()?;
             ks.check_alive()?;
+            self.mark_synced(&mut w);
             let seq = w.last_seq + 1;
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
             let r = match appender.append_one(seq, ks.id, kind, key, value) {
@@ -102,6 +103,7 @@ impl Store {
                 }
                 found
             };
+            self.mark_synced(&mut w);
             let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 self.rotate(&mut w, segment_bytes_for(bytes))?;
@@ -168,6 +170,19 @@ impl Store {
         let waited = self.env.now().saturating_sub(start);
         Counters::add(&self.counters.slowdown_ns, waited.as_nanos() as u64);
         Ok(())
+    }
+
+    /// Tells the log how far it is durable, when a sync has come to an end since it was last told.
+    #[inline]
+    fn mark_synced(&self, w: &mut Writer) {
+        let rounds = self.sync.rounds();
+        if rounds != w.marked {
+            w.marked = rounds;
+            let (last_seq, durable) = (w.last_seq, self.sync.durable());
+            if let Some(appender) = &mut w.appender {
+                appender.mark(last_seq, durable);
+            }
+        }
     }
 
     /// Makes everything written so far durable.
@@ -247,7 +262,7 @@ impl Store {
             if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
                 return Ok(());
             }
-            if let Some((spare, _)) = self.spare.lock().take() {
+            if let Some(spare) = self.spare.lock().take() {
                 self.segments.discard(spare);
             }
             self.rotate_to(&mut w, IDLE_SEGMENT)?;
@@ -271,28 +286,37 @@ impl Store {
     }
 
     fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
-        let (segment, named) = match self.take_spare(w.active_number(), bytes) {
+        let segment = match self.take_spare(w.active_number(), bytes) {
             Some(spare) => spare,
-            None => (self.segments.create(self.new_file_number(), bytes)?, false),
+            None => self.new_segment(bytes)?,
         };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old, appender.end());
-            appender.seal(w.last_seq);
+            appender.seal(w.last_seq, segment.number());
         }
-        self.sync.rotate(Arc::clone(&segment), named);
         self.go_on_in(w, segment);
         Ok(())
     }
 
+    /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
+    pub(crate) fn new_segment(&self, bytes: u64) -> Result<Arc<Segment>> {
+        let segment = self.segments.create(self.new_file_number(), bytes)?;
+        self.sync.found(&segment).inspect_err(|_| {
+            // After a failed sync it is not to be used, not even again for another.
+            drop(self.env.remove(segment.path()));
+        })?;
+        Ok(segment)
+    }
+
     /// The segment made ahead, if it is one that can follow `active`.
-    fn take_spare(&self, active: u64, bytes: u64) -> Option<(Arc<Segment>, bool)> {
-        let (spare, named) = self.spare.lock().take()?;
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<Arc<Segment>> {
+        let spare = self.spare.lock().take()?;
         // A larger segment was made in between for a large batch: the numbers must ascend.
         let follows = active == u64::MAX || spare.number() > active;
         if follows && spare.capacity() >= bytes {
-            return Some((spare, named));
+            return Some(spare);
         }
         self.segments.discard(spare);
         None
@@ -307,28 +331,30 @@ impl Store {
         {
             return;
         }
-        if let Ok(segment) =
-            self.segments.create(self.new_file_number(), self.options.segment_bytes())
-        {
-            // Where writes are synced, the first one in the new segment need not wait for its name.
-            let named = self.sync.rounds() > 0 && self.sync.prepare(&segment).is_ok();
-            *self.spare.lock() = Some((segment, named));
+        if let Ok(segment) = self.new_segment(self.options.segment_bytes()) {
+            *self.spare.lock() = Some(segment);
         }
     }
 
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
-        let segment = self.segments.create(self.new_file_number(), self.options.segment_bytes())?;
+        let segment = self.new_segment(self.options.segment_bytes())?;
         if let Some(appender) = w.appender.take() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
         }
-        self.sync.reset(Arc::clone(&segment), false);
-        self.go_on_in(w, segment);
+        self.sync.reset(Arc::clone(&segment));
+        self.start_in(w, segment);
         Ok(())
     }
 
-    fn go_on_in(&self, w: &mut Writer, segment: Arc<Segment>) {
+    /// Goes on in `segment`, which the one before leads to.
+    pub(crate) fn go_on_in(&self, w: &mut Writer, segment: Arc<Segment>) {
+        self.sync.rotate(Arc::clone(&segment));
+        self.start_in(w, segment);
+    }
+
+    fn start_in(&self, w: &mut Writer, segment: Arc<Segment>) {
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), false);
         self.active.store(number, Ordering::Release);

@@ -39,8 +39,6 @@ enum Missing {
     Nothing,
     /// Writes that were never synced, from some moment on.
     Unsynced,
-    /// docs/format/manifest.md: a cut leaves the state of the edits before it.
-    Edits,
 }
 
 impl Missing {
@@ -48,10 +46,6 @@ impl Missing {
         match self {
             Missing::Nothing => false,
             Missing::Unsynced => specimen.is_prefix(found),
-            Missing::Edits => {
-                let ever = specimen.ever();
-                found.iter().all(|entry| ever.contains(&entry))
-            }
         }
     }
 
@@ -62,8 +56,10 @@ impl Missing {
 
 fn torn_by(kind: Kind, harm: &Harm) -> Missing {
     match (kind, &harm.what) {
+        // Where frames are damaged, nobody knows whether a power cut was it. That a file is gone, or
+        // not what its name says, no power cut explains.
+        (Kind::Log, What::Missing | What::Cut(_)) => Missing::Nothing,
         (Kind::Log, _) => Missing::Unsynced,
-        (Kind::Manifest, What::Cut(_)) => Missing::Edits,
         _ => Missing::Nothing,
     }
 }
@@ -108,8 +104,7 @@ fn look(specimen: &Specimen, options: Options, path: &Path, torn: Missing) -> Ve
     };
     let keyspaces = match db.keyspace(OTHER) {
         Ok(other) => vec![(*db).clone(), other],
-        Err(e) if torn != Missing::Edits => panic!("{e}"),
-        Err(_) => vec![(*db).clone()],
+        Err(e) => panic!("{e}"),
     };
     let mut errors = Vec::new();
     let mut found = Contents::new();

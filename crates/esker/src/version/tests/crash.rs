@@ -166,12 +166,14 @@ fn nothing_is_appended_behind_a_torn_record() {
 }
 
 #[test]
-fn a_clean_close_ends_with_the_next_open() {
+fn a_clean_close_ends_with_the_next_edit() {
     let env = MemEnv::default();
     workload(&env, 0, Outcome::default());
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.state.clean_close.is_some(), "a look at it changes nothing");
-    drop(Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap());
+    let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
+    assert!(manifest.state().clean_close.is_some(), "nothing was written to the log yet");
+    manifest.append(&Edit::from(vec![Change::Reopened])).unwrap();
     assert!(load(&env, dir(), &Orders::default()).unwrap().state.clean_close.is_none());
 }
 
