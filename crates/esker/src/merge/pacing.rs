@@ -54,6 +54,17 @@ impl FlushRate {
     }
 }
 
+/// How long a running flush will still take. What it has done tells best; before it has done
+/// anything to speak of, what flushes took before: `expected` is the time it should take in all.
+/// Flushes differ: one that swallows runs writes many times the bytes that it frees.
+pub(crate) fn remaining(elapsed: Duration, share: f64, expected: Option<Duration>) -> Duration {
+    const TELLING: f64 = 0.05;
+    if share >= TELLING {
+        return elapsed.mul_f64((1.0 - share.min(1.0)) / share);
+    }
+    expected.map_or(Duration::ZERO, |all| all.saturating_sub(elapsed))
+}
+
 /// What presses on writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pressure {
@@ -63,6 +74,8 @@ pub(crate) struct Pressure {
     pub flushing: u64,
     /// Of these, what it has written already.
     pub progress: u64,
+    /// How long it will still take.
+    pub remaining: Duration,
     /// Writers run free below this many bytes left to flush.
     pub soft: u64,
     /// The cap.
@@ -116,6 +129,18 @@ impl Pressure {
     /// How long a write of this many bytes should take in all.
     pub(crate) fn fair_time(&self, bytes: u64) -> Duration {
         let seconds = bytes as f64 / self.rate.bytes_per_s() * self.brake();
+        Duration::from_secs_f64(seconds.min(1.0)).max(self.share_of_room(bytes))
+    }
+
+    /// The room that is left must last until the running flush makes more: the time that a write of
+    /// this many bytes may use of it.
+    fn share_of_room(&self, bytes: u64) -> Duration {
+        if self.held <= self.soft || self.flushing == 0 {
+            return Duration::ZERO;
+        }
+        // A part is kept for an estimate that was too good.
+        let room = (self.hard.saturating_sub(self.held) as f64 * 0.9).max(1.0);
+        let seconds = bytes as f64 / room * self.remaining.as_secs_f64();
         Duration::from_secs_f64(seconds.min(1.0))
     }
 

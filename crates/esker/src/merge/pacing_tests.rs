@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, merge_rest};
+use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, merge_rest, remaining};
 
 const MIB: u64 = 1 << 20;
 
@@ -42,7 +42,11 @@ fn run(setup: &Setup) -> Run {
             advance(&mut flush, &mut held, &mut rate, now, setup.disk);
             let progress = flush.map_or(0, |(_, done, ..)| done as u64);
             let flushing = flush.map_or(0, |(bytes, ..)| bytes);
-            let p = Pressure { held, flushing, progress, soft: HARD / 4, hard: HARD, rate };
+            let remaining = flush.map_or(Duration::ZERO, |(bytes, done, start, _)| {
+                remaining(now - start, done / bytes as f64, None)
+            });
+            let (soft, hard) = (HARD / 4, HARD);
+            let p = Pressure { held, flushing, progress, remaining, soft, hard, rate };
             let answer = match admitted {
                 false => throttle.admit(now, &p, setup.put),
                 true if !p.fits(setup.put) => Admission::Full,
@@ -135,6 +139,17 @@ fn writers_meet_the_flush_rate_without_a_stop() {
 }
 
 #[test]
+fn a_flush_that_takes_long_slows_writers_and_does_not_stop_them() {
+    // Every third second flushes write much more than they free.
+    let disk = |t: f64| if t % 3.0 > 2.0 { 12e6 } else { 100e6 };
+    let run = run(&Setup { put: 200, put_takes: Duration::from_nanos(500), disk, seconds: 12 });
+    // The flush that is running when the disk slows down has told of a faster one.
+    assert!(run.full < Duration::from_millis(50), "{:?}", run.full);
+    let (_, least) = smoothness(&run);
+    assert!(least > 0.01, "{least}");
+}
+
+#[test]
 fn below_the_soft_cap_nobody_waits() {
     // 20 MB/s into a disk of 400.
     let put_takes = Duration::from_micros(50);
@@ -158,6 +173,7 @@ fn the_brake_is_continuous_and_rises() {
         held,
         flushing: 0,
         progress: 0,
+        remaining: Duration::ZERO,
         soft: HARD / 4,
         hard: HARD,
         rate: FlushRate::default(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, merge_rest};
+use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, merge_rest, remaining};
 use crate::options::Options;
 
 /// Sealed log that waits to be flushed, its caps, and how fast flushing goes.
@@ -18,6 +18,9 @@ pub(crate) struct Pressure {
     /// Of these, what the running flush will free, and how much of that is done.
     flushing: AtomicU64,
     progress: AtomicU64,
+    /// When it began, in nanoseconds since `start`, and how many bytes it will write.
+    flush_began: AtomicU64,
+    flush_writes: AtomicU64,
     soft: u64,
     hard: u64,
     start: Instant,
@@ -39,6 +42,9 @@ struct Inner {
     /// Bytes that merging for tidiness has written.
     tidied: u64,
     rate: FlushRate,
+    /// How fast flushes write, whatever they free; and whether one was measured.
+    writing: FlushRate,
+    measured: bool,
     throttle: Throttle,
 }
 
@@ -49,6 +55,8 @@ impl Pressure {
             pending: AtomicU64::new(0),
             flushing: AtomicU64::new(0),
             progress: AtomicU64::new(0),
+            flush_began: AtomicU64::new(0),
+            flush_writes: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             start: Instant::now(),
@@ -67,10 +75,18 @@ impl Pressure {
         self.pending.store(bytes, Ordering::Relaxed);
     }
 
-    /// A flush of so many sealed bytes begins; 0: it is over.
-    pub(crate) fn set_flushing(&self, bytes: u64) {
+    /// A flush of so many sealed bytes begins, which will write `writes` bytes.
+    pub(crate) fn begin_flush(&self, bytes: u64, writes: u64) {
+        self.flush_began.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.flush_writes.store(writes, Ordering::Relaxed);
         self.progress.store(0, Ordering::Relaxed);
         self.flushing.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The flush is over.
+    pub(crate) fn end_flush(&self) {
+        self.progress.store(0, Ordering::Relaxed);
+        self.flushing.store(0, Ordering::Relaxed);
     }
 
     /// The running flush has done this share of its work, 0 to 1.
@@ -111,10 +127,21 @@ impl Pressure {
     /// Whether a write of so many bytes may go on, or how long it waits first.
     pub(crate) fn admit(&self, bytes: u64) -> Admission {
         let mut inner = self.inner.lock();
+        let flushing = self.flushing.load(Ordering::Relaxed);
+        let progress = self.progress.load(Ordering::Relaxed);
+        let began = Duration::from_nanos(self.flush_began.load(Ordering::Relaxed));
+        let writes = self.flush_writes.load(Ordering::Relaxed) as f64;
+        let expected = || Duration::from_secs_f64(writes / inner.writing.bytes_per_s());
+        let remaining = remaining(
+            self.start.elapsed().saturating_sub(began),
+            progress as f64 / flushing.max(1) as f64,
+            inner.measured.then(expected),
+        );
         let forces = Forces {
             held: self.pending(),
-            flushing: self.flushing.load(Ordering::Relaxed),
-            progress: self.progress.load(Ordering::Relaxed),
+            flushing,
+            progress,
+            remaining,
             soft: self.soft,
             hard: self.hard,
             rate: inner.rate,
@@ -137,9 +164,12 @@ impl Pressure {
         self.pending() > self.soft / 2
     }
 
-    /// A flush of so many log bytes took so long.
-    pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
-        self.inner.lock().rate.measured(bytes, took);
+    /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.
+    pub(crate) fn note_flush(&self, bytes: u64, wrote: u64, took: Duration) {
+        let mut inner = self.inner.lock();
+        inner.rate.measured(bytes, took);
+        inner.writing.measured(wrote, took);
+        inner.measured = true;
     }
 
     /// Whether a merge that only makes the store tidier may write so many bytes now; if so, they

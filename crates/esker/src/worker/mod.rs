@@ -293,7 +293,7 @@ impl Store {
         let is_flush = !merge.memtables.is_empty();
         if is_flush {
             let sealed = merge.memtables.iter().map(|m| m.segment().end()).sum();
-            self.pressure.set_flushing(sealed);
+            self.pressure.begin_flush(sealed, read);
         }
         let result = merge.run().and_then(|outcome| {
             let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
@@ -302,7 +302,7 @@ impl Store {
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
         if is_flush {
-            self.pressure.set_flushing(0);
+            self.pressure.end_flush();
         }
         ks.busy_runs.lock().retain(|id| !ids.contains(id));
         if ks.dropped.load(Ordering::Relaxed) {
@@ -313,7 +313,7 @@ impl Store {
         Counters::add(&self.counters.merges, 1);
         Counters::add(&self.counters.merge_read, read);
         if flushed_bytes > 0 {
-            self.pressure.note_flush(flushed_bytes, start.elapsed());
+            self.pressure.note_flush(flushed_bytes, read, start.elapsed());
         }
         Ok(())
     }
