@@ -299,14 +299,15 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
     let mut log: BTreeMap<u64, &Arc<Segment>> =
         segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
     let closed = state.clean_close.is_some();
-    let mut walk = Walk::new(state.log_start);
+    let mut walk = Walk::new(state.log_start, state.log_founded);
     let mut behind = Behind::default();
     while let Some(number) = walk.next().filter(|_| !closed) {
         let path = dir.join(log::file_name(number));
         let Some(segment) = log.remove(&number) else {
-            let what = "the log goes on in this file, which is missing or damaged";
-            report.problem(Error::corrupt(&path, 0, what));
-            walk.missing();
+            if walk.missing() {
+                let what = "the log goes on in this file, which is missing or damaged";
+                report.problem(Error::corrupt(&path, 0, what));
+            }
             break;
         };
         let mut frames = segment.frames();

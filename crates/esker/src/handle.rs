@@ -58,7 +58,7 @@ impl Handle {
         if let Some((segment, end)) = end {
             let number = store.next_file.load(Ordering::Relaxed);
             let changes = vec![
-                Change::LogStart { segment: segment + 1 },
+                Change::LogStart { segment: segment + 1, founded: false },
                 Change::LastSeq { seq: w.last_seq },
                 Change::NextFile { number },
                 Change::CleanClose { segment, end, last_seq: w.last_seq },
@@ -68,7 +68,7 @@ impl Handle {
         }
         drop(w);
         if let Some(spare) = store.spare.lock().take() {
-            store.segments.discard(spare);
+            store.segments.discard(spare.segment);
         }
         store.sync.retire(u64::MAX);
         store.give_back(true);

@@ -249,16 +249,16 @@ impl Recovery {
 
     /// Indexes what the log holds, and finds what of its files is no part of it.
     fn replay(&mut self) -> Result<()> {
-        let (log_start, closed) = {
+        let (log_start, founded, closed) = {
             let state = self.control.state();
-            (state.log_start, state.clean_close.is_some())
+            (state.log_start, state.log_founded, state.clean_close.is_some())
         };
-        let mut walk = Walk::new(log_start);
+        let mut walk = Walk::new(log_start, founded);
         let mut passed = HashSet::new();
         let mut last: Option<Arc<Segment>> = None;
         // After a close in order there is no log.
         while let Some(number) = walk.next().filter(|_| !closed) {
-            let segment = self.open_log_segment(number)?;
+            let Some(segment) = self.open_log_segment(number, &mut walk)? else { break };
             let (first, end) = self.replay_segment(&segment)?;
             self.segments_add(&segment);
             passed.insert(number);
@@ -282,15 +282,24 @@ impl Recovery {
         Ok(())
     }
 
-    /// A segment that the log goes on in. It was durable before anything referred to it.
-    fn open_log_segment(&self, number: u64) -> Result<Arc<Segment>> {
-        let path = self.dir.join(log::file_name(number));
-        if !self.names.contains(&log::file_name(number)) {
-            let what = "the log goes on in this file, which is missing";
-            return Err(Error::corrupt(&path, 0, what));
+    /// The segment that the log goes on in. `None` when it is not there, or was never used, and was
+    /// not durable when the one before was sealed: then a power cut took it.
+    fn open_log_segment(&self, number: u64, walk: &mut Walk) -> Result<Option<Arc<Segment>>> {
+        let name = log::file_name(number);
+        if !self.names.contains(&name) {
+            if walk.missing() {
+                let what = "the log goes on in this file, which is missing";
+                return Err(Error::corrupt(&self.dir.join(name), 0, what));
+            }
+            return Ok(None);
         }
-        let segment = Segment::open(&self.env, &self.dir, number, !self.options.read_only)?;
-        Ok(Arc::new(segment))
+        match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
+            Ok(segment) => Ok(Some(Arc::new(segment))),
+            Err(e) => {
+                let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
+                if walk.missing() || !unused { Err(e) } else { Ok(None) }
+            }
+        }
     }
 
     /// Looks at the files that the log did not lead to: what frames behind its end say, and which of
@@ -343,14 +352,15 @@ impl Recovery {
     }
 
     fn segments_add(&mut self, segment: &Arc<Segment>) {
-        self.segments.add(Arc::clone(segment), true);
+        // Its header may be in the page cache only.
+        self.segments.add(Arc::clone(segment), false, true);
         for (ks, list) in &self.memtables {
             if let Some(m) = list.first().filter(|m| m.segment().number() == segment.number()) {
                 self.segments.note_memtable(segment.number(), *ks, m);
             }
         }
         if !self.options.read_only {
-            self.sync.rotate(Arc::clone(segment));
+            self.sync.rotate(Arc::clone(segment), false);
         }
     }
 
@@ -473,17 +483,17 @@ pub(crate) fn new_keyspace(
 /// does the manifest say that the store is open, and names the segment that the log starts with.
 fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()> {
     let mut w = store.writer.lock();
-    let segment = store.new_segment(store.options.segment_bytes())?;
+    let next = store.found_segment(store.options.segment_bytes())?;
+    let number = next.segment.number();
     if let Some((last, end)) = open_end {
-        last.seal_recovered(end, w.last_seq, segment.number())?;
+        last.seal_recovered(end, w.last_seq, number)?;
     }
-    let number = segment.number();
-    store.go_on_in(&mut w, segment);
+    store.go_on_in(&mut w, next);
     drop(w);
     let mut control = store.control.lock();
     let mut changes = vec![Change::NextFile { number: number + 1 }];
     if control.state().clean_close.is_some() {
-        changes.push(Change::LogStart { segment: number });
+        changes.push(Change::LogStart { segment: number, founded: true });
         changes.push(Change::Reopened);
     }
     store.commit(&mut control, Edit::from(changes))?;

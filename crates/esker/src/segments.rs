@@ -66,6 +66,8 @@ struct Reference {
 #[derive(Debug)]
 struct LogSegment {
     segment: Arc<Segment>,
+    /// Whether its name, size and header are known to be durable.
+    founded: bool,
     /// Keyspaces with a memtable in it that is not in tables yet.
     unflushed: HashSet<u32>,
     /// The memtables over it, flushed ones too.
@@ -148,11 +150,12 @@ impl Segments {
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
-    pub(crate) fn add(&self, segment: Arc<Segment>, recovered: bool) {
+    pub(crate) fn add(&self, segment: Arc<Segment>, founded: bool, recovered: bool) {
         let mut inner = self.inner.lock();
         let bytes = segment.capacity();
         inner.log.push_back(LogSegment {
             segment,
+            founded,
             unflushed: HashSet::new(),
             memtables: Vec::new(),
             live: Vec::new(),
@@ -289,8 +292,8 @@ impl Segments {
     }
 
     /// The first segment that recovery still needs, given that those below `active` are sealed and
-    /// that a flush is about to strike (`keyspace`, `upto`).
-    pub(crate) fn log_start_after(&self, active: u64, flushed: Option<(u32, u64)>) -> u64 {
+    /// that a flush is about to strike (`keyspace`, `upto`); and whether it is known to be durable.
+    pub(crate) fn log_start_after(&self, active: u64, flushed: Option<(u32, u64)>) -> (u64, bool) {
         let inner = self.inner.lock();
         for s in &inner.log {
             let number = s.segment.number();
@@ -299,10 +302,10 @@ impl Segments {
                 .iter()
                 .any(|k| !flushed.is_some_and(|(f, upto)| f == *k && number <= upto));
             if number >= active || waits {
-                return number;
+                return (number, s.founded);
             }
         }
-        active
+        (active, false)
     }
 
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of

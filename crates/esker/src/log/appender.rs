@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{
-    ALIGN, FLAG_MARK, FLAG_SEAL, FRAME_HEADER, MARK, RECORD_HEADER, SEAL, frame_checksum,
-    record_len, record_words,
+    ALIGN, FLAG_FOUNDED, FLAG_MARK, FLAG_SEAL, FRAME_HEADER, MARK, RECORD_HEADER, SEAL,
+    frame_checksum, record_len, record_words,
 };
 use super::segment::Segment;
 use super::sync::Position;
@@ -241,11 +241,13 @@ impl Appender {
         }
     }
 
-    /// Ends the segment; the log goes on in segment `next`. There is always room for it.
-    pub(crate) fn seal(mut self, last_seq: Seq, next: u64) {
+    /// Ends the segment; the log goes on in segment `next`, which is durable if it is `founded`.
+    /// There is always room for it.
+    pub(crate) fn seal(mut self, last_seq: Seq, next: u64, founded: bool) {
         let at = self.end;
         self.put_words(at, [next]);
-        self.finish(at, (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL, last_seq, SEAL);
+        let flags = if founded { FLAG_SEAL | FLAG_FOUNDED } else { FLAG_SEAL };
+        self.finish(at, (SEAL - FRAME_HEADER) as u32 | flags, last_seq, SEAL);
     }
 
     /// The contents of a frame that holds no records. `at` is `self.end`; there is room for it.

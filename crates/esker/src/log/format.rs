@@ -41,8 +41,10 @@ pub(crate) const MAX_FRAME_PAYLOAD: u64 = !FLAGS as u64 - FRAME_HEADER as u64;
 pub(super) const FLAGS: u32 = ALIGN as u32 - 1;
 /// Flag: the frame is a seal.
 pub(super) const FLAG_SEAL: u32 = 1;
-/// Flag: the frame is a mark. The third bit is reserved and zero.
+/// Flag: the frame is a mark.
 pub(super) const FLAG_MARK: u32 = 2;
+/// Flag beside that of a seal: the next segment is durable. Zero in all other frames.
+pub(super) const FLAG_FOUNDED: u32 = 4;
 
 /// How long the manifest was at some moment. A segment's header tells it of the moment the segment
 /// was made: a manifest that ends before has lost its end.

@@ -7,7 +7,8 @@
 use std::fmt;
 
 use super::format::{
-    ALIGN, FLAG_MARK, FLAG_SEAL, FLAGS, FRAME_HEADER, MARK, RECORD_HEADER, SEAL, frame_checksum,
+    ALIGN, FLAG_FOUNDED, FLAG_MARK, FLAG_SEAL, FLAGS, FRAME_HEADER, MARK, RECORD_HEADER, SEAL,
+    frame_checksum,
 };
 use super::record::{Record, decode};
 use super::sync::Position;
@@ -24,6 +25,8 @@ pub(crate) enum End {
         last_seq: Seq,
         /// Number of the segment that follows.
         next: u64,
+        /// Whether that one was durable when the seal was written: then it is there after any crash.
+        founded: bool,
     },
     /// At something that is no sound frame.
     Torn {
@@ -235,7 +238,8 @@ impl<'a> Frames<'a> {
         }
         let (checksum, len_flags, seq) = (word as u32, (word >> 32) as u32, (word >> 64) as u64);
         let (len, flags) = ((len_flags & !FLAGS) as usize, len_flags & FLAGS);
-        let seal = flags == FLAG_SEAL && FRAME_HEADER + len == SEAL;
+        let founded = flags & FLAG_FOUNDED != 0;
+        let seal = flags & !FLAG_FOUNDED == FLAG_SEAL && FRAME_HEADER + len == SEAL;
         let mark = flags == FLAG_MARK && FRAME_HEADER + len == MARK;
         if !seal && !mark && (flags != 0 || len < RECORD_HEADER) {
             return torn(Why::Length);
@@ -259,7 +263,7 @@ impl<'a> Frames<'a> {
             u64::from_le_bytes(*word.expect("as long as a seal or a mark"))
         };
         if seal {
-            return Err(End::Clean { offset, last_seq: seq, next: word(0) });
+            return Err(End::Clean { offset, last_seq: seq, next: word(0), founded });
         }
         if mark {
             return Ok(Item::Mark(Position { segment: word(0), end: word(1) }));

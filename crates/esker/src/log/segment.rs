@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::format::{
-    self, ALIGN, FIRST_FRAME, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd, RECORD_HEADER, SEAL,
-    frame_checksum, value_checksum,
+    self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
+    RECORD_HEADER, SEAL, frame_checksum, value_checksum,
 };
 use super::frames::Frames;
 use super::record::{self, Record};
@@ -377,8 +377,9 @@ impl Segment {
     }
 
     /// Closes a recovered segment behind its last good frame, so that it reads as complete from
-    /// now on and what lies behind stays dead. `end` is where its frames stopped, `next` the segment
-    /// that the log goes on in. Durable on return.
+    /// now on and what lies behind stays dead. `end` is where its frames stopped, or its seal that led
+    /// to a segment which is not there; `next` the one that the log goes on in, which is durable.
+    /// Durable on return.
     pub(crate) fn seal_recovered(&self, end: u64, last_seq: Seq, next: u64) -> Result<()> {
         if end < FIRST_FRAME as u64 || end.saturating_add(SEAL as u64) > self.len as u64 {
             return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
@@ -462,7 +463,7 @@ impl Segment {
 /// A complete seal.
 fn seal_frame(number: u64, last_seq: Seq, next: u64) -> [u8; SEAL] {
     let mut b = [0; SEAL];
-    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL;
+    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL | FLAG_FOUNDED;
     b[4..8].copy_from_slice(&len_flags.to_le_bytes());
     b[8..16].copy_from_slice(&last_seq.to_le_bytes());
     b[16..24].copy_from_slice(&next.to_le_bytes());

@@ -4,8 +4,8 @@
 //!
 //! - segments become durable in order. A sync makes everything in older segments durable first, so
 //!   the durable log is a prefix of the appended one: no holes;
-//! - a file joins the log only when its name, size and header are durable: before the seal that
-//!   names it is written, and before the manifest does;
+//! - a file counts as durable only when its name is (the directory was synced after the file was
+//!   created or renamed);
 //! - a failed sync is final. It reaches every thread that waits for what it should have made
 //!   durable, and nothing is synced again until [`SyncGroup::reset`].
 //!
@@ -61,6 +61,8 @@ impl Syncable for Segment {
 /// One segment in the ledger.
 #[derive(Debug)]
 struct Tracked<S: ?Sized> {
+    /// Whether the file's name is durable.
+    named: bool,
     /// Everything before this offset is durable.
     durable: u64,
     file: Arc<S>,
@@ -70,6 +72,8 @@ struct Tracked<S: ?Sized> {
 #[derive(Debug)]
 struct Step<S: ?Sized> {
     file: Arc<S>,
+    /// Whether the directory has to be synced as well.
+    name: bool,
     /// How far the file will be durable.
     end: u64,
 }
@@ -126,9 +130,9 @@ impl<S: Syncable + ?Sized> Ledger<S> {
     fn plan(&self) -> Vec<Step<S>> {
         self.files
             .iter()
-            .map(|t| Step { file: Arc::clone(&t.file), end: t.file.end() })
+            .map(|t| Step { file: Arc::clone(&t.file), name: !t.named, end: t.file.end() })
             .zip(&self.files)
-            .filter(|(step, t)| step.end > t.durable)
+            .filter(|(step, t)| step.name || step.end > t.durable)
             .map(|(step, _)| step)
             .collect()
     }
@@ -137,6 +141,7 @@ impl<S: Syncable + ?Sized> Ledger<S> {
     fn done(&mut self, step: &Step<S>) {
         let number = step.file.number();
         if let Some(t) = self.files.iter_mut().find(|t| t.file.number() == number) {
+            t.named = true;
             t.durable = t.durable.max(step.end);
         }
         self.durable = self.durable.max(Position { segment: number, end: step.end });
@@ -144,15 +149,18 @@ impl<S: Syncable + ?Sized> Ledger<S> {
     }
 
     fn drop_complete(&mut self) {
-        while self.files.len() > 1 && self.files[0].durable >= self.files[0].file.end() {
+        while self.files.len() > 1
+            && self.files[0].named
+            && self.files[0].durable >= self.files[0].file.end()
+        {
             self.files.pop_front();
         }
     }
 
-    fn add(&mut self, file: Arc<S>) {
+    fn add(&mut self, file: Arc<S>, named: bool) {
         let number = file.number();
         assert!(self.files.back().is_none_or(|t| t.file.number() < number), "out of order");
-        self.files.push_back(Tracked { durable: 0, file });
+        self.files.push_back(Tracked { named, durable: 0, file });
         self.drop_complete();
     }
 }
@@ -195,16 +203,18 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         }
     }
 
-    /// Appending will go on in `file`, whose name and size are durable ([`found`](SyncGroup::found)):
-    /// called after the one before was sealed, and before the first append.
+    /// Appending will go on in `file`: called after the one before was sealed, and before the first
+    /// append. `named` tells that its
+    /// name is durable already; see [`found`](SyncGroup::found).
     ///
     /// How far a segment is written is asked of it, so that appending costs nothing here.
-    pub(crate) fn rotate(&self, file: Arc<S>) {
-        self.ledger.lock().add(file);
+    pub(crate) fn rotate(&self, file: Arc<S>, named: bool) {
+        self.ledger.lock().add(file, named);
     }
 
-    /// Makes a new file's name, size and header durable, before anything refers to it: so a
-    /// segment that the log should go on in and that is not there was lost, by whatever crash.
+    /// Makes a new file's name, size and header durable, before it is used. What refers to a founded
+    /// file can say that it is there after any crash; and the first synced write in it is spared two
+    /// flushes.
     pub(crate) fn found(&self, file: &S) -> Result<()> {
         file.sync()?;
         self.sync_dir()
@@ -334,7 +344,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     ///
     /// The caller made all that the older segments hold durable in another way: it is in tables,
     /// and in the manifest. Threads that still wait for a sync that failed are told of the failure.
-    pub(crate) fn reset(&self, file: Arc<S>) {
+    pub(crate) fn reset(&self, file: Arc<S>, named: bool) {
         let mut ledger = self.ledger.lock();
         while ledger.syncing {
             self.idle.wait(&mut ledger);
@@ -345,7 +355,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         }
         ledger.files.clear();
         ledger.durable = Position { segment: file.number(), end: 0 };
-        ledger.add(file);
+        ledger.add(file, named);
         self.failed.store(false, Ordering::Release);
         self.hand_over(ledger);
     }
@@ -365,6 +375,9 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     /// Syncs one file after the other, and stops at the first failure.
     fn carry_out(&self, plan: &[Step<S>]) -> Result<()> {
         for step in plan {
+            if step.name {
+                self.sync_dir()?;
+            }
             step.file.sync()?;
             self.ledger.lock().done(step);
         }

@@ -89,7 +89,7 @@ fn what_is_covered_returns_at_once() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone());
+    group.rotate(file.clone(), false);
     let first = file.append(100);
     let second = file.append(100);
     group.wait_durable(second).unwrap();
@@ -98,8 +98,9 @@ fn what_is_covered_returns_at_once() {
     group.sync_all().unwrap();
     assert_eq!(file.syncs(), 1);
     assert_eq!(group.durable(), second);
+    // The name, once.
     group.wait_durable(file.append(1)).unwrap();
-    assert_eq!(file.syncs(), 2);
+    assert_eq!((file.syncs(), env.dir_syncs.load(Ordering::SeqCst)), (2, 1));
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_position_that_was_never_written_is_not_durable() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone());
+    group.rotate(file.clone(), true);
     let end = file.append(100).end;
     assert!(group.wait_durable(Position { segment: 1, end: end + 1 }).is_err());
     assert!(group.wait_durable(Position { segment: 2, end: 1 }).is_err());
@@ -120,7 +121,7 @@ fn waiters_share_syncs() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 2, &journal);
-    group.rotate(file.clone());
+    group.rotate(file.clone(), true);
     let (threads, each) = (8, 20);
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -145,7 +146,7 @@ fn older_segments_come_first() {
     let files: Vec<_> = (1..=4).map(|n| Fake::new(n, 0, &journal)).collect();
     let mut last = Position::default();
     for file in &files {
-        group.rotate(file.clone());
+        group.rotate(file.clone(), false);
         last = file.append(10);
     }
     group.wait_durable(last).unwrap();
@@ -161,10 +162,10 @@ fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone());
+    group.rotate(old.clone(), true);
     group.wait_durable(old.append(10)).unwrap();
     let tail = old.append(5); // and the seal
-    group.rotate(new.clone());
+    group.rotate(new.clone(), true);
     group.wait_durable(new.append(10)).unwrap();
     assert_eq!(journal.lock()[1], tail);
 }
@@ -174,7 +175,7 @@ fn a_failure_reaches_all_and_stays() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone());
+    group.rotate(file.clone(), true);
     let before = file.append(10);
     group.wait_durable(before).unwrap();
     let gate = file.gate.lock();
@@ -205,23 +206,24 @@ fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone());
+    group.rotate(old.clone(), true);
     old.append(10);
     old.fail(true);
-    group.rotate(new.clone());
+    group.rotate(new.clone(), true);
     assert!(group.wait_durable(new.append(10)).is_err());
     assert_eq!((old.syncs(), new.syncs()), (1, 0));
 }
 
 #[test]
-fn a_file_is_founded_only_when_its_name_is_durable() {
+fn a_directory_that_cannot_be_synced_is_a_failure() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let file = Fake::new(1, 0, &journal);
-    group.found(&*file).unwrap();
-    assert_eq!((file.syncs(), env.dir_syncs.load(Ordering::SeqCst)), (1, 1));
     env.fail_dir_sync.store(true, Ordering::SeqCst);
-    assert!(group.found(&*file).is_err());
+    group.rotate(file.clone(), false);
+    assert!(group.wait_durable(file.append(10)).is_err());
+    assert_eq!(file.syncs(), 0);
+    assert!(group.failed().is_some());
 }
 
 #[test]
@@ -229,11 +231,11 @@ fn after_a_reset_the_log_goes_on() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone());
+    group.rotate(old.clone(), true);
     old.fail(true);
     let position = old.append(10);
     assert!(group.wait_durable(position).is_err());
-    group.reset(new.clone());
+    group.reset(new.clone(), false);
     assert!(group.failed().is_none());
     group.wait_durable(new.append(10)).unwrap();
     assert_eq!(old.syncs(), 1);
@@ -248,7 +250,7 @@ fn who_slept_through_failure_and_reset_is_told() {
     // Many rounds: who wakes first is up to the scheduler.
     for round in 0..if cfg!(miri) { 3 } else { 200 } {
         let old = Fake::new(2 * round + 1, 0, &journal);
-        group.reset(old.clone());
+        group.reset(old.clone(), true);
         let gate = old.gate.lock();
         old.fail(true);
         let leader = {
@@ -266,7 +268,7 @@ fn who_slept_through_failure_and_reset_is_told() {
         while group.failed().is_none() {
             thread::yield_now();
         }
-        group.reset(Fake::new(2 * round + 2, 0, &journal));
+        group.reset(Fake::new(2 * round + 2, 0, &journal), true);
         assert!(leader.join().unwrap().is_err());
         let _ = sleeper.join().unwrap(); // Ok only if it came after the reset; never a hang
     }
@@ -279,7 +281,7 @@ fn no_hole_is_ever_claimed() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);
     let first = Fake::new(1, 0, &journal);
-    group.rotate(first.clone());
+    group.rotate(first.clone(), false);
     let active = Mutex::new(first);
     thread::scope(|scope| {
         for writer in 0..4 {
@@ -291,7 +293,7 @@ fn no_hole_is_ever_claimed() {
                         if (i + writer) % 13 == 0 {
                             let next = Fake::new(active.number + 1, 0, journal);
                             active.append(16); // the seal
-                            group.rotate(next.clone());
+                            group.rotate(next.clone(), false);
                             *active = next;
                         }
                         active.append(8)

@@ -51,11 +51,11 @@ fn single_puts_come_back() {
     assert_eq!(entries, expected);
     assert_eq!(end, End::Torn { offset: appender.end(), why: Why::Unwritten });
     let end = appender.end();
-    appender.seal(104, 99);
+    appender.seal(104, 99, true);
     let reopened = testing::reopen(&env, 7).unwrap();
     assert_eq!(
         read_all(&reopened),
-        (expected, End::Clean { offset: end, last_seq: 104, next: 99 })
+        (expected, End::Clean { offset: end, last_seq: 104, next: 99, founded: true })
     );
 }
 
@@ -76,7 +76,7 @@ fn a_full_segment_refuses_and_still_has_room_for_its_seal() {
         appender.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
         assert_eq!(appender.remaining(), 0);
     }
-    appender.seal(seq, 99);
+    appender.seal(seq, 99, true);
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len() as u64, seq);
     assert!(matches!(end, End::Clean { last_seq, .. } if last_seq == seq));
@@ -117,7 +117,7 @@ fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
     batch.push(2, Kind::Put, b"", b"");
     appender.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
     appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
-    appender.seal(12, 99);
+    appender.seal(12, 99, true);
     let (entries, end) = read_all(&segment);
     assert_eq!(entries.len(), 5);
     assert!(end.is_sealed());
@@ -350,7 +350,7 @@ fn a_recovered_segment_is_sealed_where_it_was_torn() {
     recovered.seal_recovered(end.offset(), 1, 99).unwrap();
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len(), 1);
-    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99 });
+    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99, founded: true });
     assert!(recovered.seal_recovered(8190, 1, 99).is_err());
 }
 
@@ -362,7 +362,7 @@ fn separated_values_are_verified_once() {
     let small = appender.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
     let (large, small) = (segment.pointer_to(large), segment.pointer_to(small));
     let offset = small.offset;
-    appender.seal(2, 99);
+    appender.seal(2, 99, true);
     let segment = testing::reopen(&env, 1).unwrap();
     assert_eq!(segment.value(&large).unwrap(), [5; 5000]);
     assert_eq!(segment.value(&small).unwrap(), [6; 100]);
@@ -462,7 +462,7 @@ fn on_the_real_file_system() {
         assert!(batch.byte_len() > 64 << 10);
         appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
         let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
-        appender.seal(seq, 99);
+        appender.seal(seq, 99, true);
         let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
         let (entries, end) = read_all(&opened);
         assert_eq!(entries[..expected.len()], expected);
@@ -524,11 +524,11 @@ proptest! {
             }
         }
         let end = appender.end();
-        appender.seal(seq, 99);
+        appender.seal(seq, 99, true);
         let reopened = testing::reopen(&env, first ^ 5).unwrap();
         let (entries, found) = read_all(&reopened);
         prop_assert_eq!(&entries, &expected);
-        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99 });
+        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99, founded: true });
         if let Some((at, with)) = damage {
             let at = FIRST_FRAME + at;
             let file = env.file(segment.path());
@@ -565,7 +565,7 @@ fn the_documented_example() {
     batch.push(0, Kind::Put, b"city", b"Bern");
     batch.push(1, Kind::Delete, b"old", b"");
     appender.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
-    appender.seal(300, 8);
+    appender.seal(300, 8, true);
     let bytes = env.bytes(Path::new(&file_name(7)));
     let hex = |range: std::ops::Range<usize>| -> String {
         let rows = bytes[range.clone()].chunks(16).zip(range.step_by(16));

@@ -1,8 +1,8 @@
 //! From segment to segment: which of them are the log.
 //!
-//! The manifest names the segment that the log starts with, and the seal of each names the next.
-//! Both are written only when the segment they name is durable, header and name; so one that is not
-//! there was lost. The log ends where a segment stops without a seal. Files made ahead and not used
+//! The manifest names the segment that the log starts with, and the seal of each names the next. Both
+//! say whether the segment they name was durable by then, header and name, as nearly all are: if it
+//! was and is not there, it was lost. The log ends where a segment stops without a seal. Files made ahead and not used
 //! may lie about; frames in a file that the log does not lead to are what a power cut left behind
 //! its tear, or the log was damaged before them.
 
@@ -30,24 +30,36 @@ impl Tear {
     }
 }
 
+/// The segment that comes next.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    number: u64,
+    /// Whether it must be there.
+    founded: bool,
+    /// Where the log ends if it is not.
+    else_end: Tear,
+}
+
 /// Walks the segments of a log.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    next: Option<u64>,
+    next: Option<Next>,
     /// The sequence that the next frame has; not known of the first.
     expected: Option<Seq>,
     tear: Option<Tear>,
 }
 
 impl Walk {
-    /// For the log that starts with segment `start`.
-    pub(crate) fn new(start: u64) -> Walk {
-        Walk { next: Some(start), expected: None, tear: None }
+    /// For the log that starts with segment `start`, which must be there if it is `founded`.
+    pub(crate) fn new(start: u64, founded: bool) -> Walk {
+        let else_end = Tear { segment: start, offset: 0, why: Why::Missing };
+        let next = Some(Next { number: start, founded, else_end });
+        Walk { next, expected: None, tear: None }
     }
 
     /// The segment that the log goes on in; `None` when it ended.
     pub(crate) fn next(&self) -> Option<u64> {
-        self.next
+        self.next.map(|n| n.number)
     }
 
     /// Where the log ended.
@@ -55,25 +67,27 @@ impl Walk {
         self.tear
     }
 
-    /// The segment that comes next is not there, or is none.
-    pub(crate) fn missing(&mut self) {
-        if let Some(segment) = self.next.take() {
-            self.tear = Some(Tear { segment, offset: 0, why: Why::Missing });
-        }
+    /// The segment that comes next is not there, or is none: the log ends before it. Whether it must
+    /// have been there.
+    pub(crate) fn missing(&mut self) -> bool {
+        let Some(next) = self.next.take() else { return false };
+        self.tear = Some(next.else_end);
+        next.founded
     }
 
     /// Passes the segment that came next: the sequence of its first frame, if it has one, and how it
     /// ended. The error says what is wrong with it beside its end.
     pub(crate) fn pass(&mut self, first: Option<Seq>, end: End) -> Result<(), String> {
-        let Some(segment) = self.next.take() else { return Ok(()) };
+        let Some(Next { number: segment, .. }) = self.next.take() else { return Ok(()) };
         let expected = self.expected.take();
         match end {
-            End::Clean { last_seq, next, .. } => {
+            End::Clean { offset, last_seq, next, founded } => {
                 self.expected = Some(last_seq.saturating_add(1));
                 if next <= segment {
                     return Err(format!("its seal says that segment {next} follows"));
                 }
-                self.next = Some(next);
+                let else_end = Tear { segment, offset, why: Why::Missing };
+                self.next = Some(Next { number: next, founded, else_end });
             }
             End::Torn { offset, why } => self.tear = Some(Tear { segment, offset, why }),
         }
@@ -91,14 +105,14 @@ mod tests {
     use super::*;
 
     fn sealed(last_seq: Seq, next: u64) -> End {
-        End::Clean { offset: 5000, last_seq, next }
+        End::Clean { offset: 5000, last_seq, next, founded: next % 2 == 0 }
     }
 
     const OPEN: End = End::Torn { offset: 6000, why: Why::Unwritten };
 
     #[test]
     fn seals_lead_from_segment_to_segment() {
-        let mut walk = Walk::new(3);
+        let mut walk = Walk::new(3, true);
         assert_eq!(walk.next(), Some(3));
         walk.pass(Some(7), sealed(9, 5)).unwrap();
         assert_eq!(walk.next(), Some(5));
@@ -111,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_gap_in_the_sequences_is_named() {
-        let mut walk = Walk::new(1);
+        let mut walk = Walk::new(1, true);
         walk.pass(Some(1), sealed(9, 2)).unwrap();
         let why = walk.pass(Some(11), OPEN).unwrap_err();
         assert_eq!(why, "it begins at sequence 11 where 10 should follow");
@@ -119,18 +133,20 @@ mod tests {
 
     #[test]
     fn a_seal_that_leads_back_ends_the_walk() {
-        let mut walk = Walk::new(4);
+        let mut walk = Walk::new(4, true);
         assert!(walk.pass(None, sealed(1, 4)).is_err());
         assert_eq!((walk.next(), walk.tear()), (None, None));
     }
 
     #[test]
-    fn a_missing_segment_is_where_the_log_ends() {
-        let mut walk = Walk::new(4);
-        walk.pass(Some(1), sealed(1, 6)).unwrap();
-        walk.missing();
-        let tear = Tear { segment: 6, offset: 0, why: Why::Missing };
-        assert_eq!((walk.next(), walk.tear()), (None, Some(tear)));
+    fn a_missing_segment_ends_the_log_before_it() {
+        for (next, founded) in [(6, true), (7, false)] {
+            let mut walk = Walk::new(4, true);
+            walk.pass(Some(1), sealed(1, next)).unwrap();
+            assert_eq!(walk.missing(), founded);
+            let tear = Tear { segment: 4, offset: 5000, why: Why::Missing };
+            assert_eq!((walk.next(), walk.tear()), (None, Some(tear)));
+        }
     }
 
     #[test]

@@ -49,15 +49,14 @@ impl Repair {
     /// The log from its start to its end, and then whatever else there is.
     fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>, made: &mut Made) -> Result<()> {
         let closed = self.old.clean_close.is_some();
-        let mut walk = Walk::new(self.old.log_start);
+        let mut walk = Walk::new(self.old.log_start, self.old.log_founded);
         let mut behind = Behind::default();
         while let Some(number) = walk.next().filter(|_| !closed) {
             let name = log::file_name(number);
             let Some(segment) = segments.remove(&number) else {
-                if !self.aside.contains(&name) {
+                if walk.missing() && !self.aside.contains(&name) {
                     self.lose(format!("{name}: the log goes on in this file, which is missing"));
                 }
-                walk.missing();
                 break;
             };
             let (first, end) = self.save_segment(&segment, made)?;

@@ -37,9 +37,10 @@ impl Store {
         let mut control = self.control.lock();
         ks.check_alive()?;
         let active = self.active_number();
-        let log_start =
+        let (log_start, founded) =
             self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
-        let edit = self.edit_for(ks, &outcome, log_start);
+        let change = Change::LogStart { segment: log_start, founded };
+        let edit = self.edit_for(ks, &outcome, change);
         self.commit(&mut control, edit)?;
 
         let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
@@ -92,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    fn edit_for(&self, ks: &KeyspaceState, outcome: &Outcome, log_start: u64) -> Edit {
+    fn edit_for(&self, ks: &KeyspaceState, outcome: &Outcome, log_start: Change) -> Edit {
         let mut changes = Vec::new();
         for t in &outcome.removed {
             changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
@@ -102,7 +103,7 @@ impl Store {
         }
         if let Some(upto) = outcome.flushed {
             changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
-            changes.push(Change::LogStart { segment: log_start });
+            changes.push(log_start);
         }
         let next = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
         changes.push(Change::NextFile { number: next });

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::{ManifestEnd, Segment, SyncGroup};
+use crate::log::{ManifestEnd, SyncGroup};
 use crate::merge::pressure::Pressure;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
@@ -32,7 +32,7 @@ mod writer;
 
 pub(crate) use counters::Counters;
 pub(crate) use signal::Signal;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{NewSegment, Writer};
 
 /// The file whose lock makes a store one process's.
 pub(crate) const LOCK: &str = "LOCK";
@@ -48,7 +48,7 @@ pub(crate) struct Store {
     pub visible: Padded<AtomicU64>,
     pub writer: Mutex<Writer>,
     /// The next log segment, made ahead.
-    pub spare: Mutex<Option<Arc<Segment>>>,
+    pub spare: Mutex<Option<NewSegment>>,
     pub keyspaces: RwLock<Names>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.

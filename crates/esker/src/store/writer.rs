@@ -18,6 +18,13 @@ pub(crate) struct Writer {
     pub recent: Option<(u32, Arc<Memtable>)>,
 }
 
+/// A segment that the log may go on in.
+pub(crate) struct NewSegment {
+    pub segment: Arc<Segment>,
+    /// Whether its name, size and header are durable.
+    pub founded: bool,
+}
+
 impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {

@@ -38,7 +38,11 @@ pub(crate) enum Change {
     /// All entries of the keyspace in segments up to and including this one are in tables.
     Flushed { keyspace: u32, segment: u64 },
     /// Segments below this one are never replayed.
-    LogStart { segment: u64 },
+    LogStart {
+        segment: u64,
+        /// Whether that segment is durable: then it is there after any crash.
+        founded: bool,
+    },
     /// File numbers from here on were never used.
     NextFile { number: u64 },
     /// Keyspace ids from here on were never used.
@@ -131,8 +135,9 @@ impl Change {
                 put_u64(out, *segment);
                 5
             }
-            Change::LogStart { segment } => {
+            Change::LogStart { segment, founded } => {
                 put_u64(out, *segment);
+                put_u64(out, u64::from(*founded));
                 6
             }
             Change::NextFile { number } => {
@@ -181,7 +186,7 @@ impl Change {
             }
             4 => Change::RemoveTable { keyspace: r.u32()?, number: r.u64()? },
             5 => Change::Flushed { keyspace: r.u32()?, segment: r.u64()? },
-            6 => Change::LogStart { segment: r.u64()? },
+            6 => Change::LogStart { segment: r.u64()?, founded: r.bool()? },
             7 => Change::NextFile { number: r.u64()? },
             8 => Change::NextKeyspace { id: r.u32()? },
             9 => Change::LastSeq { seq: r.u64()? },
@@ -211,7 +216,7 @@ impl Change {
                 [*run, 0, 0]
             }
             Change::RemoveTable { number, .. } | Change::NextFile { number } => [*number, 0, 0],
-            Change::Flushed { segment, .. } | Change::LogStart { segment } => [*segment, 0, 0],
+            Change::Flushed { segment, .. } | Change::LogStart { segment, .. } => [*segment, 0, 0],
             Change::LastSeq { seq } => [*seq, 0, 0],
             Change::CleanClose { segment, end, last_seq } => [*segment, *end, *last_seq],
             Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {

@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
     pub log_start: u64,
+    /// Whether that segment was durable when this was said: then it is there after any crash.
+    pub log_founded: bool,
     /// File numbers from here on were never used.
     pub next_file: u64,
     /// The highest sequence known to have been used.
@@ -210,9 +212,10 @@ impl State {
                 k.flushed = *segment;
                 self.raise_file(*segment + 1);
             }
-            Change::LogStart { segment } => {
+            Change::LogStart { segment, founded } => {
                 not_below("log start", self.log_start, *segment)?;
                 self.log_start = *segment;
+                self.log_founded = *founded;
                 self.raise_file(*segment);
             }
             Change::NextFile { number } => {
@@ -253,6 +256,7 @@ impl State {
     /// Says that the store is closed in order: nothing is in the log from `log_start` on.
     pub(crate) fn close(&mut self, log_start: u64) {
         self.log_start = log_start;
+        self.log_founded = false;
         let segment = log_start.saturating_sub(1);
         self.clean_close = Some(CleanClose { segment, end: 0, last_seq: self.last_seq });
     }
@@ -282,7 +286,8 @@ impl State {
             }
         }
         changes.push(Change::NextKeyspace { id: self.next_keyspace });
-        changes.push(Change::LogStart { segment: self.log_start });
+        let (segment, founded) = (self.log_start, self.log_founded);
+        changes.push(Change::LogStart { segment, founded });
         changes.push(Change::NextFile { number: self.next_file });
         changes.push(Change::LastSeq { seq: self.last_seq });
         if let Some(c) = self.clean_close {

@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
-use crate::log::{Appender, Position, Segment, segment_bytes_for};
+use crate::log::{Appender, Position, segment_bytes_for};
 use crate::memtable::Memtable;
 use crate::merge::pacing::Admission;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::store::{Counters, KeyspaceState, Store, Writer};
+use crate::store::{Counters, KeyspaceState, NewSegment, Store, Writer};
 use crate::version::{Change, Edit};
 
 /// Size of the active segment of an idle store, in bytes.
@@ -263,7 +263,7 @@ impl Store {
                 return Ok(());
             }
             if let Some(spare) = self.spare.lock().take() {
-                self.segments.discard(spare);
+                self.segments.discard(spare.segment);
             }
             self.rotate_to(&mut w, IDLE_SEGMENT)?;
         }
@@ -275,10 +275,11 @@ impl Store {
     pub(crate) fn advance_log(&self) -> Result<()> {
         let mut control = self.control.lock();
         let active = self.active_number();
-        let log_start = self.segments.log_start_after(active, None);
+        let (log_start, founded) = self.segments.log_start_after(active, None);
         self.pressure.set_pending(self.segments.pending_bytes(active));
         if log_start > control.state().log_start {
-            self.commit(&mut control, Edit::from(vec![Change::LogStart { segment: log_start }]))?;
+            let change = Change::LogStart { segment: log_start, founded };
+            self.commit(&mut control, Edit::from(vec![change]))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
@@ -286,39 +287,43 @@ impl Store {
     }
 
     fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
-        let segment = match self.take_spare(w.active_number(), bytes) {
+        let next = match self.take_spare(w.active_number(), bytes) {
             Some(spare) => spare,
-            None => self.new_segment(bytes)?,
+            // The writer is in a hurry: it does not wait for the device.
+            None => {
+                let segment = self.segments.create(self.new_file_number(), bytes)?;
+                NewSegment { segment, founded: false }
+            }
         };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old, appender.end());
-            appender.seal(w.last_seq, segment.number());
+            appender.seal(w.last_seq, next.segment.number(), next.founded);
         }
-        self.go_on_in(w, segment);
+        self.go_on_in(w, next);
         Ok(())
     }
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
-    pub(crate) fn new_segment(&self, bytes: u64) -> Result<Arc<Segment>> {
+    pub(crate) fn found_segment(&self, bytes: u64) -> Result<NewSegment> {
         let segment = self.segments.create(self.new_file_number(), bytes)?;
         self.sync.found(&segment).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(segment.path()));
         })?;
-        Ok(segment)
+        Ok(NewSegment { segment, founded: true })
     }
 
     /// The segment made ahead, if it is one that can follow `active`.
-    fn take_spare(&self, active: u64, bytes: u64) -> Option<Arc<Segment>> {
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<NewSegment> {
         let spare = self.spare.lock().take()?;
         // A larger segment was made in between for a large batch: the numbers must ascend.
-        let follows = active == u64::MAX || spare.number() > active;
-        if follows && spare.capacity() >= bytes {
+        let follows = active == u64::MAX || spare.segment.number() > active;
+        if follows && spare.segment.capacity() >= bytes {
             return Some(spare);
         }
-        self.segments.discard(spare);
+        self.segments.discard(spare.segment);
         None
     }
 
@@ -331,7 +336,7 @@ impl Store {
         {
             return;
         }
-        if let Ok(segment) = self.new_segment(self.options.segment_bytes()) {
+        if let Ok(segment) = self.found_segment(self.options.segment_bytes()) {
             *self.spare.lock() = Some(segment);
         }
     }
@@ -339,24 +344,25 @@ impl Store {
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
-        let segment = self.new_segment(self.options.segment_bytes())?;
+        let next = self.found_segment(self.options.segment_bytes())?;
         if let Some(appender) = w.appender.take() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
         }
-        self.sync.reset(Arc::clone(&segment));
-        self.start_in(w, segment);
+        self.sync.reset(Arc::clone(&next.segment), next.founded);
+        self.start_in(w, next);
         Ok(())
     }
 
-    /// Goes on in `segment`, which the one before leads to.
-    pub(crate) fn go_on_in(&self, w: &mut Writer, segment: Arc<Segment>) {
-        self.sync.rotate(Arc::clone(&segment));
-        self.start_in(w, segment);
+    /// Goes on in `next`, which the segment before leads to.
+    pub(crate) fn go_on_in(&self, w: &mut Writer, next: NewSegment) {
+        self.sync.rotate(Arc::clone(&next.segment), next.founded);
+        self.start_in(w, next);
     }
 
-    fn start_in(&self, w: &mut Writer, segment: Arc<Segment>) {
+    fn start_in(&self, w: &mut Writer, next: NewSegment) {
+        let NewSegment { segment, founded } = next;
         let number = segment.number();
-        self.segments.add(Arc::clone(&segment), false);
+        self.segments.add(Arc::clone(&segment), founded, false);
         self.active.store(number, Ordering::Release);
         w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));

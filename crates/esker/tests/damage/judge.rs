@@ -56,9 +56,8 @@ impl Missing {
 
 fn torn_by(kind: Kind, harm: &Harm) -> Missing {
     match (kind, &harm.what) {
-        // Where frames are damaged, nobody knows whether a power cut was it. That a file is gone, or
-        // not what its name says, no power cut explains.
-        (Kind::Log, What::Missing | What::Cut(_)) => Missing::Nothing,
+        // Nothing of it was synced: a power cut explains lost frames, and also a lost segment, which a
+        // writer in a hurry does not wait to be durable.
         (Kind::Log, _) => Missing::Unsynced,
         _ => Missing::Nothing,
     }
