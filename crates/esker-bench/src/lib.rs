@@ -25,21 +25,25 @@ mod measure;
 mod options;
 mod plan;
 mod process;
+mod progress;
 mod protocol;
+mod published;
 mod report;
 mod results;
 mod run;
+mod space;
+mod suites;
 mod system;
 
 pub use child::child_main;
-pub use data::{KeyShape, ValueSize};
+pub use data::{FileFormat, KeyShape, ValueSize};
 pub use options::BenchOptions;
 pub use results::{Cell, Results};
 pub use run::run;
+pub use suites::Suite;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 /// All that a command does: measures, prints the table, writes the files that were asked for.
@@ -48,7 +52,11 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
     if options.list {
         return list(options).map(|()| true);
     }
-    let results = run(options, child_command)?;
+    let mut log = match &options.out {
+        Some(dir) => report::Log::create(dir)?,
+        None => report::Log::nowhere(),
+    };
+    let results = run::measure(options, child_command, &mut log)?;
     let table = report::table(&results);
     match &options.json {
         Some(path) if path == Path::new("-") => {
@@ -62,8 +70,11 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
         }
         None => print!("{table}"),
     }
-    if let Some(path) = &options.out {
-        create(path)?.write_all(table.as_bytes())?;
+    if let Some(dir) = &options.out {
+        report::write(dir, &results)?;
+    }
+    if results.interrupted {
+        bail!("interrupted; what was measured until then is reported, and the stores are removed");
     }
     Ok(results.all_well())
 }
@@ -77,9 +88,11 @@ fn list(options: &BenchOptions) -> Result<()> {
         let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
         println!("engine {name}: {version}");
     }
-    for case in plan::cases(&options.plan()?) {
-        for row in case.rows {
-            println!("{}", row.name);
+    let sections = options.sections(&options.base_without_file()?);
+    for section in &sections {
+        println!("{}/{}: {}", section.suite, section.id, section.title);
+        for place in section.places() {
+            println!("  {}", place.row.path());
         }
     }
     Ok(())
