@@ -30,6 +30,7 @@ mod protocol;
 mod published;
 mod report;
 mod results;
+mod root;
 mod run;
 mod space;
 mod suites;

@@ -9,7 +9,6 @@
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Length of a window of throughput over time, and how many make the quarter of a second that
@@ -148,18 +147,16 @@ impl Recorder {
 
     /// Runs operations at a fixed rate. Each is timed from the moment it was due, not from when it
     /// began, so that one stall is charged to every operation it held up (no coordinated omission).
-    /// Ends early when somebody sets `stop`.
     pub fn run_paced(
         &mut self,
         per_second: f64,
         until: Until,
-        stop: &AtomicBool,
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
         let start = Instant::now();
         let mut done = 0;
-        while done < ops && !stop.load(Ordering::Relaxed) {
+        while done < ops {
             let due = start + Duration::from_secs_f64(done as f64 / per_second);
             if deadline.is_some_and(|at| due >= at) {
                 break;
@@ -281,6 +278,18 @@ impl Recorder {
         let variance = quarters.iter().map(|q| (q - mean).powi(2)).sum::<f64>() / (n - 1.0);
         (mean > 0.0).then(|| variance.sqrt() / mean)
     }
+    /// Seconds until so many operations were done, to a part of a window; `None` if they were not.
+    pub fn seconds_until(&self, ops: u64) -> Option<f64> {
+        let mut before = 0;
+        for (i, &count) in self.windows.iter().enumerate() {
+            if before + count >= ops {
+                let part = (ops - before) as f64 / count.max(1) as f64;
+                return Some((i as f64 + part) * WINDOW.as_secs_f64());
+            }
+            before += count;
+        }
+        None
+    }
     /// The throughput over time.
     pub fn series(&self, name: impl Into<String>) -> Series {
         let whole = match self.windows.len() {
@@ -315,8 +324,9 @@ mod tests {
     #[test]
     fn throughput_and_percentiles_are_those_of_the_operations() {
         for timing in [Timing::Every, Timing::Sampled] {
-            let mut truth_ns = Vec::new();
+            let mut truth_ns = Vec::with_capacity(30_000);
             let mut recorder = Recorder::new(timing);
+            let began = Instant::now();
             recorder
                 .run(Until::Ops(30_000), || {
                     let start = Instant::now();
@@ -327,17 +337,18 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-            let total_s = truth_ns.iter().sum::<f64>() / 1e9;
+            let total_s = began.elapsed().as_secs_f64();
             let per_second = recorder.ops() as f64 / recorder.seconds();
             let truth = truth_ns.len() as f64 / total_s;
-            assert!((per_second / truth - 1.0).abs() < 0.03, "{per_second} {truth}");
+            assert!((per_second / truth - 1.0).abs() < 0.02, "{per_second} {truth}");
             truth_ns.sort_by(f64::total_cmp);
             let latency = recorder.latency();
             // Above 0.97 a busy machine decides, and a sample of one in 16 sees too little of it.
+            let tolerance = if timing == Timing::Every { 0.02 } else { 0.06 };
             for q in [0.5, 0.9, 0.97] {
                 let us = recorder.latency_ns.value_at_quantile(q) as f64 / 1000.0;
                 let truth_us = truth_ns[(truth_ns.len() as f64 * q) as usize] / 1000.0;
-                assert!((us / truth_us - 1.0).abs() < 0.06, "{timing:?} {q}: {us} {truth_us}");
+                assert!((us / truth_us - 1.0).abs() < tolerance, "{timing:?} {q}: {us} {truth_us}");
             }
             let slowest_us = truth_ns[truth_ns.len() - 1] / 1000.0;
             assert!(latency.max_us > slowest_us * 0.9, "{} {slowest_us}", latency.max_us);
@@ -365,7 +376,7 @@ mod tests {
         let mut n = 0;
         let mut recorder = Recorder::new(Timing::Every);
         recorder
-            .run_paced(1000.0, Until::Ops(1000), &AtomicBool::new(false), || {
+            .run_paced(1000.0, Until::Ops(1000), || {
                 n += 1;
                 if n == 500 {
                     std::thread::sleep(Duration::from_millis(100));
@@ -416,6 +427,9 @@ mod tests {
         let total: f64 = series.ops_per_s.iter().sum::<f64>() * series.window_s;
         assert!((total / 80_000.0 - 1.0).abs() < 0.02, "{total}");
         assert!(Recorder::new(Timing::Every).variation().is_none());
+        assert_eq!(recorder.seconds_until(100), Some(0.25));
+        assert_eq!(recorder.seconds_until(130), Some(0.275));
+        assert_eq!(recorder.seconds_until(2_000_000), None);
     }
 
     #[test]

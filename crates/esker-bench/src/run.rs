@@ -9,11 +9,12 @@ use crate::progress::Progress;
 use crate::protocol::{Message, Sample, Spec};
 use crate::report::Log;
 use crate::results::{Place, Results};
+use crate::root::Root;
 use crate::suites::Section;
 use crate::{space, system};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) 
     let names = options.engine_names()?;
     // An error means that somebody else handles Ctrl-C already.
     let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
-    let root = make_root(options.dir.as_deref())?;
+    let root = Root::make(options.dir.as_deref())?;
     let base = options.base(root.path())?;
     let sections = wanted_sections(options, options.sections(&base))?;
     space::check(root.path(), sections.iter().flat_map(|section| &section.cases))?;
@@ -69,7 +70,7 @@ pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) 
         }
     }
     runner.progress.finish();
-    root.close().context("cannot remove the stores")?;
+    root.close()?;
     Ok(results)
 }
 
@@ -127,41 +128,6 @@ fn wanted_sections(options: &BenchOptions, sections: Vec<Section>) -> Result<Vec
         bail!("no row is called {}; --list shows them", options.rows.join(", "));
     }
     Ok(wanted)
-}
-
-/// A directory for all stores. In memory nothing would be measured of the disk, so a `TMPDIR` that
-/// is not on one is passed over.
-fn make_root(dir: Option<&Path>) -> Result<tempfile::TempDir> {
-    let parent = match dir {
-        Some(dir) => {
-            std::fs::create_dir_all(dir)
-                .with_context(|| format!("cannot make {}", dir.display()))?;
-            dir.to_path_buf()
-        }
-        None => default_parent(),
-    };
-    tempfile::Builder::new()
-        .prefix("esker-bench-")
-        .tempdir_in(&parent)
-        .with_context(|| format!("cannot make a directory in {}", parent.display()))
-}
-
-fn default_parent() -> PathBuf {
-    let temp = std::env::temp_dir();
-    if in_memory(&temp) { PathBuf::from(".") } else { temp }
-}
-
-fn in_memory(dir: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        const TMPFS: u64 = 0x0102_1994;
-        rustix::fs::statfs(dir).is_ok_and(|fs| fs.f_type as u64 == TMPFS)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = dir;
-        false
-    }
 }
 
 struct Runner<'a> {

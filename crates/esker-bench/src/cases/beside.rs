@@ -8,7 +8,6 @@ use crate::protocol::WriterSide;
 use crate::system;
 use anyhow::{Context, Result, ensure};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Who reads and writes, and until when.
@@ -18,8 +17,6 @@ pub struct Beside<'a> {
     pub data: &'a Dataset,
     /// How many read.
     pub readers: u64,
-    /// Reads that each of them does, if that is what ends them.
-    pub reads_each: Option<u64>,
     /// Seconds after which all stop.
     pub seconds: f64,
     /// Writes a second.
@@ -64,30 +61,28 @@ impl Sides {
 }
 
 impl Beside<'_> {
-    /// Runs all of them at the same time. The writer stops when the last reader has.
+    /// Runs all of them at the same time.
     pub fn run<E: Engine>(&self, engine: &E) -> Result<Sides> {
         let end = Instant::now() + Duration::from_secs_f64(self.seconds);
-        let all_read = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let writer = scope.spawn(|| self.write(engine, end, &all_read));
+            let writer = scope.spawn(|| self.write(engine, end));
             let spawn = |number| scope.spawn(move || self.read(engine, number, end));
             let readers: Vec<_> = (0..self.readers).map(spawn).collect();
             let joined: Vec<_> = readers.into_iter().map(|r| r.join()).collect();
-            all_read.store(true, Ordering::Relaxed);
             let writer = writer.join().ok().context("the writer panicked")??;
             let readers = joined.into_iter().map(|r| r.ok().context("a reader panicked")?);
             Ok(Sides { readers: readers.collect::<Result<_>>()?, writer })
         })
     }
 
-    fn write<E: Engine>(&self, engine: &E, end: Instant, stop: &AtomicBool) -> Result<Recorder> {
+    fn write<E: Engine>(&self, engine: &E, end: Instant) -> Result<Recorder> {
         system::precise_sleeps();
         let data = self.data;
         let mut writer = engine.writer(Hint::Any)?;
         let mut stream = data.stream(Order::Uniform, self.seed);
         let (mut key, mut value) = (KeyBuf::new(), Vec::new());
         let mut recorder = Recorder::new(Timing::Every);
-        recorder.run_paced(self.writer_rate, Until::Time(end), stop, || {
+        recorder.run_paced(self.writer_rate, Until::Time(end), || {
             let index = stream.next_index();
             let value = data.values.value(index, self.generation, &mut value);
             writer.put(data.keys.write(index, &mut key), value)
@@ -102,8 +97,7 @@ impl Beside<'_> {
         let mut key = KeyBuf::new();
         let mut sum = 0u64;
         let mut recorder = Recorder::new(Timing::Sampled);
-        let until = self.reads_each.map_or(Until::Time(end), |ops| Until::Either(ops, end));
-        recorder.run(until, || {
+        recorder.run(Until::Time(end), || {
             let index = rng.below(data.entries);
             let key = data.keys.write(index, &mut key);
             let touched = reader.get(key, touch)?;

@@ -25,15 +25,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         // Generation 2, 3, ...: what this round writes differs from what the last one did.
         let generation = 2 + round as u32 % 200;
         let (seconds, writer_rate) = (plan.seconds, plan.writer_rate);
-        let beside = Beside {
-            data: &data,
-            readers,
-            reads_each: None,
-            seconds,
-            writer_rate,
-            seed,
-            generation,
-        };
+        let beside = Beside { data: &data, readers, seconds, writer_rate, seed, generation };
         let sides = beside.run(&engine)?;
         ctx.verifying();
         model.replay(Order::Uniform, seed, sides.writer.ops(), generation);
