@@ -92,7 +92,7 @@ fn jsonl<'a>(text: &'a [u8], key: Option<&str>) -> Result<Vec<Entry<'a>>> {
         let number = line + 1;
         let object: Value =
             serde_json::from_slice(text).with_context(|| format!("line {number} is not JSON"))?;
-        let key = match object.get(field) {
+        let key = match field_of(&object, field) {
             Some(Value::String(s)) => s.clone(),
             Some(Value::Number(n)) => n.to_string(),
             Some(_) => bail!("line {number}: '{field}' is neither text nor a number"),
@@ -102,6 +102,11 @@ fn jsonl<'a>(text: &'a [u8], key: Option<&str>) -> Result<Vec<Entry<'a>>> {
         Ok(Entry { line, key: key.into_bytes(), value: text.into() })
     };
     lines(text).map(entry).collect()
+}
+
+/// A field by its name, or one within another: `user.id`.
+fn field_of<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    object.get(path).or_else(|| path.split('.').try_fold(object, |at, name| at.get(name)))
 }
 
 fn write(entries: &[Entry], target: &Path) -> Result<()> {
@@ -247,6 +252,13 @@ mod tests {
         let text = "{\"id\": 7, \"n\": 1}\n{\"id\": \"a\"}\n";
         let data = packed(text, FileFormat::Jsonl, Some("id")).unwrap();
         assert_eq!((data.key(0), data.value(0, 1)), (&b"7"[..], &b"{\"id\": 7, \"n\": 1}"[..]));
+    }
+
+    #[test]
+    fn a_field_may_be_within_another() {
+        let text = "{\"user\":{\"id\":\"x\"},\"a.b\":1}\n";
+        assert_eq!(packed(text, FileFormat::Jsonl, Some("user.id")).unwrap().key(0), b"x");
+        assert_eq!(packed(text, FileFormat::Jsonl, Some("a.b")).unwrap().key(0), b"1");
     }
 
     #[test]

@@ -41,9 +41,8 @@ fn preamble(results: &Results) -> String {
     let stopped =
         if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
     format!(
-        "{}, {} cores, Linux {}{}, {}, median of {}\n{busy}{stopped}\n",
+        "{}, Linux {}{}, {}, median of {}\n{busy}{stopped}\n",
         system::cpu_name(),
-        system::cores(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
         results.date,
