@@ -5,7 +5,7 @@
 //!   called in the way its own manual calls fastest: one adapter a file in [`engines`], behind the
 //!   traits of [`engine`].
 //! - Each engine and case ([`plan`], [`cases`]) runs in a fresh process and directory; what crashes
-//!   fails its own rows only ([`process`], [`run`]).
+//!   fails its own rows only ([`process`], [`mod@run`]).
 //! - After each load the whole store is compared with what must be in it; a row with lost or wrong
 //!   data does not count.
 //! - The machine's own limits are measured in the same run ([`machine`]).
@@ -45,6 +45,7 @@ pub use suites::Suite;
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// All that a command does: measures, prints the table, writes the files that were asked for.
@@ -67,9 +68,9 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
         Some(path) => {
             let mut file = create(path)?;
             report::write_json_lines(&results, &mut file)?;
-            print!("{table}");
+            say(&table)?;
         }
-        None => print!("{table}"),
+        None => say(&table)?,
     }
     if let Some(dir) = &options.out {
         report::write(dir, &results)?;
@@ -84,17 +85,26 @@ fn create(path: &Path) -> Result<File> {
     File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Prints; a reader that has seen enough and is gone is no error.
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e).context("cannot print"),
+        _ => Ok(()),
+    }
+}
+
 fn list(options: &BenchOptions) -> Result<()> {
+    let mut text = String::new();
     for name in engines::NAMES {
         let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
-        println!("engine {name}: {version}");
+        text.push_str(&format!("engine {name}: {version}\n"));
     }
     let sections = options.sections(&options.base_without_file()?);
-    for section in &sections {
-        println!("{}/{}: {}", section.suite, section.id, section.title);
+    for section in &run::wanted_sections(options, sections)? {
+        text.push_str(&format!("{}/{}: {}\n", section.suite, section.id, section.title));
         for place in section.places() {
-            println!("  {}", place.row.path());
+            text.push_str(&format!("  {}\n", place.row.path()));
         }
     }
-    Ok(())
+    say(&text)
 }

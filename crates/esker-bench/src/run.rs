@@ -66,7 +66,7 @@ pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) 
             break;
         }
         for row in &case.rows {
-            log.add(&results, Place { section, case, row }, engine)?;
+            log.add(&results, Place { section, case, row }, engine);
         }
     }
     runner.progress.finish();
@@ -101,7 +101,10 @@ fn steps(
 
 /// Sections and cases with at least one row that is asked for, with those rows only; and the limits
 /// they need.
-fn wanted_sections(options: &BenchOptions, sections: Vec<Section>) -> Result<Vec<Section>> {
+pub(crate) fn wanted_sections(
+    options: &BenchOptions,
+    sections: Vec<Section>,
+) -> Result<Vec<Section>> {
     let mut wanted = Vec::new();
     for mut section in sections {
         let asked_for = |row: &&Row| options.wants_row(row);

@@ -27,15 +27,20 @@ impl Log {
             File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Log { file: Some(file) })
     }
-    /// Adds what is known of an engine in a row.
-    pub fn add(&mut self, results: &Results, place: Place<'_>, engine: &str) -> Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
+    /// Adds what is known of an engine in a row. If that fails, the run goes on without: hours of
+    /// measuring are not thrown away for a file that is written again at the end.
+    pub fn add(&mut self, results: &Results, place: Place<'_>, engine: &str) {
+        let Some(file) = &mut self.file else { return };
         if matches!(results.cell(engine, place.row), Cell::Nothing) {
-            return Ok(());
+            return;
         }
         let mut line = Vec::new();
-        json::write_line(results, place, engine, &mut line)?;
         // One call a line: what a crash cuts off is whole lines.
-        file.write_all(&line).context("cannot write results.jsonl")
+        let written = json::write_line(results, place, engine, &mut line)
+            .and_then(|()| file.write_all(&line));
+        if let Err(e) = written {
+            eprintln!("cannot write results.jsonl as results come: {e}");
+            self.file = None;
+        }
     }
 }
