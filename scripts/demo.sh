@@ -37,10 +37,10 @@ if [ $# -eq 0 ]; then
     set -- --entries 1m --repeat 1 --seconds 3
 fi
 status=0
-"$esker" bench --dir "$demo/bench" --json "$demo/bench.jsonl" --out "$demo/bench.txt" "$@" || status=$?
+"$esker" bench --dir "$demo/bench" --out "$demo/results" "$@" || status=$?
 
 say "done"
 echo "The store:  $demo/packages.db   try: $esker scan $demo/packages.db --prefix bash --keys-only"
-echo "The table:  $demo/bench.txt"
-echo "As JSON:    $demo/bench.jsonl"
+echo "The table:  $demo/results/table.txt"
+echo "As JSON:    $demo/results/results.jsonl"
 exit $status

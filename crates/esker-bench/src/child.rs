@@ -4,9 +4,9 @@ use crate::cases;
 use crate::data::Dataset;
 use crate::engine::{Class, Engine, Sync};
 use crate::engines::with_engine;
-use crate::plan::{CaseId, Plan};
+use crate::plan::Plan;
 use crate::protocol::{Message, Sample, Shape, Spec};
-use crate::system::{self, MemoryWatch};
+use crate::system::{self, MemoryWatch, Usage};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::io::Write;
@@ -19,6 +19,14 @@ pub struct Ctx<'a> {
     pub spec: &'a Spec,
     say: RefCell<Box<dyn FnMut(Message) + 'a>>,
     opened: RefCell<Opened>,
+    meter: RefCell<Meter>,
+}
+
+/// What was used since the work of a row began, and, once that is over, until then.
+#[derive(Default)]
+struct Meter {
+    begun: Usage,
+    ended: Option<Usage>,
 }
 
 #[derive(Default)]
@@ -28,12 +36,19 @@ struct Opened {
     settings: String,
     shape: Option<Shape>,
     open_time: Duration,
+    memory_bytes: u64,
+    sync: bool,
 }
 
 impl<'a> Ctx<'a> {
     /// A context that hands messages to `say`.
     pub fn new(spec: &'a Spec, say: impl FnMut(Message) + 'a) -> Self {
-        Ctx { spec, say: RefCell::new(Box::new(say)), opened: RefCell::default() }
+        Ctx {
+            spec,
+            say: RefCell::new(Box::new(say)),
+            opened: RefCell::default(),
+            meter: RefCell::default(),
+        }
     }
     /// Sizes and settings.
     pub fn plan(&self) -> &'a Plan {
@@ -47,8 +62,23 @@ impl<'a> Ctx<'a> {
     pub fn row(&self) -> &'a str {
         &self.spec.rows[0]
     }
-    /// Says what goes on.
+    /// Says what goes on. What the process uses from here on counts for the next row.
     pub fn doing(&self, what: &str) {
+        *self.meter.borrow_mut() = Meter { begun: Usage::now(), ended: None };
+        self.say_doing(what);
+    }
+    /// Says that a row's work is over and is now verified.
+    pub fn verifying(&self) {
+        let used = self.used();
+        self.meter.borrow_mut().ended = Some(used);
+        self.say_doing("verifying");
+    }
+    /// What the row's work has used.
+    pub fn used(&self) -> Usage {
+        let meter = self.meter.borrow();
+        meter.ended.unwrap_or_else(|| Usage::now().since(meter.begun))
+    }
+    fn say_doing(&self, what: &str) {
         (self.say.borrow_mut())(Message::Doing { what: what.to_string() });
     }
     /// Says that this process may be killed now.
@@ -57,12 +87,7 @@ impl<'a> Ctx<'a> {
     }
     /// Opens the store of this case.
     pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
-        let mut config = self.plan().config(data, sync);
-        if let (true, Some(limit)) = (self.limited(), self.plan().memory_limit) {
-            config.larger_than_memory = true;
-            // The page cache needs the rest: the same split for every engine.
-            config.memory = config.memory.min(limit / 4);
-        }
+        let config = self.plan().config(data, sync);
         let mut opened = self.opened.borrow_mut();
         // What is resident before the engine is there is the benchmark's own.
         opened.memory.get_or_insert_with(MemoryWatch::start);
@@ -73,10 +98,9 @@ impl<'a> Ctx<'a> {
         opened.class = Some(engine.class());
         opened.settings = engine.settings();
         opened.shape = Some(shape);
+        opened.memory_bytes = config.memory;
+        opened.sync = sync == Sync::Synced;
         Ok(engine)
-    }
-    fn limited(&self) -> bool {
-        matches!(self.spec.case, CaseId::LimitedReads | CaseId::LimitedFill)
     }
     /// Reports a row, with what is known of the store at this moment.
     pub fn report(&self, mut sample: Sample, verdict: &Result<()>) {
@@ -86,12 +110,23 @@ impl<'a> Ctx<'a> {
         if let Err(e) = verdict {
             sample.failed = Some(format!("{e:#}"));
         }
+        sample.usage.get_or_insert_with(|| self.used());
         let opened = self.opened.borrow();
+        sample.memory_bytes = opened.memory_bytes;
+        sample.sync = opened.sync;
         sample.disk_bytes = system::disk_bytes(&self.spec.dir);
         sample.rss_bytes = opened.memory.as_ref().map_or(0, MemoryWatch::peak_bytes);
         sample.class = opened.class;
         sample.shape.clone_from(&opened.shape);
         sample.settings.clone_from(&opened.settings);
+        let plan = self.plan();
+        if let (Some(limit), true) = (plan.memory_limit, opened.class.is_some()) {
+            sample = sample.with_note(format!(
+                "within {} MiB of memory and page cache, of which {} MiB for the engine",
+                limit >> 20,
+                opened.memory_bytes >> 20,
+            ));
+        }
         (self.say.borrow_mut())(Message::Row(Box::new(sample)));
     }
     /// How long the engine took to open the store.
@@ -137,7 +172,7 @@ fn run(args: impl IntoIterator<Item = String>) -> Result<()> {
 
 /// Runs a case in this process.
 pub fn run_case(ctx: &Ctx) -> Result<()> {
-    if matches!(ctx.spec.case, CaseId::Machine | CaseId::MachineSync) {
+    if ctx.spec.case.is_machine() {
         return crate::machine::run(ctx);
     }
     with_engine!(ctx.spec.engine.as_str(), E => cases::run::<E>(ctx))

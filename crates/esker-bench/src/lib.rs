@@ -5,7 +5,7 @@
 //!   called in the way its own manual calls fastest: one adapter a file in [`engines`], behind the
 //!   traits of [`engine`].
 //! - Each engine and case ([`plan`], [`cases`]) runs in a fresh process and directory; what crashes
-//!   fails its own rows only ([`process`], [`run`]).
+//!   fails its own rows only ([`process`], [`mod@run`]).
 //! - After each load the whole store is compared with what must be in it; a row with lost or wrong
 //!   data does not count.
 //! - The machine's own limits are measured in the same run ([`machine`]).
@@ -25,19 +25,25 @@ mod measure;
 mod options;
 mod plan;
 mod process;
+mod progress;
 mod protocol;
+mod published;
 mod report;
 mod results;
+mod root;
 mod run;
+mod space;
+mod suites;
 mod system;
 
 pub use child::child_main;
-pub use data::{KeyShape, ValueSize};
+pub use data::{FileFormat, KeyShape, ValueSize};
 pub use options::BenchOptions;
 pub use results::{Cell, Results};
 pub use run::run;
+pub use suites::Suite;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -48,7 +54,11 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
     if options.list {
         return list(options).map(|()| true);
     }
-    let results = run(options, child_command)?;
+    let mut log = match &options.out {
+        Some(dir) => report::Log::create(dir)?,
+        None => report::Log::nowhere(),
+    };
+    let results = run::measure(options, child_command, &mut log)?;
     let table = report::table(&results);
     match &options.json {
         Some(path) if path == Path::new("-") => {
@@ -58,12 +68,15 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
         Some(path) => {
             let mut file = create(path)?;
             report::write_json_lines(&results, &mut file)?;
-            print!("{table}");
+            say(&table)?;
         }
-        None => print!("{table}"),
+        None => say(&table)?,
     }
-    if let Some(path) = &options.out {
-        create(path)?.write_all(table.as_bytes())?;
+    if let Some(dir) = &options.out {
+        report::write(dir, &results)?;
+    }
+    if results.interrupted {
+        bail!("interrupted; what was measured until then is reported, and the stores are removed");
     }
     Ok(results.all_well())
 }
@@ -72,15 +85,26 @@ fn create(path: &Path) -> Result<File> {
     File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Prints; a reader that has seen enough and is gone is no error.
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e).context("cannot print"),
+        _ => Ok(()),
+    }
+}
+
 fn list(options: &BenchOptions) -> Result<()> {
+    let mut text = String::new();
     for name in engines::NAMES {
         let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
-        println!("engine {name}: {version}");
+        text.push_str(&format!("engine {name}: {version}\n"));
     }
-    for case in plan::cases(&options.plan()?) {
-        for row in case.rows {
-            println!("{}", row.name);
+    let sections = options.sections(&options.base_without_file()?);
+    for section in &run::wanted_sections(options, sections)? {
+        text.push_str(&format!("{}/{}: {}\n", section.suite, section.id, section.title));
+        for place in section.places() {
+            text.push_str(&format!("  {}\n", place.row.path()));
         }
     }
-    Ok(())
+    say(&text)
 }

@@ -19,7 +19,7 @@ const HEAD: usize = 8;
 
 /// Measures every limit that is wanted.
 pub fn run(ctx: &Ctx) -> Result<()> {
-    let (plan, data) = (ctx.plan(), ctx.plan().data());
+    let (plan, data) = (ctx.plan(), ctx.plan().data()?);
     std::fs::create_dir_all(ctx.dir())?;
     let report = |sample| ctx.report(sample, &Ok(()));
     if ctx.spec.case == CaseId::MachineSync {
@@ -106,7 +106,8 @@ fn walk(map: &[u8]) -> u64 {
     while at < map.len() {
         let key_end = at + HEAD + len_at(at);
         let end = key_end + len_at(at + 4);
-        let touched = [map[at + HEAD], map[key_end - 1], map[key_end], map[end - 1]];
+        let first = map.get(key_end).copied().unwrap_or(0); // a value may be empty
+        let touched = [map[at + HEAD], map[key_end - 1], first, map[end - 1]];
         sum = sum.wrapping_add(u32::from_le_bytes(touched) as u64);
         at = end;
         seen += 1;
@@ -141,7 +142,7 @@ fn sync(ctx: &Ctx, ops: u64) -> Result<Recorder> {
     file.sync_all()?;
     file.seek(SeekFrom::Start(0))?;
     let mut recorder = Recorder::new(Timing::Every);
-    recorder.run(Until::Ops(ops), || {
+    recorder.run(Until::ops_or(ops, ctx.plan().deadline()), || {
         file.write_all(&[2; 128])?;
         Ok(file.sync_data()?)
     })?;

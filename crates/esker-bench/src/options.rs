@@ -1,11 +1,12 @@
 //! The options of `esker bench`, one definition for the command and for this crate's own binary.
 
-use crate::data::{KeyShape, ValueSize};
+use crate::data::{FileFormat, KeyShape, ValueSize, pack};
 use crate::engines;
-use crate::plan::Plan;
+use crate::plan::{Plan, Row};
+use crate::suites::{Base, Section, Suite};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Compares Esker with other embedded stores on this machine.
 #[derive(Debug, Clone, clap::Args)]
@@ -14,7 +15,27 @@ pub struct BenchOptions {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub engines: Vec<String>,
 
-    /// Rows to measure, by name; `*` stands for anything: `fill*,readrandom` [default: all]
+    /// Documents to repeat, separated by commas [default: core, or file where there is a --file]
+    ///
+    /// The suites of documents have settings of their own; of those given here only the number of
+    /// entries, the shape of keys, seeds, seconds and engines matter to them.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SUITES")]
+    pub suite: Vec<Suite>,
+
+    /// Your own data, one entry a line: keys and values of the suite file
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// How the lines of --file are written [default: by its name, else tsv]
+    #[arg(long, value_enum, requires = "file", value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+
+    /// What is the key in --file: a field of the JSON objects; a column, by number or by its name in
+    /// the first line [default for tsv: 1]
+    #[arg(long, requires = "file", value_name = "FIELD")]
+    pub key: Option<String>,
+
+    /// Rows to measure, by name; `*` stands for anything: `fill*`, `leveldb2011/2C/*` [default: all]
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     pub rows: Vec<String>,
 
@@ -62,6 +83,11 @@ pub struct BenchOptions {
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     pub seconds: f64,
 
+    /// Seconds after which a row that counts operations stops, and counts those it did [default: 5 in
+    /// documents' suites and 1 with --quick, else none]
+    #[arg(long, value_name = "SECONDS")]
+    pub row_seconds: Option<f64>,
+
     /// Multiplies the entries
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub scale: f64,
@@ -70,7 +96,8 @@ pub struct BenchOptions {
     #[arg(long)]
     pub quick: bool,
 
-    /// Adds rows over a store four times as large as this many MiB of memory and page cache
+    /// Memory and page cache together for rows larger than memory, in MiB; core has such rows only if
+    /// this is given, documents choose it themselves otherwise
     #[arg(long, value_name = "MIB")]
     pub memory_limit: Option<u64>,
 
@@ -82,8 +109,8 @@ pub struct BenchOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Writes the table to a file too
-    #[arg(long, value_name = "FILE")]
+    /// Writes results.jsonl and reports to a directory; each result as soon as it is there
+    #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
     /// Seed of keys and values
@@ -126,9 +153,12 @@ impl BenchOptions {
         Ok(names)
     }
 
-    /// Whether a row is asked for.
-    pub fn wants_row(&self, row: &str) -> bool {
-        self.rows.is_empty() || self.rows.iter().any(|pattern| matches(pattern, row))
+    /// Whether a row is asked for: by its name, by what it is called elsewhere, or with its suite
+    /// and section.
+    pub fn wants_row(&self, row: &Row) -> bool {
+        let names = [&row.name, &row.key, &row.path()];
+        let wanted = |pattern: &String| names.iter().any(|name| matches(pattern, name));
+        self.rows.is_empty() || self.rows.iter().any(wanted)
     }
 
     /// How often everything is measured.
@@ -136,12 +166,52 @@ impl BenchOptions {
         if self.quick { 1 } else { self.repeat.max(1) }
     }
 
+    /// The tables that are asked for.
+    pub fn sections(&self, base: &Base) -> Vec<Section> {
+        let suites = Suite::wanted(&self.suite, self.file.is_some());
+        suites.into_iter().flat_map(|suite| suite.sections(base)).collect()
+    }
+
+    /// What suites start from. The user's file is packed into `dir`.
+    pub fn base(&self, dir: &Path) -> Result<Base> {
+        let mut base = self.base_without_file()?;
+        if self.suite.contains(&Suite::File) {
+            ensure!(self.file.is_some(), "the suite file needs your data: --file FILE");
+        }
+        if let Some(source) = &self.file {
+            let packed = dir.join("packed");
+            let entries = pack(source, self.file_format(source), self.key.as_deref(), &packed)?;
+            base.file = Some((packed, entries));
+        }
+        Ok(base)
+    }
+
+    /// The same where the user's data does not matter.
+    pub fn base_without_file(&self) -> Result<Base> {
+        Ok(Base {
+            plan: self.plan()?,
+            file: None,
+            memory_limit: self.memory_limit.map(|mib| mib << 20),
+            seconds_max: if self.quick { 1.0 } else { 5.0 },
+        })
+    }
+
+    fn file_format(&self, source: &Path) -> FileFormat {
+        let extension = source.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let by_name = match extension {
+            "jsonl" | "ndjson" | "json" => FileFormat::Jsonl,
+            _ => FileFormat::Tsv,
+        };
+        self.format.unwrap_or(by_name)
+    }
+
     /// Sizes and settings.
-    pub fn plan(&self) -> Result<Plan> {
+    fn plan(&self) -> Result<Plan> {
         ensure!(self.memory >= 1, "--memory is at least 1 MiB");
         ensure!(self.threads >= 1, "--threads is at least 1");
         ensure!(self.seconds >= 0.3, "--seconds is at least 0.3");
         ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
+        ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
         ensure!(self.scale > 0.0, "--scale is above 0");
         let scale = self.scale * if self.quick { 0.1 } else { 1.0 };
         let entries = ((self.entries as f64 * scale) as u64).max(1);
@@ -156,6 +226,7 @@ impl BenchOptions {
             entries,
             keys: self.keys,
             value_size: self.value_size.to_string(),
+            file: None,
             memory: self.memory << 20,
             compression: self.compression,
             unique: self.unique,
@@ -168,15 +239,10 @@ impl BenchOptions {
             readers: self.readers.clone(),
             writer_rate: 10_000.0,
             seconds: self.seconds * if self.quick { 0.4 } else { 1.0 },
-            memory_limit: self.memory_limit.map(|mib| mib << 20),
+            seconds_max: self.row_seconds,
+            memory_limit: None,
             tuning,
         })
-    }
-
-    /// Seconds after which a child is given up.
-    pub fn timeout_seconds(&self, plan: &Plan) -> u64 {
-        let by_size = 120 + plan.entries / 5_000 + plan.memory_limit.unwrap_or(0) / 500_000;
-        self.timeout.unwrap_or(by_size)
     }
 }
 

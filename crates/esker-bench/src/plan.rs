@@ -1,12 +1,15 @@
-//! What is measured: sizes, and the rows, grouped into cases. A case is what one engine does in one
-//! directory from a fresh process; its rows are what is reported of it.
+//! What a case is told: sizes and settings, what it does, and which rows it reports. Which cases
+//! there are is said in [`crate::suites`].
 
-use crate::data::{Dataset, KeyShape, Values};
+use crate::data::{Dataset, FileData, KeyShape, Keys, Values};
 use crate::engine::{Config, Sync};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-/// All sizes and settings of a run, as each child gets them.
+/// All sizes and settings of a case, as its process gets them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Plan {
     /// Distinct keys.
@@ -15,6 +18,8 @@ pub struct Plan {
     pub keys: KeyShape,
     /// Size of values, as [`crate::ValueSize`] is written.
     pub value_size: String,
+    /// The user's own keys and values instead, packed by [`crate::data::pack`].
+    pub file: Option<PathBuf>,
     /// Bytes of memory for the engine.
     pub memory: u64,
     /// Whether engines may compress.
@@ -39,7 +44,9 @@ pub struct Plan {
     pub writer_rate: f64,
     /// Seconds of a row that is measured by time.
     pub seconds: f64,
-    /// Bytes of memory and page cache together, for the rows larger than memory.
+    /// Seconds after which a row that counts operations stops, and counts those it did.
+    pub seconds_max: Option<f64>,
+    /// Bytes of memory and page cache together that the process may use.
     pub memory_limit: Option<u64>,
     /// Settings of a variant, by name.
     pub tuning: BTreeMap<String, String>,
@@ -47,33 +54,58 @@ pub struct Plan {
 
 impl Plan {
     /// The data of most rows.
-    pub fn data(&self) -> Dataset {
+    pub fn data(&self) -> Result<Dataset> {
         self.data_of(self.entries)
     }
-    /// The same with another number of keys.
-    pub fn data_of(&self, entries: u64) -> Dataset {
-        let size = self.value_size.parse().expect("the parent parsed it before");
+    /// The same with another number of keys; of a file at most those it has.
+    pub fn data_of(&self, entries: u64) -> Result<Dataset> {
+        if let Some(path) = &self.file {
+            let file = FileData::open(path)?;
+            let entries = entries.min(file.len());
+            let (keys, values) = (Keys::File(file.clone()), Values::of_file(file));
+            return Ok(Dataset { keys, values, entries, seed: self.seed });
+        }
+        let size = self.value_size.parse().map_err(anyhow::Error::msg)?;
         let values = Values::new(size, self.seed);
-        Dataset { keys: self.keys, values, entries, seed: self.seed }
+        Ok(Dataset { keys: Keys::Shape(self.keys), values, entries, seed: self.seed })
     }
     /// The data of the rows of large values.
     pub fn large_data(&self) -> Dataset {
         let size = crate::ValueSize::Fixed(self.large_len);
         let values = Values::new(size, self.seed);
-        Dataset { keys: self.keys, values, entries: self.large_ops, seed: self.seed }
+        Dataset { keys: Keys::Shape(self.keys), values, entries: self.large_ops, seed: self.seed }
     }
     /// How an engine is opened for `data`.
     pub fn config(&self, data: &Dataset, sync: Sync) -> Config {
         // 64 bytes more for each entry's place in a page, so that small values have room too.
         let expected_bytes = data.raw_bytes(1) + data.entries * 64;
         Config {
-            memory: self.memory,
+            memory: self.memory_given(),
             compression: self.compression,
             sync,
             expected_bytes,
-            larger_than_memory: false,
+            larger_than_memory: self.memory_limit.is_some_and(|limit| expected_bytes > limit),
             tuning: self.tuning.clone(),
         }
+    }
+    /// The memory that an engine is really given. Under a limit that counts the page cache too it
+    /// is a quarter of that at most, since the cache needs the rest: the same for every engine.
+    pub fn memory_given(&self) -> u64 {
+        self.memory.min(self.memory_limit.map_or(u64::MAX, |limit| limit / 4))
+    }
+    /// When a row that begins now stops at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        Some(Instant::now() + Duration::from_secs_f64(self.seconds_max?))
+    }
+    /// Bytes of a store of this plan, from a sample of its entries.
+    pub fn raw_bytes_about(&self) -> Result<u64> {
+        let large = self.large_ops * self.large_len as u64;
+        let some = self.data_of(self.entries.min(1000))?;
+        let entries = match &self.file {
+            Some(_) => self.data()?.entries,
+            None => self.entries,
+        };
+        Ok((some.raw_bytes(1) * entries / some.entries.max(1)).max(large))
     }
 }
 
@@ -82,6 +114,7 @@ impl Plan {
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Operations a second; more is better.
+    #[serde(rename = "ops_per_second")]
     OpsPerSecond,
     /// Seconds; less is better.
     Seconds,
@@ -121,10 +154,14 @@ pub enum CaseId {
     FillRandom,
     /// Random keys, in batches.
     FillRandBatch,
+    /// A file's entries, one by one, in the order of the file.
+    FillFile,
     /// Random keys that are all there.
     Overwrite,
-    /// Synced, one thread.
+    /// Synced, one thread, random keys.
     FillSync,
+    /// Synced, one thread, ascending keys.
+    FillSyncSeq,
     /// Synced, many threads.
     FillSyncThreads,
     /// Large values, ascending keys.
@@ -135,6 +172,12 @@ pub enum CaseId {
     Reads,
     /// Readers beside a throttled writer.
     Mixed,
+    /// Readers that each read a given number of keys beside a throttled writer, thread by thread.
+    Race,
+    /// Load, then reads only: with nothing in memory, and again after a scan.
+    ColdWarm,
+    /// Mixes of operations over keys of unequal popularity.
+    Popular,
     /// Random deletes.
     Delete,
     /// Opening after a clean close.
@@ -149,40 +192,74 @@ pub enum CaseId {
     LimitedFill,
 }
 
+impl CaseId {
+    /// Whether it is the machine that is measured, and no engine.
+    pub fn is_machine(self) -> bool {
+        matches!(self, CaseId::Machine | CaseId::MachineSync)
+    }
+}
+
 /// One row of the result.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Its name.
+    /// The suite it is of.
+    pub suite: String,
+    /// The suite's section it is of.
+    pub section: String,
+    /// Its name there.
     pub name: String,
+    /// What the case that measures it calls it.
+    pub key: String,
     /// What its figure counts.
     pub unit: Unit,
     /// The machine's limit for it, and how many times that can be had.
     pub limit: Option<(&'static str, f64)>,
-    /// How many times better than the best peer Esker is to be.
+    /// How many times better than the best peer Esker is to be; 0 where the row is there to be known
+    /// and not to be won.
     pub target: f64,
 }
 
 impl Row {
-    fn new(name: impl Into<String>, unit: Unit) -> Row {
-        {
-            let name = name.into();
-            let target = target(&name);
-            Row { name, unit, limit: None, target }
-        }
+    /// A row that its case calls `key`, and so does everybody until [`Row::called`].
+    pub fn new(key: impl Into<String>, unit: Unit) -> Row {
+        let key = key.into();
+        let target = if unit == Unit::OpsPerSecond { 1.0 } else { 0.0 };
+        let (suite, section) = (String::new(), String::new());
+        Row { suite, section, name: key.clone(), key, unit, limit: None, target }
     }
-    fn ops(name: impl Into<String>, limit: &'static str) -> Row {
-        Row { limit: Some((limit, 1.0)), ..Row::new(name, Unit::OpsPerSecond) }
+    /// Operations a second, beside one of the machine's limits.
+    pub fn ops(key: impl Into<String>, limit: &'static str) -> Row {
+        Row::new(key, Unit::OpsPerSecond).against(limit)
     }
-    fn times(self, factor: f64) -> Row {
+    /// The name that people see.
+    pub fn called(self, name: impl Into<String>) -> Row {
+        Row { name: name.into(), ..self }
+    }
+    /// Beside one of the machine's limits.
+    pub fn against(self, limit: &'static str) -> Row {
+        Row { limit: Some((limit, 1.0)), ..self }
+    }
+    /// Where so many threads may reach the limit at once.
+    pub fn times(self, factor: f64) -> Row {
         Row { limit: self.limit.map(|(name, f)| (name, f * factor)), ..self }
+    }
+    /// How far ahead Esker means to be.
+    pub fn aiming_at(self, target: f64) -> Row {
+        Row { target, ..self }
+    }
+    /// Its name among all rows of all suites.
+    pub fn path(&self) -> String {
+        format!("{}/{}/{}", self.suite, self.section, self.name)
     }
 }
 
-/// A case and its rows.
+/// A case, its settings and its rows.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Which.
     pub id: CaseId,
+    /// Sizes and settings.
+    pub plan: Plan,
     /// What is reported of it.
     pub rows: Vec<Row>,
 }
@@ -192,14 +269,10 @@ impl Case {
     /// it says that it is ready.
     pub fn steps(&self) -> &'static [Step] {
         match self.id {
-            CaseId::OpenClean => &[Step::Whole, Step::Whole],
+            CaseId::OpenClean | CaseId::ColdWarm => &[Step::Whole, Step::Whole],
             CaseId::OpenKilled => &[Step::KillWhenReady, Step::Whole],
             _ => &[Step::Whole],
         }
-    }
-    /// Whether it runs inside the memory limit.
-    pub fn limited(&self) -> bool {
-        matches!(self.id, CaseId::LimitedReads | CaseId::LimitedFill)
     }
 }
 
@@ -229,98 +302,4 @@ pub mod limits {
     pub const ACCESS: &str = "limit.access";
     /// Bytes of keys and values.
     pub const RAW: &str = "limit.raw";
-}
-
-/// Every case of a plan.
-pub fn cases(plan: &Plan) -> Vec<Case> {
-    use limits::*;
-    let one = |id, row| Case { id, rows: vec![row] };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()) as u64;
-    let threads = plan.sync_threads;
-    let mut all = vec![
-        Case {
-            id: CaseId::Machine,
-            rows: [COPY, COPY_FRESH, COPY_LARGE, SCAN, ACCESS]
-                .map(|name| Row::new(name, Unit::OpsPerSecond))
-                .into_iter()
-                .chain([Row::new(RAW, Unit::Bytes)])
-                .collect(),
-        },
-        one(CaseId::FillSeq, Row::ops("fillseq", COPY)),
-        one(CaseId::FillBatch, Row::ops("fillbatch", COPY)),
-        one(CaseId::FillRandom, Row::ops("fillrandom", COPY)),
-        one(CaseId::FillRandBatch, Row::ops("fillrandbatch", COPY)),
-        one(CaseId::Overwrite, Row::ops("overwrite", COPY)),
-        one(CaseId::MachineSync, Row::new(SYNC, Unit::OpsPerSecond)),
-        one(CaseId::FillSync, Row::ops("fillsync", SYNC)),
-        // One sync can carry every waiting thread's write.
-        one(
-            CaseId::FillSyncThreads,
-            Row::ops(format!("fillsync{threads}"), SYNC).times(threads as f64),
-        ),
-        one(CaseId::LargeSeq, Row::ops("fill100Kseq", COPY_LARGE)),
-        one(CaseId::LargeRandom, Row::ops("fill100Krandom", COPY_LARGE)),
-        reads_case(),
-        mixed_case(plan, cores),
-        one(CaseId::Delete, Row::ops("deleterandom", COPY)),
-        one(CaseId::OpenClean, Row::new("open", Unit::Milliseconds)),
-        one(CaseId::OpenKilled, Row::new("open.killed", Unit::Milliseconds)),
-        one(
-            CaseId::Compressed,
-            Row { limit: Some((RAW, 1.0)), ..Row::new("disk.compressed", Unit::Bytes) },
-        ),
-    ];
-    if plan.memory_limit.is_some() {
-        let row = |name: &str| Row::new(name, Unit::OpsPerSecond);
-        let rows = vec![row("readrandom.limited"), row("overwrite.limited")];
-        all.push(Case { id: CaseId::LimitedReads, rows });
-        all.push(one(CaseId::LimitedFill, row("fillrandom.limited")));
-    }
-    all
-}
-
-fn reads_case() -> Case {
-    use limits::*;
-    let mut rows = Vec::new();
-    for suffix in ["", ".settled"] {
-        for (name, limit) in [
-            ("readrandom", ACCESS),
-            ("readmissing", ACCESS),
-            ("readseq", SCAN),
-            ("readreverse", SCAN),
-            ("seekrandom", ACCESS),
-        ] {
-            rows.push(Row::ops(format!("{name}{suffix}"), limit));
-        }
-        let disk = Row::new(format!("disk{suffix}"), Unit::Bytes);
-        rows.push(Row { limit: Some((RAW, 1.0)), ..disk });
-        if suffix.is_empty() {
-            rows.push(Row::new("settle", Unit::Seconds));
-        }
-    }
-    rows.push(Row::new("memory", Unit::Bytes));
-    Case { id: CaseId::Reads, rows }
-}
-
-fn mixed_case(plan: &Plan, cores: u64) -> Case {
-    let row = |&n: &u64| {
-        Row::ops(format!("readwhilewriting{n}"), limits::ACCESS).times(n.min(cores) as f64)
-    };
-    Case { id: CaseId::Mixed, rows: plan.readers.iter().map(row).collect() }
-}
-
-/// How many times better than its best peer Esker means to be in a row; 0 where the row is there to
-/// be known (space, memory, times of opening and settling) and not to be won.
-fn target(row: &str) -> f64 {
-    match row {
-        "fillseq" | "fillrandom" | "overwrite" => 4.0,
-        "fillbatch" | "fillrandbatch" => 2.0,
-        "fill100Kseq" | "fill100Krandom" => 1.5,
-        "readrandom.settled" | "readmissing.settled" => 2.0,
-        "readseq" | "readreverse" | "readseq.settled" | "readreverse.settled" => 1.3,
-        "seekrandom.settled" => 1.5,
-        _ if row.starts_with("readwhilewriting") => 1.5,
-        _ if ["disk", "settle", "memory", "open"].iter().any(|r| row.starts_with(r)) => 0.0,
-        _ => 1.0,
-    }
 }

@@ -2,8 +2,9 @@
 
 use crate::data::{Dataset, KeyBuf};
 use crate::engine::Class;
-use crate::measure::{Latency, Recorder};
+use crate::measure::{Latency, Recorder, Series};
 use crate::plan::{CaseId, Plan};
+use crate::system::Usage;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -58,6 +59,16 @@ pub struct Sample {
     pub quarters: Option<(f64, f64)>,
     /// The writer beside readers.
     pub writer: Option<WriterSide>,
+    /// Each thread's throughput over time, where several read and write.
+    pub threads: Option<Vec<Series>>,
+    /// Coefficient of variation of the quarters of a second.
+    pub cv: Option<f64>,
+    /// What the row took of processor and device.
+    pub usage: Option<Usage>,
+    /// Bytes of memory that the engine was given.
+    pub memory_bytes: u64,
+    /// Whether each write waited for the device.
+    pub sync: bool,
     /// Bytes the store occupied after it.
     pub disk_bytes: u64,
     /// Most anonymous memory so far, the benchmark's own aside.
@@ -93,7 +104,7 @@ impl Shape {
         Shape {
             entries: data.entries,
             key_len: data.keys.write(0, &mut KeyBuf::new()).len(),
-            value_size: data.values.size().to_string(),
+            value_size: data.values.size(),
             raw_bytes: data.raw_bytes(1),
         }
     }
@@ -116,6 +127,7 @@ impl Sample {
         Sample {
             latency: Some(recorder.latency()),
             quarters: recorder.window_extremes(),
+            cv: recorder.variation(),
             ..Sample::rate(row, recorder.ops(), recorder.seconds())
         }
     }
@@ -133,6 +145,14 @@ impl Sample {
         self.ops *= n;
         self.quarters = self.quarters.map(|(a, b)| (a * n as f64, b * n as f64));
         self.with_note(format!("latencies are those of a batch of {n}"))
+    }
+    /// Says so, if it was stopped before it had done all of `wanted` operations.
+    pub fn of_wanted(self, wanted: u64) -> Self {
+        if self.ops >= wanted {
+            return self;
+        }
+        let percent = self.ops as f64 / wanted as f64 * 100.0;
+        self.with_note(format!("stopped by time at {percent:.0} % of the operations"))
     }
     /// Adds a note.
     pub fn with_note(mut self, note: impl Into<String>) -> Self {

@@ -4,19 +4,23 @@ use crate::engine::Class;
 use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::run::MACHINE;
+use crate::suites::Section;
 use crate::system;
 use std::collections::HashMap;
 
 /// The engine that the others are compared with.
 pub const OURS: &str = "esker";
 
+/// How the reason of a row begins that an engine, or this machine, has no means for.
+const UNSUPPORTED: &str = "not supported: ";
+
 /// Everything a run measured.
 #[derive(Debug)]
 pub struct Results {
-    /// Sizes and settings.
+    /// Sizes and settings, as the command line gives them.
     pub plan: Plan,
-    /// Rows, in order.
-    pub rows: Vec<Row>,
+    /// Tables, with their cases and rows, in order.
+    pub sections: Vec<Section>,
     /// Engines, in order.
     pub engines: Vec<String>,
     /// How often everything was measured.
@@ -25,6 +29,10 @@ pub struct Results {
     pub load_before: Option<f64>,
     /// KiB that the stores' device reads ahead.
     pub read_ahead_kib: Option<u64>,
+    /// When the run began.
+    pub date: String,
+    /// Whether it was ended before everything was measured.
+    pub interrupted: bool,
     versions: HashMap<String, String>,
     missing: HashMap<String, String>,
     samples: HashMap<(String, String), Vec<Sample>>,
@@ -44,22 +52,37 @@ pub enum Cell<'a> {
     },
     /// It failed, or lost or falsified data, in at least one repetition.
     Failed(&'a str),
+    /// The engine has no such operation, or the machine no means to measure it: why.
+    Unsupported(&'a str),
     /// The engine is not installed: how to change that.
     Missing(&'a str),
     /// Nothing was reported.
     Nothing,
 }
 
+/// Where a row stands: its table, its case and itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The table.
+    pub section: &'a Section,
+    /// What measures it.
+    pub case: &'a Case,
+    /// The row.
+    pub row: &'a Row,
+}
+
 impl Results {
     /// Nothing measured yet.
-    pub fn new(plan: &Plan, cases: &[Case], engines: &[String], repetitions: u32) -> Self {
+    pub fn new(plan: &Plan, sections: &[Section], engines: &[String], repetitions: u32) -> Self {
         Results {
             plan: plan.clone(),
-            rows: cases.iter().flat_map(|case| case.rows.clone()).collect(),
+            sections: sections.to_vec(),
             engines: engines.to_vec(),
             repetitions,
             load_before: system::load_average(),
             read_ahead_kib: None,
+            date: system::date(),
+            interrupted: false,
             versions: HashMap::new(),
             missing: HashMap::new(),
             samples: HashMap::new(),
@@ -73,38 +96,42 @@ impl Results {
     pub fn missing(&mut self, engine: &str, why: String) {
         self.missing.insert(engine.to_string(), why);
     }
-    /// Adds a measurement.
-    pub fn add(&mut self, engine: &str, sample: Sample) {
-        let key = (engine.to_string(), sample.row.clone());
-        self.samples.entry(key).or_default().push(sample);
+    /// Adds a measurement of a row.
+    pub fn add(&mut self, engine: &str, row: &Row, sample: Sample) {
+        self.samples.entry((engine.to_string(), row.path())).or_default().push(sample);
     }
     /// The version of an engine's library.
     pub fn version_of(&self, engine: &str) -> &str {
         self.versions.get(engine).map_or("", String::as_str)
     }
-    /// An engine's settings, as it told them in any row.
-    pub fn settings_of(&self, engine: &str) -> Option<&str> {
-        let of_row = |row: &Row| match self.cell(engine, &row.name) {
+    /// Every row, in order.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        let of_section = |section| Section::places(section);
+        self.sections.iter().flat_map(of_section)
+    }
+    /// An engine's settings, as it told them in a section.
+    pub fn settings_of(&self, engine: &str, section: &Section) -> Option<&str> {
+        section.places().find_map(|place| match self.cell(engine, place.row) {
             Cell::Measured { median, .. } => Some(median.settings.as_str()),
             _ => None,
-        };
-        self.rows.iter().find_map(of_row)
+        })
     }
-    /// Whether nothing failed. A missing engine is no failure.
+    /// Whether nothing failed. A missing engine is no failure, and neither is a missing means.
     pub fn all_well(&self) -> bool {
-        self.samples.values().flatten().all(|sample| sample.failed.is_none())
+        let reasons = self.samples.values().flatten().filter_map(|s| s.failed.as_deref());
+        reasons.into_iter().all(|why| unsupported(why).is_some())
     }
 
     /// An engine's result in a row.
-    pub fn cell(&self, engine: &str, row: &str) -> Cell<'_> {
+    pub fn cell(&self, engine: &str, row: &Row) -> Cell<'_> {
         if let Some(why) = self.missing.get(engine) {
             return Cell::Missing(why);
         }
-        let Some(samples) = self.samples.get(&(engine.to_string(), row.to_string())) else {
+        let Some(samples) = self.samples.get(&(engine.to_string(), row.path())) else {
             return Cell::Nothing;
         };
         if let Some(why) = samples.iter().find_map(|s| s.failed.as_deref()) {
-            return Cell::Failed(why);
+            return unsupported(why).map_or(Cell::Failed(why), Cell::Unsupported);
         }
         let runs: Vec<f64> = samples.iter().map(|s| s.value).collect();
         let mut sorted: Vec<&Sample> = samples.iter().collect();
@@ -116,41 +143,122 @@ impl Results {
     }
 
     /// The figure of an engine in a row, and what its writes survive.
-    pub fn figure(&self, engine: &str, row: &str) -> Option<(f64, Option<Class>)> {
+    pub fn figure(&self, engine: &str, row: &Row) -> Option<(f64, Option<Class>)> {
         match self.cell(engine, row) {
             Cell::Measured { median, .. } => Some((median.value, median.class)),
             _ => None,
         }
     }
 
-    /// How many times better we are than the best peer of our class.
-    pub fn ratio_to_best_peer(&self, row: &Row) -> Option<f64> {
-        let (ours, class) = self.figure(OURS, &row.name)?;
-        let peers = self.engines.iter().filter(|name| *name != OURS);
+    /// How many times better an engine is than the best of the others of its class.
+    pub fn ratio_best_peer(&self, engine: &str, row: &Row) -> Option<f64> {
+        let (value, class) = self.figure(engine, row)?;
+        let peers = self.engines.iter().filter(|name| *name != engine);
         let best = peers
-            .filter_map(|name| self.figure(name, &row.name))
+            .filter_map(|name| self.figure(name, row))
             .filter(|(_, theirs)| *theirs == class)
             .map(|(value, _)| value)
             .reduce(|a, b| row.unit.better(a, b))?;
-        Some(row.unit.ratio(ours, best))
+        Some(row.unit.ratio(value, best)).filter(|ratio| ratio.is_finite())
     }
 
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
     /// machine could do that.
     pub fn limit_of(&self, row: &Row) -> Option<f64> {
         let (name, factor) = row.limit?;
-        let Cell::Measured { runs, .. } = self.cell(MACHINE, name) else { return None };
+        let limit = Row { name: name.to_string(), ..row.clone() };
+        let Cell::Measured { runs, .. } = self.cell(MACHINE, &limit) else { return None };
         Some(runs.into_iter().reduce(f64::max)? * factor)
     }
 
     /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data).
-    pub fn ratio_to_limit(&self, engine: &str, row: &Row) -> Option<f64> {
-        let (value, _) = self.figure(engine, &row.name)?;
-        Some(value / self.limit_of(row)?)
+    pub fn ratio_limit(&self, engine: &str, row: &Row) -> Option<f64> {
+        let (value, _) = self.figure(engine, row)?;
+        Some(value / self.limit_of(row)?).filter(|ratio| ratio.is_finite())
     }
 
     /// Whether a row is one of the machine's limits.
     pub fn is_limit(&self, row: &Row) -> bool {
-        row.name.starts_with("limit.") || row.name == limits::RAW
+        row.key.starts_with("limit.") || row.key == limits::RAW
+    }
+}
+
+impl Section {
+    /// Its rows, in order.
+    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+        let of_case = move |case| Case::places(case, self);
+        self.cases.iter().flat_map(of_case)
+    }
+}
+
+impl Case {
+    fn places<'a>(&'a self, section: &'a Section) -> impl Iterator<Item = Place<'a>> {
+        self.rows.iter().map(move |row| Place { section, case: self, row })
+    }
+}
+
+/// The part of a reason that says what there are no means for; `None` for a real failure. Whoever
+/// handed the reason on may have put words before it.
+pub fn unsupported(why: &str) -> Option<&str> {
+    let at = why.find(UNSUPPORTED)?;
+    (at == 0 || why[..at].ends_with(": ")).then(|| &why[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Unit;
+
+    fn results() -> (Results, Row) {
+        let options: Vec<String> = ["esker", "x", "y"].map(String::from).to_vec();
+        let base = crate::suites::tests::base();
+        let row = Row::ops("r", limits::COPY);
+        (Results::new(&base.plan, &[], &options, 3), row)
+    }
+
+    #[test]
+    fn the_median_counts_and_its_spread_is_told() {
+        let (mut results, row) = results();
+        for value in [120.0, 100.0, 90.0] {
+            results.add("esker", &row, Sample::figure("r", value));
+        }
+        let Cell::Measured { median, runs, spread } = results.cell("esker", &row) else {
+            panic!("it was measured");
+        };
+        assert_eq!((median.value, runs), (100.0, vec![120.0, 100.0, 90.0]));
+        assert!((spread - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ratios_are_to_the_best_of_the_class_and_to_the_best_limit() {
+        let (mut results, row) = results();
+        let of = |value, class| Sample { class: Some(class), ..Sample::figure("r", value) };
+        results.add("esker", &row, of(300.0, Class::K));
+        results.add("x", &row, of(150.0, Class::K));
+        results.add("y", &row, of(900.0, Class::V));
+        assert_eq!(results.ratio_best_peer("esker", &row), Some(2.0));
+        assert_eq!(results.ratio_best_peer("x", &row), Some(0.5));
+        assert_eq!(results.ratio_best_peer("y", &row), None);
+        let limit = Row::new(limits::COPY, Unit::OpsPerSecond);
+        for value in [500.0, 600.0] {
+            results.add(MACHINE, &limit, Sample::figure(limits::COPY, value));
+        }
+        assert_eq!(results.ratio_limit("esker", &row), Some(0.5));
+        let seconds = Row { unit: Unit::Seconds, ..row };
+        assert_eq!(results.ratio_best_peer("esker", &seconds), Some(0.5));
+    }
+
+    #[test]
+    fn what_is_not_supported_is_no_failure() {
+        let (mut results, row) = results();
+        let failed = |why: &str| Sample { failed: Some(why.into()), ..Sample::figure("r", 0.0) };
+        results.add("x", &row, failed("open: not supported: the engine has no reverse scan"));
+        assert!(results.all_well());
+        assert!(
+            matches!(results.cell("x", &row), Cell::Unsupported(why) if why.starts_with("not supported: the engine"))
+        );
+        results.add("y", &row, failed("Operation not supported (os error 95)"));
+        assert!(!results.all_well());
+        assert!(matches!(results.cell("y", &row), Cell::Failed(_)));
     }
 }

@@ -1,5 +1,6 @@
 //! What the operating system tells: memory, disk, the machine.
 
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,6 +54,102 @@ impl Drop for MemoryWatch {
             let _ = thread.join();
         }
     }
+}
+
+/// What this process took of the machine: since its start, or between two moments.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Seconds of processor time, of all threads, in user and system mode.
+    pub cpu_s: f64,
+    /// Bytes that went towards the device.
+    pub written_bytes: u64,
+    /// Bytes that came from it.
+    pub read_bytes: u64,
+}
+
+impl Usage {
+    /// Since the process began.
+    pub fn now() -> Self {
+        let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+        let field = |name: &str| {
+            let line = io.lines().find_map(|l| l.strip_prefix(name));
+            line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+        };
+        Usage {
+            cpu_s: cpu_seconds(),
+            written_bytes: field("write_bytes:"),
+            read_bytes: field("read_bytes:"),
+        }
+    }
+    /// Since an earlier moment.
+    pub fn since(self, earlier: Usage) -> Usage {
+        Usage {
+            cpu_s: self.cpu_s - earlier.cpu_s,
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+        }
+    }
+}
+
+/// Processor time of all threads, those that ended included.
+fn cpu_seconds() -> f64 {
+    use rustix::time::{ClockId, clock_gettime};
+    let at = clock_gettime(ClockId::ProcessCPUTime);
+    at.tv_sec as f64 + at.tv_nsec as f64 / 1e9
+}
+
+/// Bytes free, to us, on the file system that holds `dir`.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
+/// Writes a directory's files to the device and drops them from the page cache, as if the machine
+/// had been started again.
+pub fn make_cold(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.metadata()?.is_dir() {
+            make_cold(&entry.path())?;
+            continue;
+        }
+        let file = std::fs::File::open(entry.path())?;
+        file.sync_all()?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
+    Ok(())
+}
+
+/// How many processors there are for us.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// The moment, as in 2011-07-22T14:05:09Z.
+pub fn date() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    date_of(since.map_or(0, |d| d.as_secs()))
+}
+
+fn date_of(seconds: u64) -> String {
+    let (mut day, time) = (seconds / 86_400, seconds % 86_400);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while day >= 365 + leap(year) as u64 {
+        day -= 365 + leap(year) as u64;
+        year += 1;
+    }
+    let lengths = [31, 28 + leap(year) as u64, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while day >= lengths[month] {
+        day -= lengths[month];
+        month += 1;
+    }
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", month + 1, day + 1)
 }
 
 /// Bytes that a directory's files occupy: blocks, so that holes cost nothing and preallocation does.
@@ -124,5 +221,30 @@ pub fn precise_sleeps() {
     {
         // Refused at worst; then the paced rows show the slack in their latencies.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date_of(0), "1970-01-01T00:00:00Z");
+        assert_eq!(date_of(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(date_of(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(date_of(1_311_343_509), "2011-07-22T14:05:09Z");
+        assert_eq!(date_of(4_107_542_399), "2100-02-28T23:59:59Z");
+        assert_eq!(date_of(4_107_542_400), "2100-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn usage_counts_this_process() {
+        let before = Usage::now();
+        let start = std::time::Instant::now();
+        while Usage::now().since(before).cpu_s < 0.02 && start.elapsed().as_secs() < 20 {
+            std::hint::spin_loop();
+        }
+        assert!(Usage::now().since(before).cpu_s >= 0.02);
     }
 }

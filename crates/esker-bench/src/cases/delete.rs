@@ -10,7 +10,7 @@ use anyhow::Result;
 
 /// As many deletes as there are keys.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
-    let data = ctx.plan().data();
+    let data = ctx.plan().data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     engine.settle()?;
@@ -21,16 +21,15 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         let mut writer = engine.writer(Hint::Any)?;
         let mut stream = KeyStream::new(Order::Uniform, data.entries, seed);
         let mut key = KeyBuf::new();
-        recorder.run(Until::Ops(data.entries), || {
-            writer.delete(data.keys.write(stream.next_index(), &mut key))
-        })?;
+        let until = Until::ops_or(data.entries, ctx.plan().deadline());
+        recorder.run(until, || writer.delete(data.keys.write(stream.next_index(), &mut key)))?;
     }
     let mut stream = KeyStream::new(Order::Uniform, data.entries, seed);
     for _ in 0..recorder.ops() {
         model.delete(stream.next_index());
     }
-    ctx.doing("verifying");
+    ctx.verifying();
     let verdict = verify(&engine, &data, &model);
-    ctx.report(Sample::of(ctx.row(), &recorder), &verdict);
+    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(data.entries), &verdict);
     engine.close()
 }

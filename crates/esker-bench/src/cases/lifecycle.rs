@@ -5,7 +5,7 @@ use super::load;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, verify};
 use crate::engine::{Access, Class, Engine, Reader, Sync};
-use crate::measure::Timing;
+use crate::measure::{Timing, Until};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
 use crate::system;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Writes one by one and closes in the first process; opens in the second.
 pub fn open_clean<E: Engine>(ctx: &Ctx) -> Result<()> {
-    let data = ctx.plan().data();
+    let data = ctx.plan().data()?;
     if ctx.spec.step == 0 {
         return fill::<E>(ctx, &data)?.close();
     }
@@ -23,7 +23,7 @@ pub fn open_clean<E: Engine>(ctx: &Ctx) -> Result<()> {
 
 /// Writes one by one in the first process, which is killed; opens in the second.
 pub fn open_killed<E: Engine>(ctx: &Ctx) -> Result<()> {
-    let data = ctx.plan().data();
+    let data = ctx.plan().data()?;
     if ctx.spec.step == 0 {
         let _held = fill::<E>(ctx, &data)?;
         ctx.ready();
@@ -39,7 +39,7 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<E> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     ctx.doing("filling");
     let work = Work { data, order: Order::Shuffled, seed: data.seed, generation: 1, batch: 1 };
-    work.run(&engine, data.entries, Timing::Sampled)?;
+    work.run_until(&engine, Until::Ops(data.entries), Timing::Sampled)?;
     Ok(engine)
 }
 
@@ -54,7 +54,7 @@ fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let start = Instant::now();
     let answer = engine.reader(Access::Quiet)?.get(key, |_| ());
     let elapsed = ctx.open_time() + start.elapsed();
-    ctx.doing("verifying");
+    ctx.verifying();
     let mut verdict = answer.and_then(|_| verify(&engine, data, &model));
     let mut sample = Sample::figure(ctx.row(), elapsed.as_secs_f64() * 1000.0);
     sample.seconds = elapsed.as_secs_f64();
@@ -69,11 +69,12 @@ fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
 
 /// Bytes on disk of the settled store when values may be compressed.
 pub fn compressed<E: Engine>(ctx: &Ctx) -> Result<()> {
-    let data = ctx.plan().data();
+    let data = ctx.plan().data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
     engine.settle().context("settle")?;
+    ctx.verifying();
     let verdict = verify(&engine, &data, &model);
     let mut sample = Sample::figure(ctx.row(), system::disk_bytes(ctx.dir()) as f64);
     if !engine.compresses() {

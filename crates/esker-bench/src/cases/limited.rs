@@ -18,8 +18,8 @@ const TIMES: u64 = 4;
 /// Keys and values of `TIMES` the limit.
 fn data(ctx: &Ctx) -> Result<Dataset> {
     let limit = ctx.plan().memory_limit.context("a limited row without a limit")?;
-    let sample = ctx.plan().data_of(1000);
-    Ok(ctx.plan().data_of((limit * TIMES * sample.entries / sample.raw_bytes(1)).max(1)))
+    let sample = ctx.plan().data_of(1000)?;
+    ctx.plan().data_of((limit * TIMES * sample.entries / sample.raw_bytes(1)).max(1))
 }
 
 fn deadline(ctx: &Ctx, times: f64) -> Instant {
@@ -48,6 +48,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     });
     black_box(sum);
     drop(reader);
+    ctx.verifying();
     let outcome = outcome.and_then(|()| verify_sample(&engine, &data, &model));
     ctx.report(Sample::of("readrandom.limited", &recorder), &outcome);
 
@@ -62,6 +63,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
         };
         let until = Until::Time(deadline(ctx, 2.0));
         let recorder = work.run_until(&engine, until, Timing::Every)?;
+        ctx.verifying();
         model.replay(Order::Uniform, work.seed, recorder.ops(), 2);
         let verdict = verify_sample(&engine, &data, &model);
         ctx.report(Sample::of("overwrite.limited", &recorder), &verdict);
@@ -83,6 +85,7 @@ pub fn fill<E: Engine>(ctx: &Ctx) -> Result<()> {
         let percent = recorder.ops() as f64 / data.entries as f64 * 100.0;
         sample = sample.with_note(format!("stopped by time at {percent:.0} % of the fill"));
     }
+    ctx.verifying();
     let mut model = Model::empty(data.entries);
     model.replay(Order::Uniform, seed, recorder.ops(), 1);
     ctx.report(sample, &verify_sample(&engine, &data, &model));

@@ -1,11 +1,16 @@
 //! What engines do, one file per kind of case.
 
+mod beside;
+mod cold_warm;
 mod delete;
 mod fill;
 mod lifecycle;
 mod limited;
 mod mixed;
+mod popular;
+mod race;
 mod reads;
+mod synced;
 
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
@@ -23,12 +28,16 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         | CaseId::FillBatch
         | CaseId::FillRandom
         | CaseId::FillRandBatch
+        | CaseId::FillFile
         | CaseId::LargeSeq
         | CaseId::LargeRandom => fill::run::<E>(ctx),
         CaseId::Overwrite => fill::overwrite::<E>(ctx),
-        CaseId::FillSync | CaseId::FillSyncThreads => fill::synced::<E>(ctx),
+        CaseId::FillSync | CaseId::FillSyncSeq | CaseId::FillSyncThreads => synced::run::<E>(ctx),
         CaseId::Reads => reads::run::<E>(ctx),
         CaseId::Mixed => mixed::run::<E>(ctx),
+        CaseId::Race => race::run::<E>(ctx),
+        CaseId::ColdWarm => cold_warm::run::<E>(ctx),
+        CaseId::Popular => popular::run::<E>(ctx),
         CaseId::Delete => delete::run::<E>(ctx),
         CaseId::OpenClean => lifecycle::open_clean::<E>(ctx),
         CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),

@@ -17,7 +17,7 @@ const SEEK_ENTRIES: u64 = 11; // the one sought and ten more
 
 /// Loads, reads, settles, reads again.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
-    let data = ctx.plan().data();
+    let data = ctx.plan().data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let model = load(ctx, &engine, &data, Order::Shuffled)?;
     phase(ctx, &engine, &data, &model, "")?;
@@ -42,19 +42,20 @@ fn phase<E: Engine>(
 ) -> Result<()> {
     let mut samples = Vec::new();
     let mut failures = Vec::new();
-    for name in ["readrandom", "readmissing", "readseq", "readreverse", "seekrandom"] {
+    for name in ["readrandom", "readmissing", "readhot", "readseq", "readreverse", "seekrandom"] {
         let row = format!("{name}{suffix}");
         if !ctx.wants(&row) {
             continue;
         }
         ctx.doing(&row);
         let mut reader = engine.reader(Access::Quiet)?;
-        match measure(&mut reader, name, &row, data) {
-            Ok(sample) => samples.push(sample),
+        let deadline = ctx.plan().deadline();
+        match measure(&mut reader, name, &row, data, deadline) {
+            Ok(sample) => samples.push(Sample { usage: Some(ctx.used()), ..sample }),
             Err(e) => failures.push((row, e)),
         }
     }
-    ctx.doing("verifying");
+    ctx.verifying();
     let verdict = verify(engine, data, model);
     for sample in samples {
         ctx.report(sample, &verdict);
@@ -67,22 +68,41 @@ fn phase<E: Engine>(
     Ok(())
 }
 
-fn measure(reader: &mut impl Reader, name: &str, row: &str, data: &Dataset) -> Result<Sample> {
+fn measure(
+    reader: &mut impl Reader,
+    name: &str,
+    row: &str,
+    data: &Dataset,
+    deadline: Option<Instant>,
+) -> Result<Sample> {
     match name {
         "readseq" => scan(reader, Direction::Forward, row, data),
         "readreverse" => scan(reader, Direction::Reverse, row, data),
-        "seekrandom" => seek_random(reader, row, data),
-        _ => get_random(reader, name == "readmissing", row, data),
+        "seekrandom" => seek_random(reader, row, data, deadline),
+        _ => get_random(reader, name, row, data, deadline),
     }
 }
 
-fn get_random(r: &mut impl Reader, missing: bool, row: &str, data: &Dataset) -> Result<Sample> {
+/// Point reads of keys drawn from all; of keys that are not there; or of the hot hundredth in the
+/// middle, which fits into whatever cache there is.
+fn get_random(
+    r: &mut impl Reader,
+    name: &str,
+    row: &str,
+    data: &Dataset,
+    deadline: Option<Instant>,
+) -> Result<Sample> {
+    let missing = name == "readmissing";
+    let (from, range) = match name {
+        "readhot" => (data.entries / 2, (data.entries / 100).max(1)),
+        _ => (0, data.entries),
+    };
     let mut rng = Rng::new(mix(data.seed ^ 3));
     let mut key = KeyBuf::new();
     let mut recorder = Recorder::new(Timing::Sampled);
     let (mut found, mut sum) = (0, 0u64);
-    recorder.run(Until::Ops(data.entries), || {
-        let index = rng.below(data.entries);
+    recorder.run(Until::ops_or(data.entries, deadline), || {
+        let index = from + rng.below(range);
         let key = if missing {
             data.keys.write_missing(index, &mut key)
         } else {
@@ -95,9 +115,9 @@ fn get_random(r: &mut impl Reader, missing: bool, row: &str, data: &Dataset) -> 
         Ok(())
     })?;
     black_box(sum);
-    let expected = if missing { 0 } else { data.entries };
+    let expected = if missing { 0 } else { recorder.ops() };
     ensure!(found == expected, "found {found} keys, not {expected}");
-    Ok(Sample::of(row, &recorder))
+    Ok(Sample::of(row, &recorder).of_wanted(data.entries))
 }
 
 fn scan(r: &mut impl Reader, way: Direction, row: &str, data: &Dataset) -> Result<Sample> {
@@ -112,12 +132,18 @@ fn scan(r: &mut impl Reader, way: Direction, row: &str, data: &Dataset) -> Resul
     Ok(Sample::rate(row, seen, seconds))
 }
 
-fn seek_random(r: &mut impl Reader, row: &str, data: &Dataset) -> Result<Sample> {
+fn seek_random(
+    r: &mut impl Reader,
+    row: &str,
+    data: &Dataset,
+    deadline: Option<Instant>,
+) -> Result<Sample> {
+    let wanted = (data.entries / 4).max(1);
     let mut rng = Rng::new(mix(data.seed ^ 4));
     let mut key = KeyBuf::new();
     let mut recorder = Recorder::new(Timing::Sampled);
     let (mut seen, mut expected, mut sum) = (0, 0, 0u64);
-    recorder.run(Until::Ops((data.entries / 4).max(1)), || {
+    recorder.run(Until::ops_or(wanted, deadline), || {
         let index = rng.below(data.entries);
         expected += SEEK_ENTRIES.min(data.entries - index);
         seen += r.seek(data.keys.write(index, &mut key), SEEK_ENTRIES, |k, v| {
@@ -127,5 +153,5 @@ fn seek_random(r: &mut impl Reader, row: &str, data: &Dataset) -> Result<Sample>
     })?;
     black_box(sum);
     ensure!(seen == expected, "saw {seen} entries, not {expected}");
-    Ok(Sample::of(row, &recorder))
+    Ok(Sample::of(row, &recorder).of_wanted(wanted))
 }

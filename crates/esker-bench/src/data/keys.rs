@@ -1,8 +1,10 @@
 //! Keys of several shapes. Whatever the shape, a larger index gives a larger key in byte order, so
 //! that "sequential" means the same for all of them and an order can be verified.
 
+use super::file::FileData;
 use super::rng::mix;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What a key looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
@@ -17,6 +19,37 @@ pub enum KeyShape {
     Uuid,
     /// A URL of 60 to 90 bytes with a long common prefix.
     Url,
+    /// 30 to 40 bytes: a record's number and the name of one of its six parts.
+    Pieces,
+}
+
+/// Where a row's keys come from.
+#[derive(Debug, Clone)]
+pub enum Keys {
+    /// Made up.
+    Shape(KeyShape),
+    /// The user's.
+    File(Arc<FileData>),
+}
+
+impl Keys {
+    /// Key number `index`, made in `buf` if it must be made.
+    #[inline]
+    pub fn write<'a>(&'a self, index: u64, buf: &'a mut KeyBuf) -> &'a [u8] {
+        match self {
+            Keys::Shape(shape) => shape.write(index, buf),
+            Keys::File(file) => file.key(index),
+        }
+    }
+    /// A key that is never stored and lies just after key `index`, so that no engine can dismiss it
+    /// by the range of its files alone.
+    #[inline]
+    pub fn write_missing<'a>(&self, index: u64, buf: &'a mut KeyBuf) -> &'a [u8] {
+        match self {
+            Keys::Shape(shape) => shape.write_missing(index, buf),
+            Keys::File(file) => file.missing(index, buf),
+        }
+    }
 }
 
 /// Room for one key; reused, so that formatting allocates nothing.
@@ -24,16 +57,24 @@ pub enum KeyShape {
 pub struct KeyBuf {
     bytes: [u8; 128],
     len: usize,
+    /// For keys of any length: of files only, since a vector costs more.
+    long: Vec<u8>,
 }
 
 impl KeyBuf {
     /// An empty buffer.
     pub fn new() -> Self {
-        KeyBuf { bytes: [0; 128], len: 0 }
+        KeyBuf { bytes: [0; 128], len: 0, long: Vec::new() }
     }
     /// The key written last.
     pub fn get(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+    /// A copy of `key`, of any length, to be changed.
+    pub fn long(&mut self, key: &[u8]) -> &mut Vec<u8> {
+        self.long.clear();
+        self.long.extend_from_slice(key);
+        &mut self.long
     }
     #[inline]
     fn push(&mut self, s: &[u8]) {
@@ -70,6 +111,7 @@ impl KeyShape {
             KeyShape::Binary => buf.push(&index.to_be_bytes()),
             KeyShape::Uuid => uuid(index, buf),
             KeyShape::Url => url(index, buf),
+            KeyShape::Pieces => pieces(index, buf),
         }
         buf.get()
     }
@@ -113,6 +155,16 @@ fn url(index: u64, buf: &mut KeyBuf) {
     buf.push(b".html");
 }
 
+/// The parts of a record, in the order of their names; the second and the last are the large ones.
+const PARTS: [&[u8]; 6] =
+    [b"/address", b"/biography", b"/contact", b"/language", b"/latest-visit", b"/preferences"];
+
+fn pieces(index: u64, buf: &mut KeyBuf) {
+    buf.push(b"member/");
+    buf.push_decimal(index / 6, 16);
+    buf.push(PARTS[(index % 6) as usize]);
+}
+
 const PAIRS: [[u8; 2]; 100] = {
     let mut t = [[0; 2]; 100];
     let mut i = 0;
@@ -152,7 +204,9 @@ mod tests {
 
     #[test]
     fn every_shape_rises_with_its_index_and_missing_keys_lie_between() {
-        for shape in [KeyShape::Decimal, KeyShape::Binary, KeyShape::Uuid, KeyShape::Url] {
+        for shape in
+            [KeyShape::Decimal, KeyShape::Binary, KeyShape::Uuid, KeyShape::Url, KeyShape::Pieces]
+        {
             let (mut a, mut b, mut c) = (KeyBuf::new(), KeyBuf::new(), KeyBuf::new());
             for i in (0..20_000).chain(999_990..1_000_010).chain((1 << 30)..(1 << 30) + 5000) {
                 let (here, next) = (shape.write(i, &mut a), shape.write(i + 1, &mut b));

@@ -1,14 +1,18 @@
 //! The data every engine is given: the same keys, values and order, from one seed.
 
+mod file;
 mod keys;
 mod model;
 mod order;
+mod popular;
 mod rng;
 mod values;
 
-pub use keys::{KeyBuf, KeyShape};
+pub use file::{FileData, FileFormat, pack};
+pub use keys::{KeyBuf, KeyShape, Keys};
 pub use model::{Model, verify, verify_sample};
 pub use order::{KeyStream, Order};
+pub use popular::Zipfian;
 pub use rng::{Rng, mix};
 pub use values::{ValueSize, Values};
 
@@ -16,7 +20,7 @@ pub use values::{ValueSize, Values};
 #[derive(Debug)]
 pub struct Dataset {
     /// What a key looks like.
-    pub keys: KeyShape,
+    pub keys: Keys,
     /// What a value looks like.
     pub values: Values,
     /// How many distinct keys there are.
@@ -26,6 +30,14 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// Indexes of keys in an order; equal seeds give equal streams.
+    pub fn stream(&self, order: Order, seed: u64) -> KeyStream {
+        let stream = KeyStream::new(order, self.entries, seed);
+        match &self.keys {
+            Keys::File(file) => stream.over(file.clone()),
+            Keys::Shape(_) => stream,
+        }
+    }
     /// Bytes of all keys and values, were each key stored once in generation `generation`.
     pub fn raw_bytes(&self, generation: u32) -> u64 {
         let mut key = KeyBuf::new();

@@ -1,6 +1,8 @@
 //! In which order keys come.
 
+use super::file::FileData;
 use super::rng::{Rng, mix};
+use std::sync::Arc;
 
 /// The order of a row's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub enum Order {
     Uniform,
     /// Each key once, in random order.
     Shuffled,
+    /// As a file has them; without a file, ascending.
+    File,
 }
 
 /// Indexes of keys, one after the other.
@@ -22,13 +26,18 @@ pub struct KeyStream {
     next: u64,
     rng: Rng,
     shuffle: Shuffle,
+    file: Option<Arc<FileData>>,
 }
 
 impl KeyStream {
     /// A stream over `0..entries`; equal seeds give equal streams.
     pub fn new(order: Order, entries: u64, seed: u64) -> Self {
         let shuffle = Shuffle::new(entries, seed);
-        KeyStream { order, entries, next: 0, rng: Rng::new(seed), shuffle }
+        KeyStream { order, entries, next: 0, rng: Rng::new(seed), shuffle, file: None }
+    }
+    /// The same over the keys of a file, whose order is asked for.
+    pub fn over(self, file: Arc<FileData>) -> Self {
+        KeyStream { file: Some(file), ..self }
     }
     /// The next index. Sequential and shuffled streams begin anew after the last.
     #[inline]
@@ -36,6 +45,10 @@ impl KeyStream {
         match self.order {
             Order::Uniform => self.rng.below(self.entries),
             Order::Sequential => self.step(),
+            Order::File => {
+                let at = self.step();
+                self.file.as_ref().map_or(at, |file| file.in_file_order(at))
+            }
             Order::Shuffled => {
                 let at = self.step();
                 self.shuffle.at(at)

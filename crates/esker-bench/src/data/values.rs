@@ -1,9 +1,11 @@
 //! Values: half compressible, each derived from its key's number and how often the key was written,
 //! so that a read can be checked against what must be there without keeping a copy.
 
-use super::rng::mix;
+use super::file::FileData;
+use super::rng::{Rng, mix};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Up to here a value is made of its own random bytes; a longer one is a slice of a pool, because
 /// making it would cost as much as storing it.
@@ -19,13 +21,19 @@ pub enum ValueSize {
     Uniform(usize, usize),
     /// A length's probability falls with its inverse (Zipf, exponent 1): mostly short, a long tail.
     Zipf(usize, usize),
+    /// The six parts of a JSON document of about 1.7 KB, one after the other.
+    Json,
 }
+
+/// Lengths of the parts of a document: two large ones, four small ones.
+const PARTS: [usize; 6] = [34, 1000, 38, 30, 40, 600];
 
 impl ValueSize {
     fn bounds(self) -> (usize, usize) {
         match self {
             ValueSize::Fixed(n) => (n, n),
             ValueSize::Uniform(a, b) | ValueSize::Zipf(a, b) => (a, b),
+            ValueSize::Json => (PARTS[3], PARTS[1]),
         }
     }
 }
@@ -36,6 +44,9 @@ impl FromStr for ValueSize {
         let number = |t: &str| {
             t.trim().parse::<usize>().map_err(|_| format!("'{t}' is not a number of bytes"))
         };
+        if s == "json" {
+            return Ok(ValueSize::Json);
+        }
         let (zipf, rest) = match s.strip_prefix("zipf") {
             Some(rest) => (true, if rest.is_empty() { "16..4096" } else { rest }),
             None => (false, s),
@@ -60,6 +71,7 @@ impl fmt::Display for ValueSize {
             ValueSize::Fixed(n) => write!(f, "{n}"),
             ValueSize::Uniform(a, b) => write!(f, "{a}..{b}"),
             ValueSize::Zipf(a, b) => write!(f, "zipf:{a}..{b}"),
+            ValueSize::Json => f.write_str("json"),
         }
     }
 }
@@ -71,6 +83,8 @@ pub struct Values {
     /// Lengths of a varying size, drawn from by hash: a power function per value would be timed too.
     lengths: Vec<u32>,
     pool: Vec<u8>,
+    /// The user's values, instead of all of this.
+    file: Option<Arc<FileData>>,
 }
 
 impl fmt::Debug for Values {
@@ -86,7 +100,7 @@ impl Values {
         let (min, max) = size.bounds();
         let at = |i: usize| (i as f64 + 0.5) / STEPS as f64;
         let lengths = match size {
-            ValueSize::Fixed(_) => Vec::new(),
+            ValueSize::Fixed(_) | ValueSize::Json => Vec::new(),
             ValueSize::Uniform(..) => {
                 (0..STEPS).map(|i| min as u32 + ((max - min + 1) as f64 * at(i)) as u32).collect()
             }
@@ -95,20 +109,33 @@ impl Values {
                 .map(|i| (min as f64 * (max as f64 / min as f64).powf(at(i))) as u32)
                 .collect(),
         };
-        let pool = if max > MADE_UP_TO { pool(POOL_BYTES.max(4 * max), seed) } else { Vec::new() };
-        Values { size, seed, lengths, pool }
+        let pool = match size {
+            ValueSize::Json => json_pool(seed),
+            _ if max > MADE_UP_TO => pool(POOL_BYTES.max(4 * max), seed),
+            _ => Vec::new(),
+        };
+        Values { size, seed, lengths, pool, file: None }
+    }
+    /// The values of a file.
+    pub fn of_file(file: Arc<FileData>) -> Self {
+        let (size, lengths, pool) = (ValueSize::Fixed(1), Vec::new(), Vec::new());
+        Values { size, seed: 0, lengths, pool, file: Some(file) }
     }
 
-    /// How long values are.
-    pub fn size(&self) -> ValueSize {
-        self.size
+    /// How long values are, in words.
+    pub fn size(&self) -> String {
+        if self.file.is_some() { "file".to_string() } else { self.size.to_string() }
     }
 
     /// How long the value of key `index` in `generation` is.
     #[inline]
     pub fn len_of(&self, index: u64, generation: u32) -> usize {
         match self.size {
+            _ if self.file.is_some() => {
+                self.file.as_ref().map_or(0, |file| file.value(index, generation).len())
+            }
             ValueSize::Fixed(n) => n,
+            ValueSize::Json => PARTS[(index % 6) as usize],
             _ => self.lengths[(self.hash(index, generation) & 4095) as usize] as usize,
         }
     }
@@ -121,9 +148,12 @@ impl Values {
     /// The value of key `index` in `generation`: in `buf`, which is reused, or in the pool.
     #[inline]
     pub fn value<'a>(&'a self, index: u64, generation: u32, buf: &'a mut Vec<u8>) -> &'a [u8] {
+        if let Some(file) = &self.file {
+            return file.value(index, generation);
+        }
         let len = self.len_of(index, generation);
         let hash = self.hash(index, generation);
-        if len > MADE_UP_TO {
+        if len > MADE_UP_TO || self.size == ValueSize::Json {
             let start = (hash >> 13) as usize % (self.pool.len() - len);
             return &self.pool[start..start + len];
         }
@@ -162,13 +192,33 @@ fn pool(bytes: usize, seed: u64) -> Vec<u8> {
     pool
 }
 
+/// JSON objects, one after the other: names that repeat, contents that do not.
+fn json_pool(seed: u64) -> Vec<u8> {
+    const WORDS: [&str; 12] = [
+        "harbour", "lantern", "copper", "morning", "of the", "river", "seldom", "a letter",
+        "northern", "window", "and then", "quiet",
+    ];
+    let mut rng = Rng::new(seed);
+    let mut pool = String::with_capacity(POOL_BYTES + 400);
+    while pool.len() < POOL_BYTES {
+        let id = rng.next_u64() >> 20;
+        pool.push_str(&format!("{{\"id\":{id},\"active\":{},\"text\":\"", id.is_multiple_of(2)));
+        for _ in 0..8 + rng.below(16) {
+            pool.push_str(WORDS[rng.below(12) as usize]);
+            pool.push(' ');
+        }
+        pool.push_str(&format!("\",\"score\":{}}},", rng.below(1_000_000)));
+    }
+    pool.into_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn values_repeat_and_differ_by_key_and_generation() {
-        for size in ["100", "1..300", "zipf:16..4096", "100000"] {
+        for size in ["100", "1..300", "zipf:16..4096", "100000", "json"] {
             let values = Values::new(size.parse().unwrap(), 7);
             let (mut a, mut b) = (Vec::new(), Vec::new());
             for i in 0..200 {

@@ -2,7 +2,8 @@
 //! what it is told to lose, and crashes when it is told to. Hidden: only asked for by name.
 //!
 //! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
-//! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th).
+//! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th);
+//! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock.
 
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::Result;
@@ -106,10 +107,10 @@ impl Engine for Fake {
         false
     }
     fn writer(&self, _hint: Hint) -> Result<FakeWriter<'_>> {
-        Ok(FakeWriter { fake: self, batch: Vec::new() })
+        Ok(FakeWriter { fake: self, batch: Vec::new(), truth: Truth::new(self) })
     }
     fn reader(&self, _access: Access) -> Result<FakeReader<'_>> {
-        Ok(FakeReader(self))
+        Ok(FakeReader(self, Truth::new(self)))
     }
     fn settle(&self) -> Result<()> {
         Ok(())
@@ -119,15 +120,61 @@ impl Engine for Fake {
     }
 }
 
+/// What a handle's calls took, by its own clock.
+struct Truth {
+    path: Option<String>,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    calls_ns: Vec<u64>,
+}
+
+impl Truth {
+    fn new(fake: &Fake) -> Self {
+        let path = fake.config.tuning.get("truth").cloned();
+        Truth { path, first: None, last: None, calls_ns: Vec::new() }
+    }
+    fn call<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        if self.path.is_none() {
+            return call();
+        }
+        let start = Instant::now();
+        let out = call();
+        let end = Instant::now();
+        self.first.get_or_insert(start);
+        self.last = Some(end);
+        self.calls_ns.push((end - start).as_nanos() as u64);
+        out
+    }
+}
+
+impl Drop for Truth {
+    fn drop(&mut self) {
+        let (Some(path), Some(first), Some(last)) = (&self.path, self.first, self.last) else {
+            return;
+        };
+        self.calls_ns.sort_unstable();
+        let calls = self.calls_ns.len();
+        let line = serde_json::json!({
+            "calls": calls,
+            "seconds": (last - first).as_secs_f64(),
+            "p50_us": self.calls_ns[calls / 2] as f64 / 1000.0,
+        });
+        // A test that finds no line fails.
+        let file = File::options().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+}
+
 /// Writes to the fake.
 pub struct FakeWriter<'a> {
     fake: &'a Fake,
     batch: Vec<(Vec<u8>, Vec<u8>)>,
+    truth: Truth,
 }
 
 impl Writer for FakeWriter<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.fake.apply(self.fake.operation(), key, Some(value))
+        self.truth.call(|| self.fake.apply(self.fake.operation(), key, Some(value)))
     }
     fn delete(&mut self, key: &[u8]) -> Result<()> {
         self.fake.apply(self.fake.operation(), key, None)
@@ -137,20 +184,25 @@ impl Writer for FakeWriter<'_> {
         Ok(())
     }
     fn batch_commit(&mut self) -> Result<()> {
-        for (key, value) in std::mem::take(&mut self.batch) {
-            self.fake.apply(self.fake.operation(), &key, Some(&value))?;
-        }
-        Ok(())
+        let batch = std::mem::take(&mut self.batch);
+        self.truth.call(|| {
+            for (key, value) in batch {
+                self.fake.apply(self.fake.operation(), &key, Some(&value))?;
+            }
+            Ok(())
+        })
     }
 }
 
 /// Reads from the fake.
-pub struct FakeReader<'a>(&'a Fake);
+pub struct FakeReader<'a>(&'a Fake, Truth);
 
 impl Reader for FakeReader<'_> {
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
-        self.0.operation();
-        Ok(self.0.map().0.get(key).map(|value| see(value)))
+        self.1.call(|| {
+            self.0.operation();
+            Ok(self.0.map().0.get(key).map(|value| see(value)))
+        })
     }
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.0.operation();

@@ -1,103 +1,147 @@
-//! One JSON object per engine and row, with all that is needed to repeat it.
+//! `results.jsonl`: one JSON object per engine and row, with all that is needed to repeat it. Every
+//! field is always there, `null` where nothing is known.
 
-use crate::plan::Row;
-use crate::results::{Cell, Results};
+use crate::plan::Unit;
+use crate::protocol::Sample;
+use crate::results::{Cell, Place, Results};
 use crate::run::MACHINE;
 use crate::system;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// Writes JSON lines.
+/// The file's name in a directory of results.
+pub const FILE_NAME: &str = "results.jsonl";
+
+/// Writes everything that was measured.
 pub fn write_json_lines(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let machine = [MACHINE.to_string()];
-    let command: Vec<String> = std::env::args().collect();
-    for row in &results.rows {
-        let engines = if results.is_limit(row) { &machine[..] } else { &results.engines[..] };
-        for engine in engines {
-            let mut line = common(results, row, engine, &command);
-            add_figures(&mut line, results, row, engine);
-            writeln!(out, "{}", Value::Object(line))?;
+    for place in results.places() {
+        let is_limit = results.is_limit(place.row);
+        for engine in if is_limit { &machine[..] } else { &results.engines[..] } {
+            if !matches!(results.cell(engine, place.row), Cell::Nothing) {
+                write_line(results, place, engine, out)?;
+            }
         }
     }
     Ok(())
 }
 
-fn common(results: &Results, row: &Row, engine: &str, command: &[String]) -> Map<String, Value> {
-    let plan = &results.plan;
-    let value = json!({
+/// Writes one line: an engine in a row, as far as it was measured.
+pub fn write_line(
+    results: &Results,
+    place: Place<'_>,
+    engine: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut line = place_and_settings(results, place, engine);
+    line.extend(machine_and_run(results));
+    let empty = Sample::default();
+    let (median, runs, spread) = match results.cell(engine, place.row) {
+        Cell::Measured { median, runs, spread } => (median, runs, Some(spread)),
+        _ => (&empty, Vec::new(), None),
+    };
+    line.extend(figures(median, place, spread.is_some()));
+    line.extend(object(json!({
+        "runs": runs,
+        "spread": spread,
+        "ratio_best_peer": results.ratio_best_peer(engine, place.row),
+        "ratio_limit": results.ratio_limit(engine, place.row),
+    })));
+    line.extend(absence(&results.cell(engine, place.row)));
+    writeln!(out, "{}", Value::Object(line))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn place_and_settings(results: &Results, place: Place<'_>, engine: &str) -> Map<String, Value> {
+    let Place { section, case, row } = place;
+    let plan = &case.plan;
+    object(json!({
+        "suite": section.suite,
+        "section": section.id,
+        "title": section.title,
+        "table": section.table,
+        "row": row.name,
+        "key": row.key,
         "engine": engine,
         "version": results.version_of(engine),
-        "row": row.name,
         "unit": row.unit,
-        "entries": plan.entries,
-        "keys": plan.keys,
-        "value_size": plan.value_size,
-        "read_ahead_kib": results.read_ahead_kib,
-        "load_before": results.load_before,
-        "memory_bytes": plan.memory,
+        "limit": row.limit.map(|(name, _)| name),
+        "target": row.target,
+        "keys": if plan.file.is_some() { json!("file") } else { json!(plan.keys) },
         "memory_limit_bytes": plan.memory_limit,
         "compression": plan.compression,
         "seed": plan.seed,
+    }))
+}
+
+fn machine_and_run(results: &Results) -> Map<String, Value> {
+    let command: Vec<String> = std::env::args().collect();
+    object(json!({
+        "read_ahead_kib": results.read_ahead_kib,
+        "load_before": results.load_before,
         "repetitions": results.repetitions,
         "command": command,
         "cpu": system::cpu_name(),
+        "cores": system::cores(),
         "kernel": system::kernel(),
         "os": std::env::consts::OS,
+        "date": results.date,
         "bench_version": env!("CARGO_PKG_VERSION"),
-    });
-    let Value::Object(map) = value else { unreachable!("an object was written above") };
-    map
+    }))
 }
 
-fn add_figures(line: &mut Map<String, Value>, results: &Results, row: &Row, engine: &str) {
-    let mut set = |name: &str, value: Value| line.insert(name.to_string(), value);
-    let (median, runs, spread) = match results.cell(engine, &row.name) {
-        Cell::Measured { median, runs, spread } => (median, runs, spread),
-        Cell::Failed(why) => {
-            set("failed", json!(why));
-            return;
-        }
-        Cell::Missing(why) => {
-            set("missing", json!(why));
-            return;
-        }
-        Cell::Nothing => {
-            set("failed", json!("nothing was reported"));
-            return;
-        }
-    };
-    if let Some(shape) = &median.shape {
-        // Some rows have fewer entries, or larger values.
-        set("entries", json!(shape.entries));
-        set("key_len", json!(shape.key_len));
-        set("value_size", json!(shape.value_size));
-        set("raw_bytes", json!(shape.raw_bytes));
-    }
-    set("value", json!(median.value));
-    let is_rate = row.unit == crate::plan::Unit::OpsPerSecond;
-    set("ops_per_s", if is_rate { json!(median.value) } else { Value::Null });
-    set("ops", json!(median.ops));
-    set("seconds", json!(median.seconds));
+fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Value> {
+    let (row, plan) = (place.row, &place.case.plan);
+    let known = |value: Value| if measured { value } else { Value::Null };
+    let is_rate = row.unit == Unit::OpsPerSecond;
     let latency = median.latency.as_ref();
-    set("p50_us", json!(latency.map(|l| l.p50_us)));
-    set("p99_us", json!(latency.map(|l| l.p99_us)));
-    set("p999_us", json!(latency.map(|l| l.p999_us)));
-    set("max_us", json!(latency.map(|l| l.max_us)));
-    set("timed_ops", json!(latency.map(|l| l.timed)));
-    set("worst_quarter_ops_per_s", json!(median.quarters.map(|q| q.0)));
-    set("best_quarter_ops_per_s", json!(median.quarters.map(|q| q.1)));
-    set("writer", json!(median.writer));
-    set("disk_bytes", json!(median.disk_bytes));
-    set("rss_bytes", json!(median.rss_bytes));
-    set("class", json!(median.class));
-    set("settings", json!(median.settings));
-    set("note", json!(median.note));
-    set("runs", json!(runs));
-    set("spread", json!(spread));
-    set("ratio_to_limit", json!(results.ratio_to_limit(engine, row)));
-    set("limit", json!(row.limit.map(|(name, _)| name)));
-    if engine == crate::results::OURS {
-        set("ratio_to_best_peer", json!(results.ratio_to_best_peer(row)));
-        set("target", json!(row.target));
-    }
+    let usage = median.usage.as_ref();
+    let shape = median.shape.as_ref();
+    object(json!({
+        "class": median.class,
+        "value": known(json!(median.value)),
+        "ops_per_s": known(if is_rate { json!(median.value) } else { Value::Null }),
+        "ops": known(json!(median.ops)),
+        "seconds": known(json!(median.seconds)),
+        "p50_us": latency.map(|l| l.p50_us),
+        "p99_us": latency.map(|l| l.p99_us),
+        "p999_us": latency.map(|l| l.p999_us),
+        "max_us": latency.map(|l| l.max_us),
+        "timed_ops": latency.map(|l| l.timed),
+        "hist": latency.map(|l| &l.hist),
+        "worst_quarter_ops_per_s": median.quarters.map(|q| q.0),
+        "best_quarter_ops_per_s": median.quarters.map(|q| q.1),
+        "cv": median.cv,
+        "threads": median.threads,
+        "writer": median.writer,
+        "cpu_s": usage.map(|u| u.cpu_s),
+        "written_bytes": usage.map(|u| u.written_bytes),
+        "read_bytes": usage.map(|u| u.read_bytes),
+        "peak_memory_bytes": known(json!(median.rss_bytes)),
+        "disk_bytes": known(json!(median.disk_bytes)),
+        // Where nothing was measured: what was to be.
+        "entries": shape.map_or(plan.entries, |s| s.entries),
+        "key_len": shape.map(|s| s.key_len),
+        "value_size": shape.map_or(&plan.value_size, |s| &s.value_size),
+        "raw_bytes": shape.map(|s| s.raw_bytes),
+        "memory_bytes": if measured { median.memory_bytes } else { plan.memory_given() },
+        "sync": known(json!(median.sync)),
+        "settings": known(json!(median.settings)),
+        "note": median.note,
+    }))
+}
+
+fn absence(cell: &Cell<'_>) -> Map<String, Value> {
+    let (failed, missing) = match cell {
+        Cell::Failed(why) | Cell::Unsupported(why) => (Some(*why), None),
+        Cell::Missing(why) => (None, Some(*why)),
+        Cell::Measured { .. } | Cell::Nothing => (None, None),
+    };
+    object(json!({ "failed": failed, "missing": missing }))
 }

@@ -1,8 +1,10 @@
 //! The table on the terminal.
 
 use crate::plan::{Row, Unit};
+use crate::published::{self, Value};
 use crate::results::{Cell, OURS, Results};
 use crate::run::MACHINE;
+use crate::suites::Section;
 use crate::system;
 use std::fmt::Write;
 
@@ -11,38 +13,64 @@ const WIDE_SPREAD: f64 = 0.2;
 
 /// The whole table, with its legend.
 pub fn table(results: &Results) -> String {
-    let mut lines = vec![header(results)];
-    lines.extend(
-        results.rows.iter().filter(|row| !results.is_limit(row)).map(|row| line(results, row)),
-    );
     let mut out = preamble(results);
-    out.push_str(&align(&lines));
-    out.push_str(&latencies(results));
-    out.push_str(&limits(results));
+    for section in &results.sections {
+        let rows: Vec<&Row> =
+            section.places().map(|p| p.row).filter(|row| !results.is_limit(row)).collect();
+        out.push_str(&heading(results, section));
+        let mut lines = vec![header(results)];
+        lines.extend(rows.iter().map(|row| line(results, row)));
+        out.push_str(&align(&lines));
+        out.push_str(&published(section, &rows));
+        out.push_str(&latencies(results, section, &rows));
+        out.push_str(&limits(results, section));
+        out.push_str(&settings(results, section));
+        out.push('\n');
+    }
     out.push_str(&remarks(results));
     out
 }
 
 fn preamble(results: &Results) -> String {
-    let plan = &results.plan;
     let busy = match results.load_before {
         Some(load) if load > 0.3 => {
             format!("The machine was not idle (load {load:.1}): trust ratios, not figures.\n")
         }
         _ => String::new(),
     };
+    let stopped =
+        if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
     format!(
-        "{} entries, {:?} keys, values of {} B, {} MiB of memory, compression {}, seed {}, median of {}\n{}, Linux {}{}\n{busy}\n",
-        grouped(plan.entries as f64),
-        plan.keys,
-        plan.value_size,
-        plan.memory >> 20,
-        if plan.compression { "on" } else { "off" },
-        plan.seed,
-        results.repetitions,
+        "{}, Linux {}{}, {}, median of {}\n{busy}{stopped}\n",
         system::cpu_name(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
+        results.date,
+        results.repetitions,
+    )
+}
+
+/// What a section is about and what all of its rows have in common.
+fn heading(results: &Results, section: &Section) -> String {
+    let plan = &section.plan;
+    let table = section.table.as_ref().map_or_else(String::new, |t| format!(" ({t})"));
+    let limit = plan
+        .memory_limit
+        .map_or_else(String::new, |limit| format!(" within {} MiB with page cache", limit >> 20));
+    let keys = match plan.file {
+        Some(_) => "keys and values of the file".to_string(),
+        None => format!("{:?} keys, values of {} B", plan.keys, plan.value_size),
+    };
+    format!(
+        "{}/{} {}{table}\n{} entries, {keys}, {} MiB of memory{limit}, compression {}, seed {}{}\n",
+        section.suite,
+        section.id,
+        section.title,
+        grouped(plan.entries as f64),
+        plan.memory_given() >> 20,
+        if plan.compression { "on" } else { "off" },
+        plan.seed,
+        if results.sections.len() > 1 { "" } else { "\n" },
     )
 }
 
@@ -58,16 +86,17 @@ fn header(results: &Results) -> Vec<String> {
 fn line(results: &Results, row: &Row) -> Vec<String> {
     let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(results, row)];
     for engine in &results.engines {
-        cells.push(match results.cell(engine, &row.name) {
+        cells.push(match results.cell(engine, row) {
             Cell::Measured { median, spread, .. } => {
                 figure(row.unit, median.value, spread, results)
             }
             Cell::Failed(_) => "FAILED".to_string(),
+            Cell::Unsupported(_) => "not supported".to_string(),
             Cell::Missing(_) => "not installed".to_string(),
             Cell::Nothing => "-".to_string(),
         });
     }
-    let ratio = results.ratio_to_best_peer(row);
+    let ratio = results.ratio_best_peer(OURS, row);
     cells.push(ratio.map_or_else(String::new, |r| format!("{r:.2}x")));
     cells.push(limit_share(results, row));
     let missed = ratio.is_some_and(|r| r < row.target);
@@ -77,8 +106,8 @@ fn line(results: &Results, row: &Row) -> Vec<String> {
 
 /// The share of the machine's limit that we reach, or, without us, the best engine.
 fn limit_share(results: &Results, row: &Row) -> String {
-    let share = results.ratio_to_limit(OURS, row).or_else(|| {
-        let all = results.engines.iter().filter_map(|e| results.ratio_to_limit(e, row));
+    let share = results.ratio_limit(OURS, row).or_else(|| {
+        let all = results.engines.iter().filter_map(|e| results.ratio_limit(e, row));
         all.reduce(|a, b| row.unit.better(a, b))
     });
     match (share, row.unit) {
@@ -91,7 +120,7 @@ fn limit_share(results: &Results, row: &Row) -> String {
 fn classes(results: &Results, row: &Row) -> String {
     let mut all = Vec::new();
     for engine in &results.engines {
-        if let Some((_, Some(class))) = results.figure(engine, &row.name) {
+        if let Some((_, Some(class))) = results.figure(engine, row) {
             all.push(format!("{class:?}"));
         }
     }
@@ -143,7 +172,7 @@ fn grouped(value: f64) -> String {
 }
 
 /// Rows beside a writer, and rows of synced writes, are about latency as much as throughput.
-fn latencies(results: &Results) -> String {
+fn latencies(results: &Results, section: &Section, rows: &[&Row]) -> String {
     let mut lines = vec![
         [
             "latency, µs",
@@ -158,9 +187,11 @@ fn latencies(results: &Results) -> String {
         .map(String::from)
         .to_vec(),
     ];
-    for row in results.rows.iter().filter(|row| !results.is_limit(row)) {
+    // Where nothing but a rate is asked for, ten engines' percentiles would bury it.
+    let shown = |row: &Row| section.suite == "core" || row.key == "reads" || row.key == "writes";
+    for row in rows.iter().copied().filter(|row| shown(row)) {
         for engine in &results.engines {
-            let Cell::Measured { median, .. } = results.cell(engine, &row.name) else { continue };
+            let Cell::Measured { median, .. } = results.cell(engine, row) else { continue };
             let Some(l) = &median.latency else { continue };
             let quarters = median.quarters.map(|(a, b)| format!("{} {}", grouped(a), grouped(b)));
             let writer = median.writer.as_ref().map(|w| {
@@ -175,10 +206,10 @@ fn latencies(results: &Results) -> String {
     if lines.len() == 1 { String::new() } else { format!("\n{}", align(&lines)) }
 }
 
-fn limits(results: &Results) -> String {
+fn limits(results: &Results, section: &Section) -> String {
     let mut lines = Vec::new();
-    for row in results.rows.iter().filter(|row| results.is_limit(row)) {
-        if let Cell::Measured { median, spread, .. } = results.cell(MACHINE, &row.name) {
+    for row in section.places().map(|p| p.row).filter(|row| results.is_limit(row)) {
+        if let Cell::Measured { median, spread, .. } = results.cell(MACHINE, row) {
             let shown = figure(row.unit, median.value, spread, results);
             lines.push(vec![row.name.clone(), unit(row.unit).to_string(), shown]);
         }
@@ -186,14 +217,41 @@ fn limits(results: &Results) -> String {
     if lines.is_empty() { String::new() } else { format!("\nThe machine:\n{}", align(&lines)) }
 }
 
-/// Settings, failures and notes, each once.
-fn remarks(results: &Results) -> String {
+/// What the document had, on the machines of its day.
+fn published(section: &Section, rows: &[&Row]) -> String {
+    let mut lines = Vec::new();
+    for row in rows {
+        let figures = published::for_row(section.suite, &section.id, &row.name);
+        let shown = figures.iter().map(|figure| match &figure.value {
+            Value::OpsPerSecond(value) => format!("{} {} ops/s", figure.named, grouped(*value)),
+            Value::TimesLevelDb(times) => format!("{} {times}x LevelDB", figure.named),
+            Value::Duration(time) => format!("{} {time}", figure.named),
+        });
+        let shown: Vec<String> = shown.collect();
+        if !shown.is_empty() {
+            lines.push(format!("  {}: {}\n", row.name, shown.join(", ")));
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("\nPublished:\n{}", lines.concat()) }
+}
+
+/// What the engines were told, in their own words.
+fn settings(results: &Results, section: &Section) -> String {
     let mut out = String::from("\n");
     for engine in &results.engines {
-        if let Some(settings) = results.settings_of(engine) {
+        if let Some(settings) = results.settings_of(engine, section) {
             let _ = writeln!(out, "{engine} {}: {settings}", results.version_of(engine));
         }
-        if let Cell::Missing(why) = results.cell(engine, "") {
+    }
+    if out.len() == 1 { String::new() } else { out }
+}
+
+/// What is not installed, failures and notes, each once.
+fn remarks(results: &Results) -> String {
+    let mut out = String::new();
+    let some_row = results.places().next().map(|place| place.row);
+    for (engine, row) in results.engines.iter().zip(std::iter::repeat(some_row)) {
+        if let Some(Cell::Missing(why)) = row.map(|row| results.cell(engine, row)) {
             let _ = writeln!(out, "{engine}: {why}");
         }
     }
@@ -209,21 +267,26 @@ fn remarks(results: &Results) -> String {
 }
 
 /// Failures and notes with the rows that have them: one crash must not fill the screen.
-fn grouped_remarks(results: &Results) -> Vec<(String, Vec<&str>)> {
-    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-    for row in &results.rows {
+fn grouped_remarks(results: &Results) -> Vec<(String, Vec<String>)> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for place in results.places() {
         for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
-            let remark = match results.cell(engine, &row.name) {
+            let remark = match results.cell(engine, place.row) {
                 Cell::Failed(why) => format!("FAILED {engine}: {why}"),
+                Cell::Unsupported(why) => format!("{engine}: {why}"),
                 Cell::Measured { median, .. } => match &median.note {
                     Some(note) => format!("{engine}: {note}"),
                     None => continue,
                 },
                 _ => continue,
             };
+            let row = match place.section.suite {
+                "core" => place.row.name.clone(),
+                _ => place.row.path(),
+            };
             match all.iter_mut().find(|(known, _)| *known == remark) {
-                Some((_, rows)) => rows.push(&row.name),
-                None => all.push((remark, vec![&row.name])),
+                Some((_, rows)) => rows.push(row),
+                None => all.push((remark, vec![row])),
             }
         }
     }

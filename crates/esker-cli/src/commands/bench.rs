@@ -8,6 +8,8 @@ Examples:
   esker bench --engines esker,lmdb,leveldb    all rows, three times, the median
   esker bench --rows 'read*' --entries 20m    some rows, over more entries
   esker bench --keys url --value-size 80..1000 --compression
+  esker bench --suite leveldb2011 --out DIR   every table of a document; results as they come
+  esker bench --file users.jsonl --key id     your own keys and values
   esker bench --json results.jsonl            the table, and a line a figure
 
 Engines that are not installed say how to get them. Every engine gets a fresh process

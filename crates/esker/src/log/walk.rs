@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn sealed(last_seq: Seq, next: u64) -> End {
-        End::Clean { offset: 5000, last_seq, next, founded: next % 2 == 0 }
+        End::Clean { offset: 5000, last_seq, next, founded: next.is_multiple_of(2) }
     }
 
     const OPEN: End = End::Torn { offset: 6000, why: Why::Unwritten };

@@ -1,0 +1,111 @@
+//! Readers beside one writer that is held to a rate.
+
+use super::touch;
+use crate::data::{Dataset, KeyBuf, Order, Rng, mix};
+use crate::engine::{Access, Engine, Hint, Reader, Writer};
+use crate::measure::{Recorder, Series, Timing, Until};
+use crate::protocol::WriterSide;
+use crate::system;
+use anyhow::{Context, Result, ensure};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Who reads and writes, and until when.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside<'a> {
+    /// Keys and values.
+    pub data: &'a Dataset,
+    /// How many read.
+    pub readers: u64,
+    /// Seconds after which all stop.
+    pub seconds: f64,
+    /// Writes a second.
+    pub writer_rate: f64,
+    /// Seed of the writer's keys.
+    pub seed: u64,
+    /// Generation of what is written.
+    pub generation: u32,
+}
+
+/// What each thread did.
+#[derive(Debug)]
+pub struct Sides {
+    /// The readers.
+    pub readers: Vec<Recorder>,
+    /// The writer.
+    pub writer: Recorder,
+}
+
+impl Sides {
+    /// All readers together.
+    pub fn reads(&self) -> Recorder {
+        let mut all = Recorder::new(Timing::Sampled);
+        for reader in &self.readers {
+            all.merge(reader);
+        }
+        all
+    }
+    /// Each thread's throughput over time.
+    pub fn threads(&self) -> Vec<Series> {
+        let readers = self.readers.iter().enumerate();
+        let mut all: Vec<Series> =
+            readers.map(|(i, r)| r.series(format!("reader {}", i + 1))).collect();
+        all.push(self.writer.series("writer"));
+        all
+    }
+    /// How the writer fared.
+    pub fn writer_side(&self, wanted_per_s: f64) -> WriterSide {
+        let ops_per_s = self.writer.ops() as f64 / self.writer.seconds().max(1e-9);
+        WriterSide { wanted_per_s, ops_per_s, latency: self.writer.latency() }
+    }
+}
+
+impl Beside<'_> {
+    /// Runs all of them at the same time.
+    pub fn run<E: Engine>(&self, engine: &E) -> Result<Sides> {
+        let end = Instant::now() + Duration::from_secs_f64(self.seconds);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.write(engine, end));
+            let spawn = |number| scope.spawn(move || self.read(engine, number, end));
+            let readers: Vec<_> = (0..self.readers).map(spawn).collect();
+            let joined: Vec<_> = readers.into_iter().map(|r| r.join()).collect();
+            let writer = writer.join().ok().context("the writer panicked")??;
+            let readers = joined.into_iter().map(|r| r.ok().context("a reader panicked")?);
+            Ok(Sides { readers: readers.collect::<Result<_>>()?, writer })
+        })
+    }
+
+    fn write<E: Engine>(&self, engine: &E, end: Instant) -> Result<Recorder> {
+        system::precise_sleeps();
+        let data = self.data;
+        let mut writer = engine.writer(Hint::Any)?;
+        let mut stream = data.stream(Order::Uniform, self.seed);
+        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        let mut recorder = Recorder::new(Timing::Every);
+        recorder.run_paced(self.writer_rate, Until::Time(end), || {
+            let index = stream.next_index();
+            let value = data.values.value(index, self.generation, &mut value);
+            writer.put(data.keys.write(index, &mut key), value)
+        })?;
+        Ok(recorder)
+    }
+
+    fn read<E: Engine>(&self, engine: &E, number: u64, end: Instant) -> Result<Recorder> {
+        let data = self.data;
+        let mut reader = engine.reader(Access::BesideWriter)?;
+        let mut rng = Rng::new(mix(data.seed ^ (0x200 + number)));
+        let mut key = KeyBuf::new();
+        let mut sum = 0u64;
+        let mut recorder = Recorder::new(Timing::Sampled);
+        recorder.run(Until::Time(end), || {
+            let index = rng.below(data.entries);
+            let key = data.keys.write(index, &mut key);
+            let touched = reader.get(key, touch)?;
+            ensure!(touched.is_some(), "key {} was not there for a while", key.escape_ascii());
+            sum = sum.wrapping_add(touched.unwrap_or(0));
+            Ok(())
+        })?;
+        black_box(sum);
+        Ok(recorder)
+    }
+}

@@ -1,0 +1,101 @@
+//! A store that is loaded and then only read. The first process loads it, settles and closes it; then
+//! nothing of it is left in memory. The second reads at random (`cold`), scans everything, and reads
+//! at random again (`warm`).
+
+use super::{load, touch};
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
+use crate::engine::{Access, Direction, Engine, Reader, Sync};
+use crate::measure::{Recorder, Timing, Until};
+use crate::protocol::Sample;
+use crate::system;
+use anyhow::{Context, Result, ensure};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Whichever of the two processes this is.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = ctx.plan().data()?;
+    if ctx.spec.step == 0 { fill::<E>(ctx, &data) } else { read::<E>(ctx, &data) }
+}
+
+/// A store larger than memory is loaded in order: some engines would take hours otherwise.
+fn order(ctx: &Ctx) -> Order {
+    if ctx.plan().memory_limit.is_some() { Order::Sequential } else { Order::Shuffled }
+}
+
+fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    ctx.doing("loading");
+    let start = Instant::now();
+    let model = load(ctx, &engine, data, order(ctx))?;
+    let sample = Sample::rate("load", data.entries, start.elapsed().as_secs_f64());
+    ctx.verifying();
+    let verdict = verify_sample(&engine, data, &model);
+    let sample = sample.with_note(match order(ctx) {
+        Order::Sequential => "in batches of 1,000, in key order",
+        _ => "in batches of 1,000, in random order",
+    });
+    ctx.report(sample, &verdict);
+    ctx.doing("settling");
+    engine.settle()?;
+    let disk = system::disk_bytes(ctx.dir()) as f64;
+    ctx.report(Sample::figure("disk", disk), &verdict);
+    engine.close()?;
+    system::make_cold(ctx.dir()).context("write the store out of memory")
+}
+
+fn read<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let mut model = Model::empty(data.entries);
+    model.replay(order(ctx), data.seed, data.entries, 1);
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    if ctx.wants("cold") {
+        ctx.doing("reading, cold");
+        let outcome = random(ctx, &engine, data, "cold");
+        report(ctx, "cold", outcome, &engine, data, &model);
+    }
+    ctx.doing("warming up by a scan");
+    let seen = engine.reader(Access::Quiet)?.scan(Direction::Forward, |_, _| {})?;
+    ensure!(seen == data.entries, "saw {seen} entries, not {}", data.entries);
+    // What a scan leaves behind is not what random reads keep.
+    random(ctx, &engine, data, "warm")?;
+    ctx.doing("reading, warm");
+    let outcome = random(ctx, &engine, data, "warm");
+    report(ctx, "warm", outcome, &engine, data, &model);
+    engine.close()
+}
+
+fn report<E: Engine>(
+    ctx: &Ctx,
+    row: &str,
+    outcome: Result<Recorder>,
+    engine: &E,
+    data: &Dataset,
+    model: &Model,
+) {
+    ctx.verifying();
+    match outcome {
+        Ok(recorder) => {
+            ctx.report(Sample::of(row, &recorder), &verify_sample(engine, data, model));
+        }
+        Err(e) => ctx.report(Sample::figure(row, 0.0), &Err(e)),
+    }
+}
+
+/// Point reads, for a third of the usual seconds.
+fn random<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, row: &str) -> Result<Recorder> {
+    let mut reader = engine.reader(Access::Quiet)?;
+    let mut rng = Rng::new(mix(data.seed ^ mix(row.len() as u64 + row.as_bytes()[0] as u64)));
+    let (mut key, mut sum) = (KeyBuf::new(), 0u64);
+    let mut recorder = Recorder::new(Timing::Every);
+    let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds / 3.0);
+    recorder.run(Until::Time(end), || {
+        let key = data.keys.write(rng.below(data.entries), &mut key);
+        let touched = reader.get(key, touch)?;
+        ensure!(touched.is_some(), "lost key {}", key.escape_ascii());
+        sum = sum.wrapping_add(touched.unwrap_or(0));
+        Ok(())
+    })?;
+    black_box(sum);
+    Ok(recorder)
+}

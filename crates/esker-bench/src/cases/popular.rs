@@ -1,0 +1,162 @@
+//! The mixes A to F of the Yahoo! Cloud Serving Benchmark, one thread, each over the store that the
+//! one before left, in the order that its authors give: A, B, C, F, D, E. Popular keys are asked for
+//! often; D reads what was inserted last.
+
+use super::touch;
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, Model, Order, Rng, Zipfian, mix, verify};
+use crate::engine::{Access, Engine, Hint, Reader, Sync, Writer};
+use crate::measure::{Recorder, Timing, Until};
+use crate::protocol::Sample;
+use anyhow::{Result, ensure};
+use std::hint::black_box;
+
+/// A mix, in percent; the rest are plain reads.
+struct Mix {
+    row: &'static str,
+    update: u64,
+    /// Reads a record and writes it back.
+    modify: u64,
+    insert: u64,
+    scan: u64,
+    latest: bool,
+}
+
+const NONE: Mix = Mix { row: "", update: 0, modify: 0, insert: 0, scan: 0, latest: false };
+const MIXES: [Mix; 6] = [
+    Mix { row: "a", update: 50, ..NONE },
+    Mix { row: "b", update: 5, ..NONE },
+    Mix { row: "c", ..NONE },
+    Mix { row: "f", modify: 50, ..NONE },
+    Mix { row: "d", insert: 5, latest: true, ..NONE },
+    Mix { row: "e", insert: 5, scan: 95, ..NONE },
+];
+/// Entries that a scan reads at most.
+const SCAN_ENTRIES: u64 = 100;
+/// A reader beside writes may see a view that is a little old; of so many of the last inserts a
+/// read may find nothing.
+const FRESH: u64 = 1000;
+
+/// Loads, then every mix that is wanted.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let plan = ctx.plan();
+    // Room for what D and E insert: a twentieth of each, and chance.
+    let room = plan.entries / 8 + 100;
+    let data = plan.data_of(plan.entries + room)?;
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    let mut store = Store { records: plan.entries, model: Model::empty(data.entries), data: &data };
+    store.load(ctx, &engine)?;
+    engine.settle()?;
+    for (number, mix) in MIXES.iter().enumerate() {
+        if !ctx.wants(mix.row) {
+            continue;
+        }
+        ctx.doing(&format!("workload {}", mix.row));
+        let outcome = store.run_mix(ctx, &engine, mix, number as u32 + 2);
+        ctx.verifying();
+        match outcome {
+            Ok(recorder) => {
+                let sample = Sample::of(mix.row, &recorder).of_wanted(plan.entries);
+                ctx.report(sample, &verify(&engine, &data, &store.model));
+            }
+            Err(e) => {
+                ctx.report(Sample::figure(mix.row, 0.0), &Err(e));
+                // What was written before it failed is not known; the mixes after it start anew.
+                anyhow::bail!("not measured, since workload {} failed", mix.row);
+            }
+        }
+    }
+    engine.close()
+}
+
+/// What is in the store.
+struct Store<'a> {
+    data: &'a Dataset,
+    records: u64,
+    model: Model,
+}
+
+impl Store<'_> {
+    /// The records there are at first; others are inserted after them.
+    fn load<E: Engine>(&mut self, ctx: &Ctx, engine: &E) -> Result<()> {
+        ctx.doing("loading");
+        let mut writer = engine.writer(Hint::Any)?;
+        let mut stream = crate::data::KeyStream::new(Order::Shuffled, self.records, self.data.seed);
+        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        for done in 1..=self.records {
+            let index = stream.next_index();
+            self.model.put(index, 1);
+            let value = self.data.values.value(index, 1, &mut value);
+            writer.batch_put(self.data.keys.write(index, &mut key), value)?;
+            if done % ctx.plan().batch == 0 {
+                writer.batch_commit()?;
+            }
+        }
+        writer.batch_commit()
+    }
+
+    /// As many operations as there were records at first.
+    fn run_mix<E: Engine>(
+        &mut self,
+        ctx: &Ctx,
+        engine: &E,
+        kind: &Mix,
+        generation: u32,
+    ) -> Result<Recorder> {
+        let (data, ops) = (self.data, ctx.plan().entries);
+        let zipf = Zipfian::new(self.records);
+        let mut rng = Rng::new(mix(data.seed ^ mix(generation as u64)));
+        let mut writer = engine.writer(Hint::Any)?;
+        let mut reader = engine.reader(Access::BesideWriter)?;
+        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        // What was written, in order: looked up in the model it would cost a cache miss each time.
+        let mut written: Vec<u64> = Vec::with_capacity(ops as usize);
+        let (first_new, mut records, mut sum) = (self.records, self.records, 0u64);
+        let mut recorder = Recorder::new(Timing::Sampled);
+        let outcome = recorder.run(Until::ops_or(ops, ctx.plan().deadline()), || {
+            let choice = rng.below(100);
+            if choice < kind.insert && records < data.entries {
+                let value = data.values.value(records, generation, &mut value);
+                writer.put(data.keys.write(records, &mut key), value)?;
+                written.push(records);
+                records += 1;
+                return Ok(());
+            }
+            let index = match kind.latest {
+                true => records - 1 - zipf.rank(&mut rng).min(records - 1),
+                false => zipf.scattered(&mut rng),
+            };
+            let asked = data.keys.write(index, &mut key);
+            if choice < kind.insert + kind.scan {
+                let count = 1 + rng.below(SCAN_ENTRIES);
+                let seen = reader.seek(asked, count, |k, v| {
+                    sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
+                })?;
+                ensure!(seen >= 1, "a scan from {} saw nothing", asked.escape_ascii());
+                return Ok(());
+            }
+            if choice >= kind.insert + kind.scan + kind.update {
+                match reader.get(asked, touch)? {
+                    Some(touched) => sum = sum.wrapping_add(touched),
+                    None => {
+                        let fresh = index >= first_new && index + FRESH >= records;
+                        ensure!(fresh, "lost key {}", asked.escape_ascii());
+                    }
+                }
+            }
+            if choice < kind.insert + kind.scan + kind.update + kind.modify
+                && choice >= kind.insert + kind.scan
+            {
+                writer.put(asked, data.values.value(index, generation, &mut value))?;
+                written.push(index);
+            }
+            Ok(())
+        });
+        black_box(sum);
+        self.records = records;
+        for index in written {
+            self.model.put(index, generation);
+        }
+        outcome.map(|()| recorder)
+    }
+}

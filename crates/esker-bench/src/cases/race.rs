@@ -1,0 +1,81 @@
+//! Readers beside a writer held to a rate: thread by thread over time, and how long it takes until the
+//! last reader has read as many keys as the store has. All engines are watched for the same time,
+//! so that their lines can be laid side by side. Rows: `reads` (all readers together), `writes`,
+//! `time`.
+
+use super::beside::{Beside, Sides};
+use super::load;
+use crate::child::Ctx;
+use crate::data::{Dataset, Model, Order, mix, verify, verify_sample};
+use crate::engine::{Engine, Sync};
+use crate::measure::Recorder;
+use crate::plan::Plan;
+use crate::protocol::Sample;
+use anyhow::Result;
+
+/// How many times the usual seconds the threads are watched.
+const PATIENCE: f64 = 2.0;
+
+/// Loads, settles, races.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let plan = ctx.plan();
+    let data = plan.data()?;
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    // A store larger than memory is loaded in order: some engines would take hours otherwise.
+    let limited = plan.memory_limit.is_some();
+    let order = if limited { Order::Sequential } else { Order::Shuffled };
+    let mut model = load(ctx, &engine, &data, order)?;
+    engine.settle()?;
+
+    ctx.doing("readers beside a writer");
+    let seed = mix(data.seed ^ 9);
+    let beside = Beside {
+        data: &data,
+        readers: plan.readers.first().copied().unwrap_or(1),
+        seconds: plan.seconds * PATIENCE,
+        writer_rate: plan.writer_rate,
+        seed,
+        generation: 2,
+    };
+    let sides = beside.run(&engine)?;
+    ctx.verifying();
+    model.replay(Order::Uniform, seed, sides.writer.ops(), 2);
+    let verdict = check(&engine, &data, &model, limited);
+    report(ctx, plan, &data, &sides, &verdict);
+    engine.close()
+}
+
+fn check<E: Engine>(engine: &E, data: &Dataset, model: &Model, limited: bool) -> Result<()> {
+    if limited { verify_sample(engine, data, model) } else { verify(engine, data, model) }
+}
+
+fn report(ctx: &Ctx, plan: &Plan, data: &Dataset, sides: &Sides, verdict: &Result<()>) {
+    let reads = sides.reads();
+    let writer = sides.writer_side(plan.writer_rate);
+    let slow_writer = (writer.ops_per_s < 0.95 * writer.wanted_per_s)
+        .then(|| format!("the writer did {:.0}/s", writer.ops_per_s));
+    let mut sample = Sample::of("reads", &reads);
+    sample.threads = Some(sides.threads());
+    sample.writer = Some(writer);
+    if let Some(note) = slow_writer {
+        sample = sample.with_note(note);
+    }
+    ctx.report(sample, verdict);
+    ctx.report(Sample::of("writes", &sides.writer), verdict);
+    let (seconds, estimated) = time_to_complete(sides, data.entries);
+    let mut sample = Sample::figure("time", seconds);
+    sample.seconds = reads.seconds();
+    if estimated {
+        sample = sample.with_note(format!("estimated from the first {:.1} s", reads.seconds()));
+    }
+    ctx.report(sample, verdict);
+}
+
+/// Seconds until the last reader had read `wanted` keys; and whether one had not, and this is what
+/// it would take at the pace it had.
+fn time_to_complete(sides: &Sides, wanted: u64) -> (f64, bool) {
+    let whole = |r: &Recorder| r.seconds() * wanted as f64 / r.ops().max(1) as f64;
+    let seconds = |r: &Recorder| r.seconds_until(wanted).unwrap_or_else(|| whole(r));
+    let last = sides.readers.iter().map(seconds).fold(0.0, f64::max);
+    (last, sides.readers.iter().any(|r| r.ops() < wanted))
+}

@@ -1,0 +1,96 @@
+//! Writes that each wait for the device, from one thread or many at once.
+
+use super::fill::finish;
+use crate::child::Ctx;
+use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
+use crate::engine::{Engine, Hint, Sync, Writer};
+use crate::measure::{Recorder, Timing, Until};
+use crate::plan::CaseId;
+use crate::protocol::Sample;
+use anyhow::Result;
+use std::sync::Barrier;
+use std::time::Instant;
+
+/// What the threads share out: every key once, in one order, thread by thread in turn.
+struct Work<'a> {
+    data: &'a Dataset,
+    order: Order,
+    threads: u64,
+    deadline: Option<Instant>,
+}
+
+/// Fills an empty store.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let plan = ctx.plan();
+    let (threads, order) = match ctx.spec.case {
+        CaseId::FillSyncThreads => (plan.sync_threads, Order::Shuffled),
+        CaseId::FillSyncSeq => (1, Order::Sequential),
+        _ => (1, Order::Shuffled),
+    };
+    let data = plan.data_of((plan.sync_ops / threads * threads).max(threads))?;
+    let engine: E = ctx.open(&data, Sync::Synced)?;
+    ctx.doing("filling, synced");
+    let barrier = Barrier::new(threads as usize);
+    let work = Work { data: &data, order, threads, deadline: plan.deadline() };
+    let mut all = Recorder::new(Timing::Every);
+    let mut done = Vec::new();
+    std::thread::scope(|scope| -> Result<()> {
+        let spawn = |number| {
+            let (engine, work, barrier) = (&engine, &work, &barrier);
+            scope.spawn(move || work.thread(engine, number, barrier))
+        };
+        let handles: Vec<_> = (0..threads).map(spawn).collect();
+        for handle in handles {
+            let recorder = handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))??;
+            done.push(recorder.ops());
+            all.merge(&recorder);
+        }
+        Ok(())
+    })?;
+    let sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
+    finish(ctx, engine, &data, &work.written(&done), sample)
+}
+
+impl Work<'_> {
+    fn stream(&self) -> KeyStream {
+        KeyStream::new(self.order, self.data.entries, self.data.seed)
+    }
+
+    /// Every `threads`-th key.
+    fn thread<E: Engine>(&self, engine: &E, number: u64, barrier: &Barrier) -> Result<Recorder> {
+        let data = self.data;
+        let hint = if self.order == Order::Sequential { Hint::Ascending } else { Hint::Any };
+        let writer = engine.writer(hint);
+        let mut stream = self.stream();
+        for _ in 0..number {
+            stream.next_index();
+        }
+        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        let mut recorder = Recorder::new(Timing::Every);
+        // Whatever happened: a thread that stays away would leave the others waiting for ever.
+        barrier.wait();
+        let mut writer = writer?;
+        recorder.run(Until::ops_or(data.entries / self.threads, self.deadline), || {
+            let index = stream.next_index();
+            for _ in 1..self.threads {
+                stream.next_index();
+            }
+            let value = data.values.value(index, 1, &mut value);
+            writer.put(data.keys.write(index, &mut key), value)
+        })?;
+        Ok(recorder)
+    }
+
+    /// What must be there when thread `i` has done `done[i]` writes.
+    fn written(&self, done: &[u64]) -> Model {
+        let mut model = Model::empty(self.data.entries);
+        let mut stream = self.stream();
+        for at in 0..self.data.entries {
+            let index = stream.next_index();
+            if at / self.threads < done[(at % self.threads) as usize] {
+                model.put(index, 1);
+            }
+        }
+        model
+    }
+}

@@ -1,0 +1,78 @@
+//! The rows that Esker is developed by: one size, every kind of operation, all settings as given.
+
+use super::{Base, Section};
+use crate::plan::{CaseId, Plan, Row, Unit, limits};
+
+const NAME: &str = "core";
+
+pub(super) fn sections(base: &Base) -> Vec<Section> {
+    use limits::*;
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()) as u64;
+    let plan = base.plan.clone();
+    let threads = plan.sync_threads;
+    let readers = plan.readers.clone();
+    let beside = readers.into_iter().map(|n| {
+        // One reader a core reaches the limit.
+        Row::ops(format!("readwhilewriting{n}"), ACCESS).times(n.min(cores) as f64).aiming_at(1.5)
+    });
+    let compressed = Plan { compression: true, ..plan.clone() };
+    let mut section = Section::new(NAME, NAME, "Every kind of operation", plan)
+        .case(CaseId::FillSeq, [Row::ops("fillseq", COPY).aiming_at(4.0)])
+        .case(CaseId::FillBatch, [Row::ops("fillbatch", COPY).aiming_at(2.0)])
+        .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).aiming_at(4.0)])
+        .case(CaseId::FillRandBatch, [Row::ops("fillrandbatch", COPY).aiming_at(2.0)])
+        .case(CaseId::Overwrite, [Row::ops("overwrite", COPY).aiming_at(4.0)])
+        .case(CaseId::FillSync, [Row::ops("fillsync", SYNC)])
+        .case(
+            CaseId::FillSyncThreads,
+            // One sync can carry every waiting thread's write.
+            [Row::ops(format!("fillsync{threads}"), SYNC).times(threads as f64)],
+        )
+        .case(CaseId::LargeSeq, [Row::ops("fill100Kseq", COPY_LARGE).aiming_at(1.5)])
+        .case(CaseId::LargeRandom, [Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)])
+        .case(CaseId::Reads, reads())
+        .case(CaseId::Mixed, beside)
+        .case(CaseId::Delete, [Row::ops("deleterandom", COPY)])
+        .case(CaseId::OpenClean, [Row::new("open", Unit::Milliseconds)])
+        .case(CaseId::OpenKilled, [Row::new("open.killed", Unit::Milliseconds)])
+        .case_with(
+            compressed,
+            CaseId::Compressed,
+            [Row::new("disk.compressed", Unit::Bytes).against(RAW)],
+        );
+    if let Some(limit) = base.memory_limit {
+        let plan = Plan { memory_limit: Some(limit), ..section.plan.clone() };
+        let row = |name: &str| Row::new(name, Unit::OpsPerSecond);
+        section = section
+            .case_with(
+                plan.clone(),
+                CaseId::LimitedReads,
+                [row("readrandom.limited"), row("overwrite.limited")],
+            )
+            .case_with(plan, CaseId::LimitedFill, [row("fillrandom.limited")]);
+    }
+    vec![section.with_limits()]
+}
+
+fn reads() -> Vec<Row> {
+    use limits::*;
+    let mut rows = Vec::new();
+    for suffix in ["", ".settled"] {
+        let settled = !suffix.is_empty();
+        for (name, limit, target) in [
+            ("readrandom", ACCESS, if settled { 2.0 } else { 1.0 }),
+            ("readmissing", ACCESS, if settled { 2.0 } else { 1.0 }),
+            ("readseq", SCAN, 1.3),
+            ("readreverse", SCAN, 1.3),
+            ("seekrandom", ACCESS, if settled { 1.5 } else { 1.0 }),
+        ] {
+            rows.push(Row::ops(format!("{name}{suffix}"), limit).aiming_at(target));
+        }
+        rows.push(Row::new(format!("disk{suffix}"), Unit::Bytes).against(RAW));
+        if !settled {
+            rows.push(Row::new("settle", Unit::Seconds));
+        }
+    }
+    rows.push(Row::new("memory", Unit::Bytes));
+    rows
+}

@@ -1,0 +1,82 @@
+//! "LevelDB Benchmarks", Google, July 2011: every table, under its settings.
+
+use super::{Base, Section, reads};
+use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
+
+const NAME: &str = "leveldb2011";
+const SEQUENTIAL: &str = "Sequential Writes";
+const RANDOM: &str = "Random Writes";
+const READS: [(&str, &str); 2] = [("readseq", "Sequential Reads"), ("readrandom", "Random Reads")];
+/// What the report calls little memory and much, in MiB.
+const SMALL: u64 = 4;
+const LARGE: u64 = 128;
+
+pub(super) fn sections(base: &Base) -> Vec<Section> {
+    let new = |id: &str, title: &str, plan: Plan| {
+        Section::new(NAME, id, title, plan).table(format!("LevelDB 2011, {id}"))
+    };
+    let baseline = base.document(SMALL, true);
+    let fills = |section: Section| {
+        section
+            .case(CaseId::FillSeq, [Row::ops("fillseq", COPY).called(SEQUENTIAL)])
+            .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).called(RANDOM)])
+    };
+    let read = |section: Section| section.case(CaseId::Reads, reads(&READS));
+    let sections = vec![
+        fills(read(new("1", "Baseline: 4 MB of memory, compression, buffered", baseline.clone()))),
+        new("2A", "Large values: 1,000 of 100,000 bytes", baseline.clone())
+            .case(CaseId::LargeSeq, [Row::ops("fill100Kseq", COPY_LARGE).called(SEQUENTIAL)])
+            .case(CaseId::LargeRandom, [Row::ops("fill100Krandom", COPY_LARGE).called(RANDOM)]),
+        new("2B", "Batches of 1,000 entries", baseline.clone())
+            .case(CaseId::FillBatch, [Row::ops("fillbatch", COPY).called(SEQUENTIAL)])
+            .case(CaseId::FillRandBatch, [Row::ops("fillrandbatch", COPY).called(RANDOM)]),
+        new("2C", "Synchronous writes", synced(&baseline))
+            .case(CaseId::FillSyncSeq, [Row::ops("fillsyncseq", SYNC).called(SEQUENTIAL)])
+            .case(CaseId::FillSync, [Row::ops("fillsync", SYNC).called(RANDOM)]),
+        fills(new("2D", "Compression off", base.document(SMALL, false))),
+        fills(new("2E", "More memory: 128 MB", base.document(LARGE, true))),
+        read(new("3A", "Larger caches: 128 MB", base.document(LARGE, true))),
+        // Without compression, and the memory of the baseline.
+        read(new("3B", "Reads without compression", base.document(SMALL, false))),
+        beyond(base),
+    ];
+    sections.into_iter().map(Section::with_limits).collect()
+}
+
+/// "We stop after 10,000 writes": a hundredth of the report's entries.
+fn synced(plan: &Plan) -> Plan {
+    Plan { sync_ops: (plan.entries / 100).clamp(1, 10_000), ..plan.clone() }
+}
+
+/// What the report does not ask: the same store, under the settings of its baseline.
+fn beyond(base: &Base) -> Section {
+    let plan = base.document(SMALL, true);
+    // These write one by one and without a limit of time, for the sake of the log they leave.
+    let short = Plan { entries: (plan.entries / 10).max(1), ..plan.clone() };
+    let mut rows = reads(&[
+        ("readreverse", "Reverse Reads"),
+        ("readmissing", "Missing Keys"),
+        ("readhot", "Hot Reads"),
+        ("seekrandom", "Seek and 10 Entries"),
+    ]);
+    rows.extend([
+        Row::new("settle", Unit::Seconds).called("Settling"),
+        Row::new("disk", Unit::Bytes).against(RAW).called("Disk"),
+        Row::new("disk.settled", Unit::Bytes).against(RAW).called("Disk, settled"),
+        Row::new("memory", Unit::Bytes).called("Peak Memory"),
+    ]);
+    Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
+        .case(CaseId::Reads, rows)
+        .case(CaseId::Overwrite, [Row::ops("overwrite", COPY).called("Overwrites")])
+        .case(CaseId::Delete, [Row::ops("deleterandom", COPY).called("Deletes")])
+        .case_with(
+            short.clone(),
+            CaseId::OpenClean,
+            [Row::new("open", Unit::Milliseconds).called("Reopening")],
+        )
+        .case_with(
+            short,
+            CaseId::OpenKilled,
+            [Row::new("open.killed", Unit::Milliseconds).called("Reopening after kill -9")],
+        )
+}

@@ -1,0 +1,195 @@
+//! Suites: which tables of which document are repeated. A suite is a list of sections, one a table;
+//! a section has settings of its own and rows with the document's own names. One suite a file.
+
+mod core;
+mod file;
+mod leveldb2011;
+mod symas2014;
+mod voldemort;
+mod wiredtiger2013;
+mod ycsb;
+
+use crate::plan::{Case, CaseId, Plan, Row, Unit, limits};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// A suite, as it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Suite {
+    /// The rows of Esker's own development: one size, every kind of operation
+    Core,
+    /// Every table of "LevelDB Benchmarks" (Google, 2011), and what it left out
+    Leveldb2011,
+    /// Every comparison of "LevelDB Benchmark" (WiredTiger, 2013)
+    Wiredtiger2013,
+    /// Readers beside a throttled writer, thread by thread (Symas, 2014)
+    Symas2014,
+    /// Read-only stores that outgrow the cache, cold and warm, and JSON in pieces (Voldemort)
+    Voldemort,
+    /// The mixes A to F of the Yahoo! Cloud Serving Benchmark
+    Ycsb,
+    /// Your own keys and values: needs --file
+    File,
+    /// All of these, the last one if there is a --file
+    All,
+}
+
+impl Suite {
+    const EACH: [Suite; 7] = [
+        Suite::Core,
+        Suite::Leveldb2011,
+        Suite::Wiredtiger2013,
+        Suite::Symas2014,
+        Suite::Voldemort,
+        Suite::Ycsb,
+        Suite::File,
+    ];
+
+    /// What is asked for, each once, in the usual order. Nothing asked for: the file, if there is
+    /// one, else the core.
+    pub fn wanted(asked: &[Suite], has_file: bool) -> Vec<Suite> {
+        let wanted = |suite: &Suite| match asked {
+            [] => *suite == if has_file { Suite::File } else { Suite::Core },
+            _ if asked.contains(suite) => true,
+            _ => asked.contains(&Suite::All) && (*suite != Suite::File || has_file),
+        };
+        Suite::EACH.into_iter().filter(wanted).collect()
+    }
+
+    /// Its sections, from the settings that the command line gives to all.
+    pub fn sections(self, base: &Base) -> Vec<Section> {
+        match self {
+            Suite::Core => core::sections(base),
+            Suite::Leveldb2011 => leveldb2011::sections(base),
+            Suite::Wiredtiger2013 => wiredtiger2013::sections(base),
+            Suite::Symas2014 => symas2014::sections(base),
+            Suite::Voldemort => voldemort::sections(base),
+            Suite::Ycsb => ycsb::sections(base),
+            Suite::File => file::sections(base),
+            Suite::All => Suite::EACH.into_iter().flat_map(|suite| suite.sections(base)).collect(),
+        }
+    }
+}
+
+/// What the command line says, for suites to start from.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// Sizes and settings as given, or the defaults.
+    pub plan: Plan,
+    /// The user's own data, packed, and how many entries it has.
+    pub file: Option<(PathBuf, u64)>,
+    /// `--memory-limit`, in bytes.
+    pub memory_limit: Option<u64>,
+    /// Seconds after which a row of a document stops, unless the command line says otherwise.
+    pub seconds_max: f64,
+}
+
+impl Base {
+    /// Settings of a document, over the given number of entries and seeds: what a suite has fixed,
+    /// the command line does not change.
+    pub fn document(&self, memory_mib: u64, compression: bool) -> Plan {
+        Plan {
+            memory: memory_mib << 20,
+            compression,
+            value_size: "100".to_string(),
+            unique: false,
+            seconds_max: self.plan.seconds_max.or(Some(self.seconds_max)),
+            ..self.plan.clone()
+        }
+    }
+}
+
+/// One table.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// The suite's name.
+    pub suite: &'static str,
+    /// Short name within the suite.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// Which table of which document it repeats; `None` where it goes beyond the documents.
+    pub table: Option<String>,
+    /// Its settings; those of a case may differ.
+    pub plan: Plan,
+    /// What is done.
+    pub cases: Vec<Case>,
+}
+
+impl Section {
+    fn new(
+        suite: &'static str,
+        id: impl Into<String>,
+        title: impl Into<String>,
+        plan: Plan,
+    ) -> Self {
+        let (id, title) = (id.into(), title.into());
+        Section { suite, id, title, table: None, plan, cases: Vec::new() }
+    }
+    fn table(self, table: impl Into<String>) -> Self {
+        Section { table: Some(table.into()), ..self }
+    }
+    /// Adds a case with the section's settings.
+    fn case(self, id: CaseId, rows: impl IntoIterator<Item = Row>) -> Self {
+        let plan = self.plan.clone();
+        self.case_with(plan, id, rows)
+    }
+    /// Adds a case with settings of its own.
+    fn case_with(mut self, plan: Plan, id: CaseId, rows: impl IntoIterator<Item = Row>) -> Self {
+        let place = |row| Row { suite: self.suite.to_string(), section: self.id.clone(), ..row };
+        let rows = rows.into_iter().map(place).collect();
+        self.cases.push(Case { id, plan, rows });
+        self
+    }
+    /// Puts the machine's limits before the rows that are compared with them.
+    fn with_limits(mut self) -> Self {
+        let all = self.cases.iter().flat_map(|case| &case.rows);
+        let needed: HashSet<&str> = all.filter_map(|row| Some(row.limit?.0)).collect();
+        if needed.is_empty() {
+            return self;
+        }
+        let cases = std::mem::take(&mut self.cases);
+        let rate = |name| Row::new(name, Unit::OpsPerSecond);
+        use limits::*;
+        let rows = [COPY, COPY_FRESH, COPY_LARGE, SCAN, ACCESS].map(rate);
+        if needed.iter().any(|name| *name != SYNC) {
+            self = self.case(CaseId::Machine, rows.into_iter().chain([Row::new(RAW, Unit::Bytes)]));
+        }
+        let mut sync_is_there = !needed.contains(SYNC);
+        for case in cases {
+            // Just before the synced rows, since a device's temper changes by the minute.
+            if !sync_is_there && case.rows.iter().any(|row| row.limit.is_some_and(|l| l.0 == SYNC))
+            {
+                self = self.case(CaseId::MachineSync, [rate(SYNC)]);
+                sync_is_there = true;
+            }
+            self.cases.push(case);
+        }
+        self
+    }
+}
+
+/// The reads of a store, each before and after settling, with the names that a document gives them:
+/// pairs of what the case calls it and what the document does.
+fn reads(names: &[(&str, &str)]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for suffix in ["", ".settled"] {
+        for (key, name) in names {
+            let limit = if ["readseq", "readreverse"].contains(key) {
+                limits::SCAN
+            } else {
+                limits::ACCESS
+            };
+            let row = Row::ops(format!("{key}{suffix}"), limit);
+            rows.push(row.called(if suffix.is_empty() {
+                name.to_string()
+            } else {
+                format!("{name}, settled")
+            }));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

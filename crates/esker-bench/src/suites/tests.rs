@@ -1,0 +1,101 @@
+//! What must hold of every suite.
+
+use super::*;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    options: crate::BenchOptions,
+}
+
+/// What the command line without any options gives.
+pub(crate) fn base() -> Base {
+    Cli::parse_from(["bench"]).options.base_without_file().unwrap()
+}
+
+#[test]
+fn a_row_is_known_by_its_suite_section_and_name() {
+    let base = Base { memory_limit: Some(64 << 20), ..base() };
+    let mut seen = HashSet::new();
+    for section in Suite::All.sections(&base) {
+        assert!(!section.cases.is_empty(), "{}", section.id);
+        for case in &section.cases {
+            let mut keys = HashSet::new();
+            for row in &case.rows {
+                assert!(seen.insert(row.path()), "{} is there twice", row.path());
+                assert!(keys.insert(&row.key), "{} is there twice in a case", row.key);
+                assert_eq!((row.suite.as_str(), &row.section), (section.suite, &section.id));
+            }
+        }
+    }
+    assert!(seen.len() > 100, "{}", seen.len());
+}
+
+#[test]
+fn limits_are_measured_before_what_is_compared_with_them() {
+    for section in Suite::All.sections(&base()) {
+        let mut known = HashSet::new();
+        for case in &section.cases {
+            for row in &case.rows {
+                if let Some((limit, _)) = row.limit {
+                    assert!(known.contains(limit), "{} needs {limit}", row.path());
+                }
+            }
+            if case.id.is_machine() {
+                known.extend(case.rows.iter().map(|row| row.key.as_str()));
+            }
+        }
+    }
+}
+
+#[test]
+fn core_has_the_rows_it_always_had() {
+    let sections = Suite::Core.sections(&base());
+    let names: Vec<&str> = sections
+        .iter()
+        .flat_map(|s| &s.cases)
+        .flat_map(|c| &c.rows)
+        .map(|r| r.name.as_str())
+        .collect();
+    for name in [
+        "limit.copy",
+        "limit.raw",
+        "fillseq",
+        "fillbatch",
+        "fillrandom",
+        "fillrandbatch",
+        "overwrite",
+        "limit.fdatasync",
+        "fillsync",
+        "fillsync16",
+        "fill100Kseq",
+        "fill100Krandom",
+        "readrandom",
+        "readmissing.settled",
+        "readreverse",
+        "seekrandom",
+        "disk",
+        "disk.settled",
+        "settle",
+        "memory",
+        "readwhilewriting1",
+        "readwhilewriting4",
+        "deleterandom",
+        "open",
+        "open.killed",
+        "disk.compressed",
+    ] {
+        assert!(names.contains(&name), "{name} is gone");
+    }
+    assert_eq!(names.len(), 36);
+}
+
+#[test]
+fn suites_are_chosen_by_name_and_by_what_there_is() {
+    assert_eq!(Suite::wanted(&[], false), [Suite::Core]);
+    assert_eq!(Suite::wanted(&[], true), [Suite::File]);
+    assert_eq!(Suite::wanted(&[Suite::All], false).len(), 6);
+    assert_eq!(Suite::wanted(&[Suite::All], true).len(), 7);
+    assert_eq!(Suite::wanted(&[Suite::Ycsb, Suite::Core], true), [Suite::Core, Suite::Ycsb]);
+}

@@ -1,0 +1,83 @@
+//! The LevelDB storage engine of Project Voldemort: stores that are loaded and then only read, as
+//! they outgrow the memory there is, cold and warm; and JSON documents in six pieces.
+
+use super::{Base, Section};
+use crate::data::KeyShape;
+use crate::plan::{CaseId, Plan, Row, Unit};
+
+const NAME: &str = "voldemort";
+/// Memory and page cache together, where the command line gives none.
+const LIMIT: u64 = 64 << 20;
+/// Sizes of the stores, in percent of that.
+const SIZES: [u64; 4] = [25, 100, 200, 400];
+
+pub(super) fn sections(base: &Base) -> Vec<Section> {
+    vec![
+        outgrowing(base, "1a", "Values of 1 KB as the store outgrows memory", 1000),
+        outgrowing(base, "1b", "Values of 80 bytes as the store outgrows memory", 80),
+        pieces(base),
+    ]
+}
+
+/// As many entries as make stores of a part of the limit, and of several times of it.
+fn outgrowing(base: &Base, id: &str, title: &str, value: u64) -> Section {
+    let limit = base.memory_limit.unwrap_or(LIMIT);
+    let plan = Plan {
+        value_size: value.to_string(),
+        memory_limit: Some(limit),
+        ..base.document(limit >> 22, true)
+    };
+    let mut section =
+        Section::new(NAME, id, title, plan.clone()).table(format!("Voldemort, test {id}"));
+    for percent in SIZES {
+        let entries = (limit * percent / 100 / (value + 16)).max(1);
+        let row = |key: &str, what: &str, unit| {
+            Row::new(key, unit).called(format!("{what}, {percent} % of memory"))
+        };
+        section = section.case_with(
+            Plan { entries, ..plan.clone() },
+            CaseId::ColdWarm,
+            [
+                row("load", "load", Unit::OpsPerSecond),
+                row("cold", "random reads, cold", Unit::OpsPerSecond),
+                row("warm", "random reads, warm", Unit::OpsPerSecond),
+                row("disk", "disk", Unit::Bytes),
+            ],
+        );
+    }
+    section
+}
+
+/// Documents of about 1.7 KB in six entries: half a million to three million entries in all, times
+/// the scale.
+fn pieces(base: &Base) -> Section {
+    let plan =
+        Plan { value_size: "json".to_string(), keys: KeyShape::Pieces, ..base.document(300, true) };
+    let title = "JSON of 1.7 KB in six entries, 300 MB of memory";
+    let mut section = Section::new(NAME, "2", title, plan.clone()).table("Voldemort, test 2");
+    for halves in [1, 2, 4, 6] {
+        let entries = (plan.entries * halves / 2).max(6);
+        let row = |key: &str, what: &str, unit| {
+            Row::new(key, unit).called(format!("{what}, {} entries", short(entries)))
+        };
+        section = section.case_with(
+            Plan { entries, ..plan.clone() },
+            CaseId::ColdWarm,
+            [
+                row("load", "load", Unit::OpsPerSecond),
+                row("warm", "random reads", Unit::OpsPerSecond),
+                row("disk", "disk", Unit::Bytes),
+            ],
+        );
+    }
+    section
+}
+
+/// 1,500,000 as 1.5m.
+fn short(n: u64) -> String {
+    match n {
+        1_000_000.. => format!("{}m", n as f64 / 1e6),
+        1_000.. => format!("{}k", n as f64 / 1e3),
+        _ => n.to_string(),
+    }
+}

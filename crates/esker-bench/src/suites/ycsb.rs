@@ -1,0 +1,27 @@
+//! The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper et al., 2010): records of 1 KB,
+//! one thread, keys of unequal popularity.
+
+use super::{Base, Section};
+use crate::plan::{CaseId, Plan, Row, Unit};
+
+const NAME: &str = "ycsb";
+
+pub(super) fn sections(base: &Base) -> Vec<Section> {
+    let plan = base.document(128, false);
+    // A tenth of the entries: each is ten times as long as elsewhere.
+    let entries = (plan.entries / 10).max(1);
+    let plan = Plan { entries, value_size: "1000".to_string(), ..plan };
+    let row = |key: &str, name: &str| Row::new(key, Unit::OpsPerSecond).called(name);
+    let section = Section::new(NAME, "1", "Workloads A to F, records of 1 KB", plan).case(
+        CaseId::Popular,
+        [
+            row("a", "A: reads 50, updates 50"),
+            row("b", "B: reads 95, updates 5"),
+            row("c", "C: reads 100"),
+            row("f", "F: reads 50, read-modify-writes 50"),
+            row("d", "D: reads of the latest 95, inserts 5"),
+            row("e", "E: scans 95, inserts 5"),
+        ],
+    );
+    vec![section.table("YCSB core workloads")]
+}

@@ -1,0 +1,229 @@
+//! Suites, files and directories of results, run on the engine of known behaviour.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bench(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_esker-bench"))
+        .args(["--engines", "fake", "--repeat", "1", "--seconds", "0.4", "--dir"])
+        .arg(dir)
+        .args(args)
+        .output()
+        .expect("the benchmark starts")
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("results.jsonl is there");
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
+
+/// Every field that readers of results rely on.
+const FIELDS: &[&str] = &[
+    "suite",
+    "section",
+    "table",
+    "row",
+    "engine",
+    "version",
+    "class",
+    "unit",
+    "value",
+    "ops_per_s",
+    "ratio_best_peer",
+    "ratio_limit",
+    "spread",
+    "runs",
+    "p50_us",
+    "p99_us",
+    "p999_us",
+    "max_us",
+    "hist",
+    "cpu_s",
+    "written_bytes",
+    "read_bytes",
+    "peak_memory_bytes",
+    "disk_bytes",
+    "raw_bytes",
+    "entries",
+    "key_len",
+    "value_size",
+    "memory_bytes",
+    "memory_limit_bytes",
+    "compression",
+    "sync",
+    "seed",
+    "threads",
+    "writer",
+    "cv",
+    "settings",
+    "note",
+    "failed",
+    "missing",
+    "command",
+    "cpu",
+    "cores",
+    "kernel",
+    "date",
+    "bench_version",
+];
+
+#[test]
+fn every_row_of_every_document_is_measured() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let suites = "leveldb2011,wiredtiger2013,symas2014,voldemort,ycsb";
+    // The rows with a limit of memory make stores of a size that the fake takes too long for.
+    let rows = "leveldb2011/*,wiredtiger2013/*,symas2014/2/*,symas2014/3/*,voldemort/2/*,ycsb/*";
+    let args = ["--suite", suites, "--rows", rows, "--entries", "2000", "--out"];
+    let output = bench(dir.path(), &[&args[..], &[out.path().to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let lines = lines(&out.path().join("results.jsonl"));
+    for line in &lines {
+        for field in FIELDS {
+            assert!(line.get(field).is_some(), "no {field} in {line}");
+        }
+        assert!(line["failed"].is_null() && line["value"].is_number(), "{line}");
+    }
+    let find = |suite: &str, section: &str, row: &str| {
+        let is_it = |l: &&Value| l["suite"] == suite && l["section"] == section && l["row"] == row;
+        let found: Vec<&Value> = lines.iter().filter(is_it).collect();
+        assert_eq!(found.len(), 1, "{suite} {section} {row}");
+        found[0].clone()
+    };
+    let synced = find("leveldb2011", "2C", "Sequential Writes");
+    assert_eq!((synced["sync"].as_bool(), synced["entries"].as_u64()), (Some(true), Some(20)));
+    assert_eq!(synced["class"], "F");
+    let large = find("leveldb2011", "2A", "Random Writes");
+    assert_eq!(large["value_size"], "100000");
+    assert_eq!(large["memory_bytes"].as_u64(), Some(4 << 20));
+    let more = find("leveldb2011", "3A", "Random Reads, settled");
+    assert_eq!(
+        (more["compression"].as_bool(), more["memory_bytes"].as_u64()),
+        (Some(true), Some(128 << 20))
+    );
+    assert_eq!(more["hist"].as_array().unwrap().last().unwrap()[0].as_f64(), Some(100.0));
+    let race = find("symas2014", "2", "reads, all readers");
+    let names: Vec<&str> =
+        race["threads"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["reader 1", "reader 2", "reader 3", "reader 4", "writer"]);
+    assert!(race["threads"][0]["ops_per_s"].as_array().unwrap().len() >= 10, "{race}");
+    assert!(race["writer"]["ops_per_s"].is_number());
+    assert!(find("symas2014", "3", "time to complete")["value"].as_f64().unwrap() > 0.0);
+    let table = std::fs::read_to_string(out.path().join("table.txt")).unwrap();
+    assert!(table.contains("Kyoto TreeDB 1,010,000 ops/s"), "{table}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_users_file_is_loaded_and_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mine.jsonl");
+    let text: String =
+        (0..500).map(|i| format!("{{\"name\":\"k{}\",\"n\":{i}}}\n", i * 7919 % 500)).collect();
+    std::fs::write(&file, text).unwrap();
+    let (stores, out) = (dir.path().join("stores"), dir.path().join("out"));
+    let args = ["--file", file.to_str().unwrap(), "--key", "name", "--out", out.to_str().unwrap()];
+    let output = bench(&stores, &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = lines(&out.join("results.jsonl"));
+    assert!(lines.len() > 15, "{}", lines.len());
+    for line in lines.iter().filter(|line| line["engine"] == "fake") {
+        assert!(line["failed"].is_null() && line["value"].is_number(), "{line}");
+        assert_eq!((&line["suite"], line["entries"].as_u64()), (&Value::from("file"), Some(500)));
+    }
+    // What it loses fails, whatever the order it was loaded in.
+    let lossy =
+        [&args[..4], &["--json", "-", "--rows", "fillfile,fillrandom", "--set", "lose_every=100"]];
+    let output = bench(&stores, &lossy.concat());
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    assert_eq!(text.matches("of 500 entries 5 are lost").count(), 2, "{text}");
+    let output = bench(&stores, &["--suite", "file"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--file FILE"));
+}
+
+#[test]
+fn a_row_stops_at_its_time_and_counts_what_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let loaded = ["--entries", "3000", "--rows", "fillrandom,readrandom,deleterandom"];
+    // A hundredth of the entries is written synced.
+    let synced = ["--entries", "20k", "--rows", "fillsync,fillsync4", "--threads", "4"];
+    let common = ["--json", "-", "--row-seconds", "0.1", "--set", "delay_us=4000"];
+    let mut count = 0;
+    for (args, threads) in [(&loaded[..], 1.0), (&synced[..], 4.0)] {
+        let output = bench(dir.path(), &[args, &common].concat());
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["engine"] == "machine" {
+                continue;
+            }
+            count += 1;
+            assert!(line["failed"].is_null(), "{line}");
+            assert!(line["note"].as_str().unwrap_or("").contains("stopped by time at"), "{line}");
+            assert!(line["ops_per_s"].as_f64().unwrap() <= threads * 255.0, "{line}");
+            assert!(line["ops"].as_u64().unwrap() < 200, "{line}");
+        }
+    }
+    assert_eq!(count, 5);
+}
+
+#[test]
+fn a_row_larger_than_memory_is_within_its_limit_or_says_why_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--entries", "1000", "--memory-limit", "16", "--rows", "fillrandom.limited"];
+    let output = bench(dir.path(), &[&args[..], &["--json", "-"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(line["memory_bytes"].as_u64(), Some(4 << 20), "a quarter of the limit: {line}");
+    assert_eq!(line["memory_limit_bytes"].as_u64(), Some(16 << 20));
+    match line["failed"].as_str() {
+        // The fake keeps everything in memory; the limit may well end it.
+        Some(why) if why.starts_with("not supported: ") => {
+            assert!(output.status.success() && why.contains("cgroup"), "{why}");
+        }
+        Some(why) => assert!(why.contains("signal"), "{why}"),
+        None => assert!(line["note"].as_str().unwrap().contains("within 16 MiB"), "{line}"),
+    }
+}
+
+#[test]
+fn too_little_space_is_said_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = bench(dir.path(), &["--entries", "1000000m", "--rows", "fillseq"]);
+    let why = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(why.contains("may need") && why.contains("MB free"), "{why}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_a_report_of_what_was_done() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
+        .args(["--engines", "fake", "--entries", "2000", "--rows", "fillseq,overwrite"])
+        .args(["--repeat", "1000", "--set", "delay_us=20", "--dir"])
+        .arg(dir.path())
+        .arg("--out")
+        .arg(out.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let results = out.path().join("results.jsonl");
+    // Written as they come: both rows are there long before the run could be over.
+    let count = || std::fs::read_to_string(&results).map_or(0, |text| text.lines().count());
+    while count() < 6 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let rows = lines(&results);
+    assert!(rows.iter().any(|l| l["row"] == "fillseq" && l["runs"].as_array().unwrap().len() > 1));
+    assert!(rows.iter().all(|l| l["failed"].is_null()), "what was cut short is no failure");
+    let table = std::fs::read_to_string(out.path().join("table.txt")).unwrap();
+    assert!(table.contains("Interrupted"), "{table}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
