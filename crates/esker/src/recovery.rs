@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::env::Env;
+use crate::env::{Env, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
 use crate::log::{self, End, Role, Segment, SyncGroup, Walk};
@@ -69,7 +69,7 @@ fn take_lock(
         if options.read_only || !options.create_if_missing {
             return Err(Error::NotAStore { path: dir.to_path_buf() });
         }
-        env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+        create_dir_durably(&**env, dir).map_err(|e| Error::io("create", dir, e))?;
     }
     if !options.create_if_missing || options.read_only {
         // Do not leave a lock file in a directory that is none of ours.

@@ -406,6 +406,11 @@ impl Segment {
         Ok(())
     }
 
+    /// Whether a sync of it failed.
+    pub(crate) fn sync_failed(&self) -> bool {
+        self.failed.get().is_some()
+    }
+
     /// How often it was synced.
     #[inline]
     pub(super) fn syncs(&self) -> u64 {

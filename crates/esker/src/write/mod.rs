@@ -247,7 +247,7 @@ impl Store {
             if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
                 return Ok(());
             }
-            if let Some((spare, _)) = self.spare.lock().take() {
+            if let Some(spare) = self.spare.lock().take() {
                 self.segments.discard(spare);
             }
             self.rotate_to(&mut w, IDLE_SEGMENT)?;
@@ -271,9 +271,9 @@ impl Store {
     }
 
     fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
-        let (segment, named) = match self.take_spare(w.active_number(), bytes) {
+        let segment = match self.take_spare(w.active_number(), bytes) {
             Some(spare) => spare,
-            None => (self.segments.create(self.new_file_number(), bytes)?, false),
+            None => self.new_segment(bytes)?,
         };
         if let Some(appender) = w.appender.take() {
             let old = appender.segment().number();
@@ -281,18 +281,18 @@ impl Store {
             self.segments.note_sealed(old, appender.end());
             appender.seal(w.last_seq);
         }
-        self.sync.rotate(Arc::clone(&segment), named);
+        self.sync.rotate(Arc::clone(&segment), true);
         self.go_on_in(w, segment);
         Ok(())
     }
 
     /// The segment made ahead, if it is one that can follow `active`.
-    fn take_spare(&self, active: u64, bytes: u64) -> Option<(Arc<Segment>, bool)> {
-        let (spare, named) = self.spare.lock().take()?;
+    fn take_spare(&self, active: u64, bytes: u64) -> Option<Arc<Segment>> {
+        let spare = self.spare.lock().take()?;
         // A larger segment was made in between for a large batch: the numbers must ascend.
         let follows = active == u64::MAX || spare.number() > active;
         if follows && spare.capacity() >= bytes {
-            return Some((spare, named));
+            return Some(spare);
         }
         self.segments.discard(spare);
         None
@@ -307,23 +307,34 @@ impl Store {
         {
             return;
         }
-        if let Ok(segment) =
-            self.segments.create(self.new_file_number(), self.options.segment_bytes())
-        {
-            // Where writes are synced, the first one in the new segment need not wait for its name.
-            let named = self.sync.rounds() > 0 && self.sync.prepare(&segment).is_ok();
-            *self.spare.lock() = Some((segment, named));
+        if let Ok(segment) = self.new_segment(self.options.segment_bytes()) {
+            *self.spare.lock() = Some(segment);
+        }
+    }
+
+    /// A new segment whose name, length and header are durable before anything is written to it.
+    /// Else a power cut could leave frames in a file that does not look like a segment, or take one
+    /// away from between two others: both look like damage.
+    fn new_segment(&self, bytes: u64) -> Result<Arc<Segment>> {
+        let segment = self.segments.create(self.new_file_number(), bytes)?;
+        match self.sync.prepare(&segment) {
+            Ok(()) => Ok(segment),
+            Err(e) => {
+                self.segments.discard(segment);
+                Err(e)
+            }
         }
     }
 
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
-        let segment = self.segments.create(self.new_file_number(), self.options.segment_bytes())?;
+        let segment = self.new_segment(self.options.segment_bytes())?;
         if let Some(appender) = w.appender.take() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
         }
-        self.sync.reset(Arc::clone(&segment), false);
+        self.distrusted.store(segment.number(), Ordering::Release);
+        self.sync.reset(Arc::clone(&segment), true);
         self.go_on_in(w, segment);
         Ok(())
     }
