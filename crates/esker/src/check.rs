@@ -250,7 +250,8 @@ fn open_segments(
             // Made, and never used before a crash: nothing was in it.
             Err(_)
                 if number >= state.log_start
-                    && Segment::never_used(env, dir, number).unwrap_or(false) => {}
+                    && Segment::never_synced(env, dir, number)
+                        .is_ok_and(|left| left.is_some_and(|behind| !behind.frames)) => {}
             Err(e) => report.problem(e),
         }
     }

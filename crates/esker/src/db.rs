@@ -72,6 +72,12 @@ impl Db {
         Ok(Db { default: Keyspace { handle, state: default } })
     }
 
+    /// The state behind the handle, for tests that look at it or push it on.
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Arc<crate::store::Store> {
+        &self.handle().store
+    }
+
     fn handle(&self) -> &Arc<Handle> {
         &self.default.handle
     }

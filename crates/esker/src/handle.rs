@@ -15,18 +15,49 @@ use crate::worker;
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub store: Arc<Store>,
-    worker: Mutex<Option<JoinHandle<()>>>,
+    worker: Mutex<Option<Worker>>,
+}
+
+/// Who does the background work.
+#[derive(Debug)]
+enum Worker {
+    Thread(JoinHandle<()>),
+    /// Whoever waits for it.
+    #[cfg(test)]
+    Stepped,
+}
+
+impl Worker {
+    fn start(store: &Arc<Store>) -> Result<Worker> {
+        #[cfg(test)]
+        if store.env.is_stepped() {
+            let weak = Arc::downgrade(store);
+            let step = move || {
+                if let Some(store) = weak.upgrade() {
+                    store.step(std::time::Duration::ZERO);
+                }
+            };
+            drop(store.signal.stepper.0.set(Box::new(step)));
+            return Ok(Worker::Stepped);
+        }
+        let started = worker::start(Arc::clone(store));
+        started.map(Worker::Thread).map_err(|e| Error::io("start a thread for", &store.dir, e))
+    }
+
+    fn join(self) {
+        match self {
+            // A panic of the worker was printed by its thread; the log holds everything.
+            Worker::Thread(thread) => drop(thread.join()),
+            #[cfg(test)]
+            Worker::Stepped => {}
+        }
+    }
 }
 
 impl Handle {
     pub(crate) fn start(store: Store) -> Result<Handle> {
         let store = Arc::new(store);
-        let worker = if store.options.read_only {
-            None
-        } else {
-            let started = worker::start(Arc::clone(&store));
-            Some(started.map_err(|e| Error::io("start a thread for", &store.dir, e))?)
-        };
+        let worker = if store.options.read_only { None } else { Some(Worker::start(&store)?) };
         Ok(Handle { store, worker: Mutex::new(worker) })
     }
 
@@ -35,7 +66,7 @@ impl Handle {
     /// was written is in the log and is found at the next open.
     pub(crate) fn close(&self) -> Result<()> {
         let mut worker = self.worker.lock();
-        let Some(thread) = worker.take() else {
+        let Some(running) = worker.take() else {
             self.store.set_closed();
             return Ok(());
         };
@@ -43,8 +74,7 @@ impl Handle {
         let flushed = store.flush_all();
         store.set_closed();
         store.signal.stop();
-        // A panic of the worker was printed by its thread; the log holds everything.
-        drop(thread.join());
+        running.join();
         flushed?;
         // Writers that were past the check when `closed` was set are through once we had the lock.
         let mut w = store.writer.lock();

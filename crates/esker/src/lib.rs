@@ -166,6 +166,8 @@
 
 mod batch;
 mod check;
+#[cfg(test)]
+mod crash_tests;
 mod db;
 mod env;
 mod error;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::env::OpenMode;
+use crate::env::{OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{Kind, Stored};
 use crate::merge::clusters;
@@ -121,15 +121,15 @@ impl Store {
         let sync_failed = self.sync.failed().is_some();
         self.clear_halt();
         let resumed = (|| {
-            let segment_bytes = 0;
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
-                let upto = w.active_number();
-                for ks in self.all_keyspaces() {
-                    self.flush_upto(&ks, upto)?;
-                }
             } else {
-                self.rotate(&mut w, segment_bytes)?;
+                self.rotate(&mut w, 0)?;
+            }
+            // Also where an earlier attempt got no further than the new segment.
+            let distrusted = self.distrusted.load(Ordering::Acquire);
+            for ks in self.all_keyspaces() {
+                self.flush_upto(&ks, distrusted)?;
             }
             Ok(())
         })();
@@ -166,7 +166,7 @@ impl Store {
             let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
             return Err(Error::io("create", dir, e));
         }
-        self.env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+        create_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
         // The copy is locked like any store; who opens it read-only must not have to make the file.
         let lock = dir.join(crate::store::LOCK);
         let locked = self.env.lock(&lock).map_err(|e| Error::io("lock", &lock, e));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::check::check_manifest;
-use crate::env::Env;
+use crate::env::{Env, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
 use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
@@ -75,7 +75,7 @@ fn take_lock(
         if options.read_only || !options.create_if_missing {
             return Err(Error::NotAStore { path: dir.to_path_buf() });
         }
-        env.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+        create_dir_durably(&**env, dir).map_err(|e| Error::io("create", dir, e))?;
     }
     if !options.create_if_missing || options.read_only {
         // Do not leave a lock file in a directory that is none of ours.
@@ -282,7 +282,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// The segment that the log goes on in. `None` when it is not there, or was never used, and was
+    /// The segment that the log goes on in. `None` when it is not there, or was never synced, and was
     /// not durable when the one before was sealed: then a power cut took it.
     fn open_log_segment(&self, number: u64, walk: &mut Walk) -> Result<Option<Arc<Segment>>> {
         let name = log::file_name(number);
@@ -296,8 +296,8 @@ impl Recovery {
         match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
             Ok(segment) => Ok(Some(Arc::new(segment))),
             Err(e) => {
-                let unused = Segment::never_used(&self.env, &self.dir, number).unwrap_or(false);
-                if walk.missing() || !unused { Err(e) } else { Ok(None) }
+                let left = Segment::never_synced(&self.env, &self.dir, number)?;
+                if walk.missing() || left.is_none() { Err(e) } else { Ok(None) }
             }
         }
     }
@@ -314,24 +314,18 @@ impl Recovery {
         let mut useless = Vec::new();
         let numbers = self.names.iter().filter_map(|n| log::parse_file_name(n));
         for number in numbers.filter(|n| *n >= log_start && !passed.contains(n)) {
-            let segment = match Segment::open(&self.env, &self.dir, number, false) {
-                Ok(segment) => segment,
-                Err(e) => {
-                    // Made, and a crash came before it was used.
-                    if Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) {
-                        useless.push(number);
-                        continue;
-                    }
-                    return Err(e);
-                }
+            let found = match Segment::open(&self.env, &self.dir, number, false) {
+                Ok(segment) => segment.frames().survey(),
+                // A power cut came before it was synced, perhaps before it was used.
+                Err(e) => Segment::never_synced(&self.env, &self.dir, number)?.ok_or(e)?,
             };
-            let found = segment.frames().survey();
             if found.frames && tear.is_none_or(|t| number < t.segment) {
                 let what = match tear {
                     Some(_) => "there are entries in this segment, and the log passes it over",
                     None => "there are entries in this segment, and the store was closed before it",
                 };
-                return Err(Error::corrupt(segment.path(), log::FIRST_FRAME, what));
+                let path = self.dir.join(log::file_name(number));
+                return Err(Error::corrupt(&path, log::FIRST_FRAME, what));
             }
             behind = behind.and(found);
             useless.push(number);

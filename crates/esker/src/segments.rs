@@ -352,8 +352,10 @@ impl Segments {
             let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
             // A file with a second name belongs to a checkpoint too and must not change.
             let shared = segment.links().map_or(true, |n| n > 1);
+            // Nor is one used again that a sync failed for.
+            let failed = segment.sync_failed();
             drop(segment);
-            if shared || trim {
+            if shared || failed || trim {
                 self.purge.push(Purge::Remove(path));
             } else {
                 self.offer(path, bytes);

@@ -71,6 +71,7 @@ fn rank(module: &str) -> Option<usize> {
 fn is_test(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     name.contains("/tests/")
+        || name.starts_with("crash_tests/")
         || ["tests", "testing", "bench", "speed", "conformance", "simulation", "script"]
             .iter()
             .any(|t| last == format!("{t}.rs") || last.ends_with(&format!("_{t}.rs")))

@@ -38,6 +38,32 @@ impl HeapPages {
         self.len
     }
 
+    /// Copies from the memory, as a kernel copies from a mapped page: whoever writes to it at the
+    /// same time leaves a mixture.
+    ///
+    /// # Panics
+    /// When the range is not inside.
+    pub(crate) fn read(&self, at: usize, out: &mut [u8]) {
+        assert!(at.checked_add(out.len()).is_some_and(|end| end <= self.len), "out of the memory");
+        // SAFETY: in bounds as just checked, and `out` is memory of the caller's own. The engine
+        // reads no byte back that it writes at the same time.
+        unsafe { self.ptr.as_ptr().add(at).copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) }
+    }
+
+    /// Copies into the memory, as a system call that writes to a mapped file does.
+    ///
+    /// # Panics
+    /// When the range is not inside.
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(
+            at.checked_add(bytes.len()).is_some_and(|end| end <= self.len),
+            "out of the memory"
+        );
+        // SAFETY: in bounds as just checked, and `bytes` is no part of it: nobody has a slice of
+        // bytes that are still to be written.
+        unsafe { self.ptr.as_ptr().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
     fn layout(len: usize) -> Layout {
         // One byte at least: an allocation of nothing is not allowed.
         Layout::from_size_align(len.max(1), 4096).expect("the length of a map is an isize")

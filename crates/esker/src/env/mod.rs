@@ -13,11 +13,37 @@ use std::time::Duration;
 mod heap;
 mod map;
 mod os;
+#[cfg(test)]
+pub(crate) mod sim;
 
 #[cfg(test)]
 pub(crate) use heap::HeapPages;
 pub(crate) use map::Map;
 pub(crate) use os::OsEnv;
+
+/// Makes a directory, and those above it that are missing, durably.
+pub(crate) fn create_dir_durably(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    let mut missing = Vec::new();
+    for d in dir.ancestors().filter(|d| !d.as_os_str().is_empty()) {
+        if env.exists(d)? {
+            break;
+        }
+        missing.push(d);
+    }
+    env.create_dir_all(dir)?;
+    for d in missing.into_iter().rev() {
+        let parent = match d.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        match env.sync_dir(parent) {
+            // A directory may be open for writing and not for reading; it cannot be synced then.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +78,12 @@ pub(crate) trait Env: Send + Sync + Debug {
     fn now(&self) -> Duration;
     /// Lets the calling thread rest.
     fn sleep(&self, how_long: Duration);
+    /// Whether background work is done on the threads that wait for it, in an order that repeats,
+    /// and not on a thread of its own.
+    #[cfg(test)]
+    fn is_stepped(&self) -> bool {
+        false
+    }
 }
 
 /// An open file. Shared by threads; every call names its offset.

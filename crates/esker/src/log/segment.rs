@@ -17,7 +17,7 @@ use super::format::{
     self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
     RECORD_HEADER, SEAL, frame_checksum, value_checksum,
 };
-use super::frames::Frames;
+use super::frames::{Behind, Frames};
 use super::record::{self, Record};
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode};
@@ -214,19 +214,34 @@ impl Segment {
         }
     }
 
-    /// Whether the file `number`, which [`open`](Segment::open) refuses, was made and never used:
-    /// a crash came before its header was durable. Nothing in it was ever promised and it may be
-    /// removed. `false` when a frame of it can be read: then its header was damaged later.
-    pub(crate) fn never_used(env: &Arc<dyn Env>, dir: &Path, number: u64) -> Result<bool> {
+    /// What is in the file `number`, which [`open`](Segment::open) refuses, if a power cut may have
+    /// left it so: its beginning or its length were never synced, or nothing in it was ever used.
+    /// A header fits into a sector, which is found as it was or as it is; one that is neither nothing
+    /// nor that of the file's former life was damaged later, and then this is `None`.
+    pub(crate) fn never_synced(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+    ) -> Result<Option<Behind>> {
         let path = dir.join(file_name(number));
         let file = env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
         let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
         if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
-            return Ok(true);
+            return Ok(Some(Behind::default()));
         }
         let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
         let segment = Self::new(file, map, &path, number, false, false);
-        Ok(!segment.frames().starts())
+        let page = segment.bytes(0, FIRST_FRAME).unwrap_or_default();
+        let lost = page.iter().all(|b| *b == 0)
+            || match format::decode_header(page) {
+                Header::Sound { number: n, capacity, .. } => n != number || len < capacity,
+                _ => false,
+            };
+        let frames = segment.frames();
+        if !lost && frames.starts() {
+            return Ok(None);
+        }
+        Ok(Some(frames.clone().survey().and(frames.behind_their_end(false))))
     }
 
     /// Its number. Numbers are never used twice in a store: they seed the checksums.
@@ -421,6 +436,11 @@ impl Segment {
         })?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether a sync of it failed.
+    pub(crate) fn sync_failed(&self) -> bool {
+        self.failed.get().is_some()
     }
 
     /// How often it was synced.

@@ -38,8 +38,10 @@ impl HeapEnv {
     /// Puts a file with these bytes there.
     pub(super) fn put(&self, path: &Path, bytes: &[u8]) {
         let file = Arc::new(HeapFile::default());
-        file.allocate(bytes.len() as u64).unwrap();
-        file.write_all_at(bytes, 0).unwrap();
+        if !bytes.is_empty() {
+            file.allocate(bytes.len() as u64).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+        }
         self.files.lock().insert(path.to_path_buf(), file);
     }
     /// All bytes of a file.

@@ -151,15 +151,19 @@ impl Repair {
                 Ok(s) => self.segments.push(Arc::new(s)),
                 Err(_) if !needed => {}
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
-                Err(_)
-                    if !references.contains_key(&number)
-                        && Segment::never_used(&self.env, &self.dir, number).unwrap_or(false) => {}
+                Err(_) if !references.contains_key(&number) && self.holds_nothing(number) => {}
                 Err(e) => {
                     self.lose(format!("log segment {number} could not be read: {e}"));
                     self.aside.push(log::file_name(number));
                 }
             }
         }
+    }
+
+    /// Whether a file that is no segment never held what a segment does.
+    fn holds_nothing(&self, number: u64) -> bool {
+        let left = Segment::never_synced(&self.env, &self.dir, number).ok().flatten();
+        left.is_some_and(|behind| !behind.frames)
     }
 
     fn order_of(&mut self, id: u32) -> Option<KeyOrder> {

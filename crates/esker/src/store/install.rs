@@ -32,8 +32,9 @@ impl Store {
     /// removes the files of the added tables.
     pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
         if let Some(upto) = outcome.flushed {
-            self.keep_a_prefix(ks, upto)?;
+            self.sync_log(ks, upto, !outcome.live_values.is_empty())?;
         }
+        self.sync_names(&outcome)?;
         let mut control = self.control.lock();
         ks.check_alive()?;
         let active = self.active_number();
@@ -83,14 +84,28 @@ impl Store {
 
     /// Tables are durable at once, the log only when asked. Were one keyspace's entries made durable
     /// while another's older ones are still in an unsynced log, a power cut would keep the later
-    /// and lose the earlier; so the log goes first.
-    fn keep_a_prefix(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
-        if self.segments.others_wait(ks.id, upto)
+    /// and lose the earlier; and a table must not point to values that are not durable. So the log
+    /// goes first.
+    fn sync_log(&self, ks: &KeyspaceState, upto: u64, keeps_values: bool) -> Result<()> {
+        if (keeps_values || self.segments.others_wait(ks.id, upto))
             && let Some(position) = self.segments.end_of(upto)
         {
             self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))?;
         }
         Ok(())
+    }
+
+    /// A new table is synced, but a power cut may still take its name away, and that of a segment
+    /// that it points into; the manifest must not know it longer than the directory does.
+    fn sync_names(&self, outcome: &Outcome) -> Result<()> {
+        let is_old = |n: u64| outcome.removed.iter().any(|t| t.meta.number == n);
+        if outcome.added.iter().all(|(_, t)| is_old(t.meta.number)) {
+            return Ok(());
+        }
+        self.env
+            .sync_dir(&self.dir)
+            .map_err(|e| Error::io("sync", &self.dir, e))
+            .inspect_err(|e| self.halt(e.clone()))
     }
 
     fn edit_for(&self, ks: &KeyspaceState, outcome: &Outcome, log_start: Change) -> Edit {

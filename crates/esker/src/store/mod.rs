@@ -65,6 +65,9 @@ pub(crate) struct Store {
     pub next_file: AtomicU64,
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
+    /// Segments of the log below this one were given up after a failed sync: what they hold may not
+    /// be on the device, so no table may point into them any more.
+    pub distrusted: AtomicU64,
     pub closed: AtomicBool,
     /// Whether there is any reason against writing: asked before every write, so one plain load.
     not_writable: AtomicBool,
@@ -226,6 +229,7 @@ impl Store {
             counters: Counters::default(),
             next_file: AtomicU64::new(next_file),
             active: AtomicU64::new(active),
+            distrusted: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             not_writable: AtomicBool::new(read_only),
             halted: ArcSwapOption::empty(),

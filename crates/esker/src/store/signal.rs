@@ -10,6 +10,20 @@ pub(crate) struct Signal {
     pub state: Mutex<SignalState>,
     pub to_worker: Condvar,
     pub to_waiters: Condvar,
+    #[cfg(test)]
+    pub stepper: Stepper,
+}
+
+/// Does a round of the background work on the thread that waits for it, in simulations.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Stepper(pub std::sync::OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+#[cfg(test)]
+impl std::fmt::Debug for Stepper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stepper({})", self.0.get().is_some())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -47,9 +61,18 @@ impl Signal {
 
     /// Waits until `done` says so; looks again whenever something was finished.
     pub(crate) fn wait_until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
+        #[cfg(test)]
+        let mut steps = 0;
         loop {
             if let Some(result) = done() {
                 return result;
+            }
+            #[cfg(test)]
+            if let Some(step) = self.stepper.0.get() {
+                steps += 1;
+                assert!(steps < 10_000, "waits for what the background work never does");
+                step();
+                continue;
             }
             let mut state = self.state.lock();
             // The timeout covers what is finished between the look and the lock.

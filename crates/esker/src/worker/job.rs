@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
@@ -200,7 +201,11 @@ impl Merge<'_> {
             (Stored::Inline(bytes), Source::Memtable(m))
                 if bytes.len() >= self.ks.separate_values_from =>
             {
-                Stored::Pointer(m.value_pointer())
+                let pointer = m.value_pointer();
+                if pointer.segment < self.store.distrusted.load(Ordering::Acquire) {
+                    return Stored::Inline(bytes);
+                }
+                Stored::Pointer(pointer)
             }
             (stored, _) => stored,
         }

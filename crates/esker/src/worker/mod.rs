@@ -66,39 +66,10 @@ pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandl
 fn run(store: &Store) {
     let mut activity = Activity { seq: store.visible_seq(), since: Instant::now() };
     loop {
-        let quiet = activity.quiet_for(store);
-        let settle = {
-            let mut state = store.signal.state.lock();
-            if state.stop {
-                return;
-            }
-            state.wake = false;
-            state.settle > 0
-        };
-        store.give_back(quiet >= TRIM_AFTER);
-        let idle = settle || quiet >= IDLE_AFTER;
-        let worked = if store.halt_cause().is_some() {
-            false
-        } else {
-            store.work_once(idle, settle).unwrap_or_else(|e| {
-                store.halt(e);
-                false
-            })
-        };
-        if worked {
-            continue;
-        }
-        if let Err(e) = store.advance_log() {
-            store.halt(e);
-        }
-        // Nothing else to do: make ready for the next burst, or take its preparations back.
-        if settle || quiet >= TRIM_AFTER {
-            if let Err(e) = store.trim_log() {
-                store.halt(e);
-            }
-            store.give_back(true);
-        } else {
-            store.prepare_spare();
+        match store.round(activity.quiet_for(store)) {
+            Round::Stop => return,
+            Round::Worked => continue,
+            Round::Idle => {}
         }
         let mut state = store.signal.state.lock();
         state.settled_rounds += 1;
@@ -109,7 +80,62 @@ fn run(store: &Store) {
     }
 }
 
+/// What came of a round of work.
+enum Round {
+    /// The store is being closed.
+    Stop,
+    /// Something was done; there may be more.
+    Worked,
+    Idle,
+}
+
 impl Store {
+    /// Looks at what is to be done and does the most urgent; `quiet`: since when nothing was written.
+    fn round(&self, quiet: Duration) -> Round {
+        let settle = {
+            let mut state = self.signal.state.lock();
+            if state.stop {
+                return Round::Stop;
+            }
+            state.wake = false;
+            state.settle > 0
+        };
+        self.give_back(quiet >= TRIM_AFTER);
+        let idle = settle || quiet >= IDLE_AFTER;
+        let worked = if self.halt_cause().is_some() {
+            false
+        } else {
+            self.work_once(idle, settle).unwrap_or_else(|e| {
+                self.halt(e);
+                false
+            })
+        };
+        if worked {
+            return Round::Worked;
+        }
+        if let Err(e) = self.advance_log() {
+            self.halt(e);
+        }
+        // Nothing else to do: make ready for the next burst, or take its preparations back.
+        if settle || quiet >= TRIM_AFTER {
+            if let Err(e) = self.trim_log() {
+                self.halt(e);
+            }
+            self.give_back(true);
+        } else {
+            self.prepare_spare();
+        }
+        Round::Idle
+    }
+
+    /// A round on the calling thread, where there is no other that does it.
+    #[cfg(test)]
+    pub(crate) fn step(&self, quiet: Duration) {
+        if let Round::Idle = self.round(quiet) {
+            self.signal.state.lock().settled_rounds += 1;
+        }
+    }
+
     /// Removes, punches and pools what no reader holds any more.
     pub(crate) fn give_back(&self, trim: bool) {
         self.segments.housekeep(trim);

@@ -348,6 +348,7 @@ impl Store {
         if let Some(appender) = w.appender.take() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
         }
+        self.distrusted.store(next.segment.number(), Ordering::Release);
         self.sync.reset(Arc::clone(&next.segment), next.founded);
         self.start_in(w, next);
         Ok(())

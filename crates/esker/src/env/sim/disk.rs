@@ -1,0 +1,130 @@
+//! The state of a simulated disk, and the rules that every call on it obeys.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::crash::{Frozen, Promise};
+use super::faults::{Call, FaultPlan, Kind};
+use super::inode::Inode;
+use super::names::{Change, Names, Node, Tree};
+use super::rng::Rng;
+
+/// Which calls the disk is frozen before, so that images can be drawn of that moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum CrashPoints {
+    #[default]
+    Never,
+    /// Every call that may change something.
+    Always,
+    /// One such call in so many.
+    OneIn(usize),
+}
+
+#[derive(Debug)]
+pub(super) struct Disk {
+    pub inodes: Vec<Inode>,
+    pub names: Names,
+    pub locked: HashSet<PathBuf>,
+    pub clock: Duration,
+    pub calls: Vec<Call>,
+    pub plan: Option<FaultPlan>,
+    /// The machine is off: every call fails.
+    pub dead: bool,
+    pub crash_points: CrashPoints,
+    pub promise: Promise,
+    pub frozen: Vec<Frozen>,
+    /// Rules of the medium that were broken.
+    pub violations: Vec<String>,
+    rng: Rng,
+}
+
+impl Disk {
+    pub(super) fn new(seed: u64, inodes: Vec<Inode>, tree: Tree) -> Disk {
+        let mut inodes = inodes;
+        for node in tree.values() {
+            if let Node::File(n) = node {
+                inodes[*n].links += 1;
+            }
+        }
+        Disk {
+            inodes,
+            names: Names::settled(tree),
+            locked: HashSet::new(),
+            clock: Duration::ZERO,
+            calls: Vec::new(),
+            plan: None,
+            dead: false,
+            crash_points: CrashPoints::Never,
+            promise: Promise::default(),
+            frozen: Vec::new(),
+            violations: Vec::new(),
+            rng: Rng::new(seed),
+        }
+    }
+
+    /// Every call passes here first: it gets its number, the power may fail before it, and it may
+    /// be made to fail.
+    pub(super) fn call(&mut self, kind: Kind, path: &Path, range: (u64, u64)) -> io::Result<()> {
+        if self.dead {
+            return Err(io::Error::other("the simulated machine is off"));
+        }
+        let number = self.calls.len() as u64;
+        let changes = kind.changes();
+        let crash = match self.crash_points {
+            CrashPoints::Never => false,
+            CrashPoints::Always => changes,
+            CrashPoints::OneIn(n) => changes && self.rng.one_in(n),
+        };
+        if crash {
+            let frozen = self.freeze();
+            self.frozen.push(frozen);
+        }
+        if changes && !self.inodes.is_empty() && self.rng.one_in(8) {
+            let n = self.rng.below(self.inodes.len());
+            let random = self.rng.next();
+            self.inodes[n].write_back(random);
+        }
+        let failed = self.plan.filter(|p| p.strikes(number));
+        let call = Call { kind, path: path.to_path_buf(), range, failed: failed.is_some() };
+        self.calls.push(call);
+        failed.map_or(Ok(()), |p| Err(p.fault.error()))
+    }
+
+    pub(super) fn freeze(&self) -> Frozen {
+        Frozen::of(self)
+    }
+
+    /// After a sync of it failed, a file must not be written or synced any more.
+    pub(super) fn touch(&mut self, inode: usize, kind: Kind, path: &Path) {
+        if self.inodes[inode].failed.is_some() {
+            let n = self.calls.len() - 1;
+            let what = format!("call {n}: {kind:?} of {} after a sync failed", path.display());
+            self.violations.push(what);
+        }
+    }
+
+    /// The file under this name.
+    pub(super) fn file(&self, path: &Path) -> io::Result<usize> {
+        match self.names.now.get(path) {
+            Some(Node::File(n)) => Ok(*n),
+            Some(Node::Dir) => Err(io::Error::new(io::ErrorKind::InvalidInput, "a directory")),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// A new file.
+    pub(super) fn add_file(&mut self, path: &Path) -> io::Result<usize> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        if self.names.now.get(parent) != Some(&Node::Dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let n = self.inodes.len();
+        let mut inode = Inode::settled(Vec::new(), 0);
+        inode.links = 1;
+        self.inodes.push(inode);
+        self.names.change(Change::Add(path.to_path_buf(), Node::File(n)));
+        Ok(n)
+    }
+}

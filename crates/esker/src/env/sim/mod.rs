@@ -1,0 +1,256 @@
+//! A file system in memory whose power can fail.
+//!
+//! The model, which is harsher than most devices and file systems:
+//!
+//! - What a file holds is durable after `sync`, its length too. Of what was written since, through
+//!   calls or mappings, each page is the old one, the new one, one of a few versions in between (the
+//!   kernel writes back when it likes), or a mixture of these by sectors of 512 bytes; the length is
+//!   the old one, the new one, or between them. Pages get to the device in any order.
+//! - A name that was made, changed or removed is so durably after `sync_dir`. Of the changes since,
+//!   either each is there or not, independently, or those up to some moment are, as on a file
+//!   system with a journal. A rename is whole.
+//! - After a failed sync the pages that were dirty count as clean: a later sync does not write them.
+//!
+//! [`Frozen`] is a disk at one moment, before one of the numbered calls; [`Frozen::draw`] makes from
+//! it one of the disks that may be found after a power cut. Everything but the numbering of calls by
+//! threads that run at the same time follows from seeds.
+
+mod crash;
+mod disk;
+mod faults;
+mod file;
+mod inode;
+mod names;
+mod page;
+mod rng;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+pub(crate) use crash::{Cut, Frozen, Promise};
+pub(crate) use disk::CrashPoints;
+use disk::Disk;
+pub(crate) use faults::{Call, Fault, FaultPlan, Kind};
+use file::SimFile;
+use names::{Change, Node, Tree};
+pub(crate) use rng::Rng;
+
+use super::{Env, File, OpenMode};
+
+/// A simulated disk and clock. Clones are the same disk.
+#[derive(Debug, Clone)]
+pub(crate) struct SimEnv {
+    disk: Arc<Mutex<Disk>>,
+    /// Whether the engine does its background work on the threads that wait for it.
+    stepped: bool,
+}
+
+impl SimEnv {
+    /// An empty disk.
+    pub(crate) fn new(seed: u64, stepped: bool) -> SimEnv {
+        let tree = Tree::from([(PathBuf::from("/"), Node::Dir)]);
+        SimEnv::over(Disk::new(seed, Vec::new(), tree), stepped)
+    }
+
+    fn over(disk: Disk, stepped: bool) -> SimEnv {
+        SimEnv { disk: Arc::new(Mutex::new(disk)), stepped }
+    }
+
+    /// Before which calls the disk is frozen from now on.
+    pub(crate) fn set_crash_points(&self, points: CrashPoints) {
+        self.disk.lock().crash_points = points;
+    }
+
+    /// What has been promised to the user, from now on.
+    pub(crate) fn set_promise(&self, promise: Promise) {
+        self.disk.lock().promise = promise;
+    }
+
+    /// The moments frozen since the last time this was asked.
+    pub(crate) fn take_frozen(&self) -> Vec<Frozen> {
+        std::mem::take(&mut self.disk.lock().frozen)
+    }
+
+    /// This moment.
+    pub(crate) fn freeze(&self) -> Frozen {
+        self.disk.lock().freeze()
+    }
+
+    /// Makes calls fail from now on, or none.
+    pub(crate) fn fail(&self, plan: Option<FaultPlan>) {
+        self.disk.lock().plan = plan;
+    }
+
+    /// All calls fail from here on, and none changes anything.
+    pub(crate) fn turn_off(&self) {
+        self.disk.lock().dead = true;
+    }
+
+    /// The calls so far.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.disk.lock().calls.clone()
+    }
+
+    /// How many calls there were.
+    pub(crate) fn call_count(&self) -> u64 {
+        self.disk.lock().calls.len() as u64
+    }
+
+    /// What was done to files whose sync had failed, which nobody may.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let disk = self.disk.lock();
+        let mut all = disk.violations.clone();
+        for (path, node) in &disk.names.now {
+            let Node::File(n) = node else { continue };
+            let inode = &disk.inodes[*n];
+            if inode.failed.as_ref().is_some_and(|then| *then != inode.pages_now()) {
+                all.push(format!("{} was changed after a sync of it failed", path.display()));
+            }
+        }
+        all
+    }
+}
+
+impl Env for SimEnv {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::CreateDir, dir, (0, 0))?;
+        let mut missing: Vec<&Path> =
+            dir.ancestors().take_while(|d| !disk.names.now.contains_key(*d)).collect();
+        while let Some(d) = missing.pop() {
+            disk.names.change(Change::Add(d.to_path_buf(), Node::Dir));
+        }
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::List, dir, (0, 0))?;
+        if disk.names.now.get(dir) != Some(&Node::Dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let names = disk.names.within(dir).into_iter().filter_map(|p| p.file_name()?.to_str());
+        Ok(names.map(str::to_string).collect())
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut disk = self.disk.lock();
+        let kind = if mode == OpenMode::CreateNew { Kind::Create } else { Kind::Open };
+        disk.call(kind, path, (0, 0))?;
+        let inode = match mode {
+            OpenMode::CreateNew if disk.names.now.contains_key(path) => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            OpenMode::CreateNew => disk.add_file(path)?,
+            OpenMode::Read | OpenMode::ReadWrite => disk.file(path)?,
+        };
+        let file = SimFile { disk: Arc::clone(&self.disk), inode, path: path.to_path_buf() };
+        Ok(Arc::new(file))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::Exists, path, (0, 0))?;
+        Ok(disk.names.now.contains_key(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::Rename, from, (0, 0))?;
+        let inode = disk.file(from)?;
+        if let Ok(replaced) = disk.file(to) {
+            disk.inodes[replaced].links -= 1;
+        }
+        let change = Change::Rename(from.to_path_buf(), to.to_path_buf(), Node::File(inode));
+        disk.names.change(change);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::Remove, path, (0, 0))?;
+        let inode = disk.file(path)?;
+        disk.inodes[inode].links -= 1;
+        disk.names.change(Change::Remove(path.to_path_buf(), Node::File(inode)));
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::RemoveDir, path, (0, 0))?;
+        if disk.names.now.get(path) != Some(&Node::Dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if !disk.names.within(path).is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        disk.names.change(Change::Remove(path.to_path_buf(), Node::Dir));
+        Ok(())
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::Link, to, (0, 0))?;
+        if disk.names.now.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = disk.file(from)?;
+        disk.inodes[inode].links += 1;
+        disk.names.change(Change::Add(to.to_path_buf(), Node::File(inode)));
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::SyncDir, dir, (0, 0))?;
+        disk.names.sync(dir);
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        let mut disk = self.disk.lock();
+        disk.call(Kind::Lock, path, (0, 0))?;
+        if !disk.names.now.contains_key(path) {
+            disk.add_file(path)?;
+        }
+        if !disk.locked.insert(path.to_path_buf()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(Locked { disk: Arc::clone(&self.disk), path: path.to_path_buf() }))
+    }
+
+    fn now(&self) -> Duration {
+        let mut disk = self.disk.lock();
+        disk.clock += Duration::from_micros(1);
+        disk.clock
+    }
+
+    fn sleep(&self, how_long: Duration) {
+        self.disk.lock().clock += how_long;
+        if !self.stepped {
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_stepped(&self) -> bool {
+        self.stepped
+    }
+}
+
+/// Holds a lock until it is dropped.
+struct Locked {
+    disk: Arc<Mutex<Disk>>,
+    path: PathBuf,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.disk.lock().locked.remove(&self.path);
+    }
+}
