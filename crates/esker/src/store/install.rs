@@ -34,6 +34,10 @@ impl Store {
         if let Some(upto) = outcome.flushed {
             self.keep_a_prefix(ks, upto)?;
         }
+        if !outcome.added.is_empty() {
+            // The tables' bytes are durable; their names must be too before an edit relies on them.
+            self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
+        }
         let mut control = self.control.lock();
         ks.check_alive()?;
         let active = self.active_number();
