@@ -53,8 +53,17 @@ fn deleted_keys_stay_deleted_through_merges_of_parts() {
     let dir = root.path().join("db");
     let mut model = BTreeMap::new();
     let key = |n: usize| format!("{n:04}").into_bytes();
+    // An old run that is too large to be merged on the way.
+    let db = small().open(&dir).unwrap();
+    for n in 0..4000 {
+        model.insert(key(n), vec![n as u8; 700]);
+        db.put(key(n), &model[&key(n)]).unwrap();
+    }
+    db.close().unwrap();
     for round in 0..30u32 {
         let db = small().open(&dir).unwrap();
+        let shape = db.stats();
+        assert!(round < 2 || shape.keyspaces[0].runs.len() > 1, "one run: nothing to hide");
         for _ in 0..60 {
             let n = rng.below(400);
             if rng.one_in(2) {
@@ -66,8 +75,8 @@ fn deleted_keys_stay_deleted_through_merges_of_parts() {
                 model.remove(&key(n));
             }
         }
-        if rng.one_in(2) {
-            db.flush().unwrap();
+        db.flush().unwrap();
+        if rng.one_in(10) {
             // A part, so that tombstones meet some of what they hide and not the rest.
             let from = rng.below(350);
             db.compact_range(key(from)..key(from + 50)).unwrap();
