@@ -9,6 +9,10 @@ use std::fmt;
 use super::format::{ALIGN, FLAG_SEAL, FLAGS, FRAME_HEADER, RECORD_HEADER, frame_checksum};
 use super::record::{Record, decode};
 use crate::key::Seq;
+use crate::util::MAX_NUMBER;
+
+/// How many bytes of what may be frames are looked at behind the end of a small segment.
+const MOST_LOOKED_AT: usize = 64 << 20;
 
 /// Why the frames of a segment stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,13 +161,20 @@ impl<'a> Frames<'a> {
         let last = self.last_seq.unwrap_or(0);
         // No more frames than fit there can have been between.
         let most = last.saturating_add(self.segment.len() as u64);
+        // Bytes made to look like the beginnings of frames, each of half a segment, would take a
+        // checksum of half a segment each. So many doubts are taken for damage.
+        let mut patience = MOST_LOOKED_AT.max(4 * self.segment.len());
         let mut at = offset as usize + ALIGN;
         while let Some(header) = self.segment.get(at..at + FRAME_HEADER) {
             let seq = u64::from_le_bytes(*header[8..].first_chunk().expect("sixteen bytes"));
             let likely =
                 if self.last_seq.is_some() { (last + 1..=most).contains(&seq) } else { seq > 0 };
-            if likely && (Frames { at, last_seq: None, end: None, ..self.clone() }).read().is_ok() {
-                return true;
+            if likely {
+                let len = u32::from_le_bytes(*header[4..].first_chunk().expect("sixteen bytes"));
+                let left = patience.checked_sub(FRAME_HEADER + (len & !FLAGS) as usize);
+                let found = Frames { at, last_seq: None, end: None, ..self.clone() }.read().is_ok();
+                let Some(left) = left.filter(|_| !found) else { return true };
+                patience = left;
             }
             at += ALIGN;
         }
@@ -196,7 +207,8 @@ impl<'a> Frames<'a> {
             Some(last) => last.checked_add(1) == Some(seq),
             None => true,
         };
-        if !follows {
+        // No sequence is that high; and the one that follows must be a number too.
+        if !follows || seq > MAX_NUMBER {
             return torn(Why::Sequence);
         }
         if seal {
