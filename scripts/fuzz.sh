@@ -47,7 +47,7 @@ for name in "${targets[@]}"; do bins+=(--bin "$name"); done
 failed=()
 for name in "${targets[@]}"; do
     say "$name, $seconds s"
-    mkdir -p "fuzz/found/$name" "fuzz/artifacts/$name"
+    mkdir -p "fuzz/found/$name" "fuzz/artifacts/$name" "fuzz/corpus/$name"
     "fuzz/target/$host/release/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=30 \
         -max_len=65536 -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$name/" \
         "fuzz/found/$name" "fuzz/corpus/$name" 2>&1 | grep -vE '^#|NEW|REDUCE' || failed+=("$name")
