@@ -213,8 +213,8 @@ fn takes_segment(what: &str) -> bool {
 /// Whether damage reaches the last frame of the log: it then looks like one that a power cut tore.
 /// Damage before it must be told from that, as the log goes on behind.
 fn touches_last_frame(image: &Image) -> bool {
-    let logs = image.files.iter().filter(|(n, b)| n.ends_with(".log") && used(b) > 4096);
-    let Some((name, bytes)) = logs.last() else { return false };
+    let mut logs = image.files.iter().filter(|(n, b)| n.ends_with(".log") && used(b) > 4096);
+    let Some((name, bytes)) = logs.next_back() else { return false };
     let (mut last, mut at) = (4096, 4096);
     while at < used(bytes) {
         let word = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap());

@@ -85,7 +85,7 @@ pub fn of(name: &str) -> Vec<Vec<u8>> {
     }
     if name == "operations" {
         for step in [37u32, 53, 101] {
-            all.push((0..600u32).map(|n| (n * n * step >> 3) as u8).collect());
+            all.push((0..600u32).map(|n| ((n * n * step) >> 3) as u8).collect());
         }
     }
     all.sort();

@@ -119,7 +119,7 @@ pub(super) fn store(data: &[u8]) {
         read(&db);
     }
     drop(options().read_only(true).paranoid_checks(true).open(dir));
-    if data.len() % 2 == 0
+    if data.len().is_multiple_of(2)
         && let Ok(db) = options().open(dir)
     {
         read(&db);
