@@ -12,7 +12,7 @@ use crate::key::Seq;
 use crate::util::MAX_NUMBER;
 
 /// How many bytes of what may be frames are looked at behind the end of a small segment.
-const MOST_LOOKED_AT: usize = 64 << 20;
+const MOST_LOOKED_AT: usize = 512 << 20;
 
 /// Why the frames of a segment stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,17 +163,24 @@ impl<'a> Frames<'a> {
         let most = last.saturating_add(self.segment.len() as u64);
         // Bytes made to look like the beginnings of frames, each of half a segment, would take a
         // checksum of half a segment each. So many doubts are taken for damage.
-        let mut patience = MOST_LOOKED_AT.max(4 * self.segment.len());
+        let mut patience = MOST_LOOKED_AT.max(8 * self.segment.len());
         let mut at = offset as usize + ALIGN;
         while let Some(header) = self.segment.get(at..at + FRAME_HEADER) {
             let seq = u64::from_le_bytes(*header[8..].first_chunk().expect("sixteen bytes"));
             let likely =
                 if self.last_seq.is_some() { (last + 1..=most).contains(&seq) } else { seq > 0 };
             if likely {
-                let len = u32::from_le_bytes(*header[4..].first_chunk().expect("sixteen bytes"));
-                let left = patience.checked_sub(FRAME_HEADER + (len & !FLAGS) as usize);
-                let found = Frames { at, last_seq: None, end: None, ..self.clone() }.read().is_ok();
-                let Some(left) = left.filter(|_| !found) else { return true };
+                let word = u32::from_le_bytes(*header[4..].first_chunk().expect("sixteen bytes"));
+                let len = (word & !FLAGS) as usize;
+                if (Frames { at, last_seq: None, end: None, ..self.clone() }).read().is_ok() {
+                    return true;
+                }
+                // A checksum was taken only of what has the form of a frame.
+                let room = self.segment.len() - at - FRAME_HEADER;
+                let summed = word & FLAGS == 0 && (RECORD_HEADER..=room).contains(&len);
+                let Some(left) = patience.checked_sub(if summed { len } else { 0 }) else {
+                    return true;
+                };
                 patience = left;
             }
             at += ALIGN;
