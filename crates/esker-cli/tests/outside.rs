@@ -211,7 +211,7 @@ fn a_full_disk() {
         format!("{x:016x}")
     };
     let lines: String =
-        (0..60_000).map(|n| format!("{n:06}\t{}{}{}\n", word(), word(), word())).collect();
+        (0..200_000).map(|n| format!("{n:06}\t{}{}{}\n", word(), word(), word())).collect();
     dir.write("big.tsv", &lines);
     for mib in [1, 2, 4, 7] {
         let script = format!(
