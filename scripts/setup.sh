@@ -56,6 +56,13 @@ need_package_index() {
     apt_get update && [ "$(apt-cache dumpavail | grep -c '^Package: ')" -ge 1000 ]
 }
 
+# Calls to the system that fail or are listed (strace), limits (prlimit), a small disk (unshare).
+# Tests that lack one say so and pass.
+need_faults() {
+    command -v strace >/dev/null || apt_install strace
+    command -v prlimit >/dev/null && command -v unshare >/dev/null || apt_install util-linux
+}
+
 # The libraries that the benchmark compares with. It finds them at run time.
 need_peers() { apt_install liblmdb0 libleveldb1d; }
 

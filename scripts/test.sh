@@ -38,6 +38,7 @@ set_up() {
     need_build_tools || return 1
     need_components || return 1
     need_peers || return 1
+    need_faults || note "no strace or prlimit here: tests that need them are left out"
     need_package_index || note "no package index here: its test uses the committed sample only"
 }
 

@@ -173,6 +173,9 @@ mod env;
 mod error;
 #[cfg(test)]
 mod fault_tests;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handle;
 mod key;
 mod keyspace;

@@ -22,6 +22,7 @@ const RANKS: &[&[&str]] = &[
     &["handle"],
     &["keyspace"],
     &["db"],
+    &["fuzzing"],
 ];
 
 /// Where `unsafe` may stand.

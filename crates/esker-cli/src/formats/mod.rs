@@ -4,6 +4,9 @@
 //! know nothing of the store, so they can be tested and fuzzed alone.
 
 pub mod bin;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod input;
 pub mod jsonl;
 pub mod tsv;

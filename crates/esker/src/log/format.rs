@@ -22,7 +22,7 @@ pub(super) const FIRST_FRAME: usize = 4096;
 /// The same as an offset in a file.
 pub(crate) const FIRST_FRAME_OFFSET: u64 = FIRST_FRAME as u64;
 /// Bytes of the header that carry something; the rest of its page is zero.
-const HEADER_USED: usize = 56;
+pub(super) const HEADER_USED: usize = 56;
 
 /// Size of a frame's header in bytes.
 pub(crate) const FRAME_HEADER: usize = 16;

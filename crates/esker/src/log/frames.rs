@@ -13,6 +13,10 @@ use super::format::{
 use super::record::{Record, decode};
 use super::sync::Position;
 use crate::key::Seq;
+use crate::util::MAX_NUMBER;
+
+/// How many bytes of what may be frames are looked at behind the end of a small segment.
+const MOST_LOOKED_AT: usize = 512 << 20;
 
 /// Why the frames of a segment stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,6 +205,9 @@ impl<'a> Frames<'a> {
         let last = self.last_seq.unwrap_or(0);
         // No more frames than fit there can have been between.
         let most = last.saturating_add(self.segment.len() as u64);
+        // Bytes made to look like the beginnings of frames, each of half a segment, would take a
+        // checksum of half a segment each. So many doubts are taken for damage.
+        let mut patience = MOST_LOOKED_AT.max(8 * self.segment.len());
         let mut at = offset as usize + ALIGN;
         let far = if everywhere { self.segment.len() } else { at.saturating_add(NEAR) };
         while let Some(header) = self.segment.get(at..at + FRAME_HEADER).filter(|_| at < far) {
@@ -212,6 +219,17 @@ impl<'a> Frames<'a> {
                 rest.by_ref().for_each(drop);
                 found = found.and(Behind { frames: true, durable: rest.durable });
                 at = rest.at;
+            } else if likely {
+                // A checksum was taken only of what has the form of a frame.
+                let word = u32::from_le_bytes(*header[4..].first_chunk().expect("sixteen bytes"));
+                let len = (word & !FLAGS) as usize;
+                let room = self.segment.len() - at - FRAME_HEADER;
+                let summed = word & FLAGS == 0 && (RECORD_HEADER..=room).contains(&len);
+                let Some(left) = patience.checked_sub(if summed { len } else { 0 }) else {
+                    let end = Position { segment: u64::MAX, end: u64::MAX };
+                    return Behind { frames: true, durable: end };
+                };
+                patience = left;
             }
             at += ALIGN;
         }
@@ -255,7 +273,8 @@ impl<'a> Frames<'a> {
             Some(last) => last.checked_add(1) == Some(seq),
             None => true,
         };
-        if !follows {
+        // No sequence is that high; and the one that follows must be a number too.
+        if !follows || seq > MAX_NUMBER {
             return torn(Why::Sequence);
         }
         let word = |at: usize| {

@@ -26,6 +26,8 @@ mod values;
 mod waiters;
 mod walk;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]

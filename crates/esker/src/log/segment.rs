@@ -23,6 +23,7 @@ use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
+use crate::util::MAX_NUMBER;
 
 /// The largest segment in bytes: every record's reference fits 32 bits.
 const LARGEST: u64 = ALIGN as u64 * (1 << 32);
@@ -36,7 +37,7 @@ pub(crate) fn file_name(number: u64) -> String {
 pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?.parse().ok()?;
     // One name per number: no signs, no missing or extra zeros.
-    (file_name(number) == name).then_some(number)
+    (number <= MAX_NUMBER && file_name(number) == name).then_some(number)
 }
 
 /// One file of the log. Shared by `Arc`: by the appender, the memtable over it, and every pointer

@@ -13,6 +13,7 @@ use super::*;
 use crate::batch::WriteBatch;
 use crate::env::{Env, File, OsEnv};
 use crate::key::Kind;
+use crate::util::MAX_NUMBER;
 
 /// An entry as the tests remember it.
 type Entry = (u64, u32, Kind, Vec<u8>, Vec<u8>);
@@ -428,13 +429,14 @@ fn a_reference_beyond_the_segment_is_caught() {
 fn names_of_files() {
     assert_eq!(file_name(42), "0000000042.log");
     assert_eq!(file_name(12_345_678_901), "12345678901.log");
-    for number in [0, 42, 12_345_678_901, u64::MAX] {
+    for number in [0, 42, 12_345_678_901, MAX_NUMBER] {
         assert_eq!(parse_file_name(&file_name(number)), Some(number));
     }
     for name in ["42.log", "+000000042.log", "0000000042.LOG", "0000000042", "00000000042.log", ""]
     {
         assert_eq!(parse_file_name(name), None, "{name}");
     }
+    assert_eq!(parse_file_name(&file_name(u64::MAX)), None);
 }
 
 #[test]
@@ -507,7 +509,7 @@ proptest! {
     #[test]
     fn random_batches_come_back(
         batches in proptest::collection::vec(any_batch(), 0..12),
-        first in 0..u64::MAX - 100,
+        first in 0..MAX_NUMBER - 100,
         damage in proptest::option::of((0..4000usize, any::<u8>())),
     ) {
         let (env, segment) = testing::segment(first ^ 5, 64 << 10);

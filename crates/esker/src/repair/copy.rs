@@ -18,6 +18,8 @@ pub(super) struct Copy {
     number: u64,
     options: TableOptions,
     builder: Option<TableBuilder>,
+    /// Key and sequence of the last entry.
+    last: Option<(Vec<u8>, Seq)>,
 }
 
 impl Copy {
@@ -32,9 +34,11 @@ impl Copy {
             dictionary: None,
         };
         let path = repair.dir.join(table::file_name(number));
-        Ok(Copy { env: Arc::clone(&repair.env), path, number, options, builder: None })
+        Ok(Copy { env: Arc::clone(&repair.env), path, number, options, builder: None, last: None })
     }
 
+    /// Adds an entry, unless it is out of order: one of the two is then not what was written.
+    /// Verification, which comes first, has told it.
     pub(super) fn add(
         &mut self,
         key: &[u8],
@@ -42,6 +46,14 @@ impl Copy {
         kind: Kind,
         stored: Stored<'_>,
     ) -> Result<()> {
+        let at = seq.unwrap_or(0);
+        let follows = |(last, last_seq): &(Vec<u8>, Seq)| {
+            self.options.order.compare(last, key).then(at.cmp(last_seq)).is_lt()
+        };
+        if !self.last.as_ref().is_none_or(follows) {
+            return Ok(());
+        }
+        self.last = Some((key.to_vec(), at));
         if self.builder.is_none() {
             self.builder =
                 Some(TableBuilder::new(&self.env, &self.path, self.number, self.options.clone())?);

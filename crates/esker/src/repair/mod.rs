@@ -457,9 +457,26 @@ impl Repair {
             }
         }
         state.close(self.next_file);
+        self.make_lost()?;
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)
+    }
+
+    /// Before the manifest no longer names what is to be put aside: from then on opening removes it.
+    fn make_lost(&self) -> Result<()> {
+        if self.aside.is_empty() {
+            return Ok(());
+        }
+        let lost = self.dir.join(LOST);
+        // A directory is refused as a file, and a link as a link: it would lead outside.
+        let is_link = |e: std::io::Error| {
+            (e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())).then_some(e)
+        };
+        match self.env.open(&lost, crate::env::OpenMode::Read).err().and_then(is_link) {
+            Some(e) => Err(Error::io("put damaged files into", &lost, e)),
+            None => self.env.create_dir_all(&lost).map_err(|e| Error::io("create", &lost, e)),
+        }
     }
 
     fn put_aside(&self) -> Result<()> {
@@ -467,7 +484,6 @@ impl Repair {
             return Ok(());
         }
         let lost = self.dir.join(LOST);
-        self.env.create_dir_all(&lost).map_err(|e| Error::io("create", &lost, e))?;
         for name in &self.aside {
             let (from, to) = (self.dir.join(name), lost.join(name));
             match self.env.rename(&from, &to) {

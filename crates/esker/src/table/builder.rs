@@ -116,8 +116,9 @@ impl TableBuilder {
     /// Adds an entry: keys ascending, versions of a key newest first, one without a sequence
     /// (whose sequence is the table's base) last.
     ///
-    /// # Panics
-    /// When the order is not kept: a merge gone wrong must not become a table.
+    /// # Errors
+    /// When the order is not kept: what the entries come from is damaged in a way that no checksum
+    /// shows, or a merge went wrong. Neither may become a table.
     pub(crate) fn add(
         &mut self,
         key: &[u8],
@@ -128,7 +129,7 @@ impl TableBuilder {
         if key.len() > MAX_KEY_LEN {
             return Err(Error::KeyTooLong { len: key.len() });
         }
-        let new_key = self.check_order(key, seq);
+        let new_key = self.check_order(key, seq)?;
         let (raw_len, value_tag, payload) = self.packer.encode(kind, value)?;
         let tag = kind as u8 | value_tag | if seq.is_some() { tag::HAS_SEQ } else { 0 };
         let entry = Entry { key, tag, seq: seq.unwrap_or(0), payload };
@@ -143,7 +144,7 @@ impl TableBuilder {
     }
 
     /// Whether the key is a new one.
-    fn check_order(&mut self, key: &[u8], seq: Option<Seq>) -> bool {
+    fn check_order(&mut self, key: &[u8], seq: Option<Seq>) -> Result<bool> {
         let seq = seq.unwrap_or(0);
         let side = if self.props.entries == 0 {
             Ordering::Less
@@ -155,13 +156,14 @@ impl TableBuilder {
                 self.last_key.clear();
                 self.last_key.extend_from_slice(key);
             }
-            Ordering::Equal => {
-                assert!(seq < self.last_seq, "table {}: versions out of order", self.number);
+            Ordering::Equal if seq < self.last_seq => {}
+            Ordering::Equal | Ordering::Greater => {
+                let what = "what it is made from holds entries out of order";
+                return Err(Error::corrupt(&self.path, 0, what));
             }
-            Ordering::Greater => panic!("table {}: keys out of order", self.number),
         }
         self.last_seq = seq;
-        side.is_lt()
+        Ok(side.is_lt())
     }
 
     fn count(

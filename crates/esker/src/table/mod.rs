@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::key::{KeyOrder, Kind, Seq, Stored};
 use crate::options::Compression;
+use crate::util::MAX_NUMBER;
 
 mod block;
 mod block_builder;
@@ -37,6 +38,8 @@ mod wire;
 mod bench;
 #[cfg(test)]
 mod damage_tests;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod model_tests;
 
@@ -125,7 +128,7 @@ pub(crate) struct Found<'a> {
 pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".tbl")?;
     let number = digits.parse().ok()?;
-    (file_name(number) == name).then_some(number)
+    (number <= MAX_NUMBER && file_name(number) == name).then_some(number)
 }
 
 /// Name of the table's file.

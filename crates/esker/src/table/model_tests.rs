@@ -424,14 +424,15 @@ fn no_dictionary_where_none_pays() {
 }
 
 #[test]
-#[should_panic(expected = "keys out of order")]
 fn keys_out_of_order_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let path = dir.path().join("t");
     let mut b = TableBuilder::new(&env, &path, 1, TableOptions::default()).unwrap();
     b.add(b"b", None, Kind::Put, Stored::Inline(b"")).unwrap();
-    let _ = b.add(b"a", None, Kind::Put, Stored::Inline(b""));
+    assert!(b.add(b"a", None, Kind::Put, Stored::Inline(b"")).unwrap_err().is_corruption());
+    b.add(b"c", Some(5), Kind::Put, Stored::Inline(b"")).unwrap();
+    assert!(b.add(b"c", Some(5), Kind::Put, Stored::Inline(b"")).is_err());
 }
 
 #[test]

@@ -4,3 +4,7 @@
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub T);
+
+/// Numbers of files and runs, sizes and sequences stay at or below this, so that adding to one
+/// cannot overflow. A file whose name has a higher number is none of a store's.
+pub(crate) const MAX_NUMBER: u64 = u64::MAX >> 2;

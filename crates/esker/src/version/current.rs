@@ -34,7 +34,7 @@ pub(crate) fn parse_manifest_name(name: &str) -> Option<u64> {
     (number <= MAX_NUMBER && manifest_name(number) == name).then_some(number)
 }
 
-fn line(number: u64) -> String {
+pub(super) fn line(number: u64) -> String {
     let name = manifest_name(number);
     let sum = xxh3_64(name.as_bytes());
     format!("{name} {sum:016x}\n")

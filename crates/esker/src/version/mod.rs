@@ -23,6 +23,8 @@ mod run;
 mod state;
 mod wire;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 pub(crate) mod script;
 #[cfg(test)]
@@ -38,9 +40,7 @@ pub(crate) use record::FORMAT;
 pub(crate) use run::{KeyspaceVersion, Run};
 pub(crate) use state::{Orders, State};
 
-/// Numbers of files and runs, sizes and sequences stay at or below this, so that adding to one
-/// cannot overflow.
-pub(crate) const MAX_NUMBER: u64 = u64::MAX >> 2;
+use crate::util::MAX_NUMBER;
 
 /// Why an edit, a change or a version is refused. Whoever knows the file and the offset makes an
 /// [`Error`](crate::Error) of it.

@@ -169,6 +169,9 @@ impl State {
             let k = self.known(id)?;
             k.version = k.version.edit(k.order.as_ref(), &m.removed, m.added)?;
         }
+        if self.clean_close.is_some_and(|c| c.last_seq < self.last_seq) {
+            return Err(Invalid::new("a table is newer than the close that comes with it"));
+        }
         Ok(())
     }
 

@@ -1,0 +1,65 @@
+//! Runs of a target without libFuzzer: from its committed inputs, for some seconds of random changes,
+//! on any compiler.
+//!
+//! `ESKER_FUZZ_SECONDS` sets how long each runs (10), `ESKER_SEED` the seed. A failure leaves its
+//! input in a file that it names.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Target;
+use super::mutate::{Rng, mutate};
+
+pub(super) fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// The committed inputs, in order: seeds, and what once failed.
+fn committed(dir: &Path) -> Vec<Vec<u8>> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    paths.iter().map(|p| fs::read(p).expect("an input")).collect()
+}
+
+fn run(target: &Target, input: &[u8], what: &str) {
+    let done = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    if done.is_err() {
+        let path = std::env::temp_dir().join(format!("esker-fuzz-{}.input", target.name));
+        fs::write(&path, input).expect("a file for the input");
+        panic!("{} fails ({what}); the input is in {}", target.name, path.display());
+    }
+}
+
+/// Runs `target` on all inputs in `corpus/NAME`, and then on random changes of them.
+///
+/// # Panics
+/// When the target does, or there are no inputs.
+pub fn drive(target: &Target, corpus: &Path) {
+    let dir = corpus.join(target.name);
+    let inputs = committed(&dir);
+    assert!(!inputs.is_empty(), "no inputs in {}", dir.display());
+    for (n, input) in inputs.iter().enumerate() {
+        run(target, input, &format!("committed input {n}"));
+    }
+    let seed = number("ESKER_SEED").unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |now| now.as_nanos() as u64 % 1_000_000_000)
+    });
+    let mut rng = Rng(seed);
+    let time = Duration::from_secs(number("ESKER_FUZZ_SECONDS").unwrap_or(10));
+    let (start, mut runs) = (Instant::now(), 0u64);
+    let mut slowest = Duration::ZERO;
+    while start.elapsed() < time {
+        let mut input = inputs[rng.below(inputs.len())].clone();
+        mutate(&mut input, &inputs[rng.below(inputs.len())], &mut rng);
+        let began = Instant::now();
+        run(target, &input, &format!("ESKER_SEED={seed}, run {runs}"));
+        slowest = slowest.max(began.elapsed());
+        runs += 1;
+    }
+    let name = target.name;
+    println!("{name}: {runs} runs, ESKER_SEED={seed}, the slowest took {slowest:?}");
+}
