@@ -295,6 +295,14 @@ pub(crate) fn check_manifest(
     Ok(())
 }
 
+/// An entry of the log for a keyspace whose number the manifest never gave out.
+pub(crate) fn unknown_keyspace(segment: &Path, offset: u64, keyspace: u32) -> Error {
+    let what = format!(
+        "an entry of keyspace {keyspace}, of which the manifest does not know: it has lost its end"
+    );
+    Error::corrupt(segment, offset, what)
+}
+
 /// The log can be read from its start to its end, and nothing is behind.
 fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
     let mut log: BTreeMap<u64, &Arc<Segment>> =
@@ -315,7 +323,12 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
         let mut first = None;
         for frame in frames.by_ref() {
             first = first.or(Some(frame.seq));
-            report.entries += frame.records().count() as u64;
+            for (_, record) in frame.records() {
+                report.entries += 1;
+                if record.keyspace >= state.next_keyspace {
+                    report.problem(unknown_keyspace(&path, frame.offset, record.keyspace));
+                }
+            }
             report.bytes += frame.len() as u64;
         }
         let end = frames.finish();

@@ -104,7 +104,7 @@ impl Handle {
         store.give_back(true);
         // Once more: segments that the first round set free.
         store.give_back(true);
-        Ok(())
+        if end.is_some() { store.control.lock().tell_manifest_length() } else { Ok(()) }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::check::check_manifest;
+use crate::check::{check_manifest, unknown_keyspace};
 use crate::env::{Env, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
@@ -379,11 +379,8 @@ impl Recovery {
             for (r, record) in frame.records() {
                 let Some(order) = wanted.get(&record.keyspace) else {
                     if record.keyspace >= never_used {
-                        let what = format!(
-                            "an entry of keyspace {}, of which the manifest does not know: it has lost its end",
-                            record.keyspace
-                        );
-                        return Err(Error::corrupt(segment.path(), frame.offset, what));
+                        let (path, id) = (segment.path(), record.keyspace);
+                        return Err(unknown_keyspace(path, frame.offset, id));
                     }
                     continue;
                 };

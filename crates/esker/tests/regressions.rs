@@ -267,3 +267,24 @@ fn a_manifest_could_lose_its_end_without_a_word() {
         assert_eq!(Options::new().open(&path).unwrap().iter().count(), 200);
     }
 }
+
+#[test]
+fn a_log_kept_for_its_values_hid_that_the_manifest_lost_its_end() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    for round in 0..2u8 {
+        for n in 0..60u8 {
+            db.put([n], vec![round; if n == 7 { 2000 } else { 20 }]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    db.close().unwrap();
+    let name = files::names(&path).into_iter().find(|n| n.starts_with("MANIFEST-")).unwrap();
+    let whole = std::fs::read(path.join(&name)).unwrap();
+    for cut in (32..whole.len()).step_by(16) {
+        std::fs::write(path.join(&name), &whole[..cut]).unwrap();
+        let opened = small().read_only(true).open(&path);
+        assert!(opened.is_err(), "cut at {cut} of {}", whole.len());
+    }
+}

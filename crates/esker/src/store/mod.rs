@@ -91,6 +91,14 @@ impl Control {
         }
     }
 
+    /// Puts down how long the manifest is, so that it is noticed when it loses its end.
+    pub(crate) fn tell_manifest_length(&self) -> Result<()> {
+        match self {
+            Control::Writable(m) => m.tell_length(),
+            Control::ReadOnly(_) => Ok(()),
+        }
+    }
+
     /// How long the manifest is.
     pub(crate) fn manifest_end(&self) -> ManifestEnd {
         match self {

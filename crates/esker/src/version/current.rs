@@ -1,7 +1,8 @@
 //! `CURRENT`: one line that names the manifest in force.
 //!
-//! `MANIFEST-0000000007 <16 hex digits: XXH3 of the name>\n`. It is replaced whole: a temporary
-//! file is written and synced, then renamed over it.
+//! `MANIFEST-0000000007 512 <16 hex digits: XXH3 of what is before>\n`. The number in the middle is
+//! a length in bytes that the manifest had: it only grows, so one that is shorter has lost its end.
+//! The file is replaced whole: a temporary one is written and synced, then renamed over it.
 
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::MAX_NUMBER;
 use crate::env::{Env, OpenMode};
 use crate::error::{Error, Result};
+use crate::log::ManifestEnd;
 
 /// Name of the file that names the manifest.
 pub(crate) const CURRENT: &str = "CURRENT";
@@ -34,17 +36,24 @@ pub(crate) fn parse_manifest_name(name: &str) -> Option<u64> {
     (number <= MAX_NUMBER && manifest_name(number) == name).then_some(number)
 }
 
-pub(super) fn line(number: u64) -> String {
-    let name = manifest_name(number);
-    let sum = xxh3_64(name.as_bytes());
-    format!("{name} {sum:016x}\n")
+pub(super) fn line(manifest: ManifestEnd) -> String {
+    let what = format!("{} {}", manifest_name(manifest.number), manifest.end);
+    let sum = xxh3_64(what.as_bytes());
+    format!("{what} {sum:016x}\n")
 }
 
-/// The number of the manifest in force; `None` when there is no `CURRENT`.
+fn parse(line_: &str) -> Option<ManifestEnd> {
+    let mut words = line_.split(' ');
+    let number = parse_manifest_name(words.next()?)?;
+    let manifest = ManifestEnd { number, end: words.next()?.parse().ok()? };
+    (line(manifest) == line_).then_some(manifest)
+}
+
+/// The manifest in force, and how long it was at least; `None` when there is no `CURRENT`.
 ///
 /// A name with a path in it cannot be parsed, and a symbolic link is refused by [`Env::open`]: the
 /// manifest is in this directory or nowhere.
-pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<u64>> {
+pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<ManifestEnd>> {
     let path = dir.join(CURRENT);
     let fail = |verb: &'static str| {
         let path = path.clone();
@@ -60,17 +69,18 @@ pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<u64>> {
     }
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(&mut bytes, 0).map_err(fail("read"))?;
-    let name = bytes.split(|&b| b == b' ').next().unwrap_or_default();
-    let number = std::str::from_utf8(name).ok().and_then(parse_manifest_name);
-    match number {
-        Some(number) if line(number).as_bytes() == bytes => Ok(Some(number)),
-        _ => Err(Error::corrupt(&path, 0, "not the name of a manifest and its checksum")),
+    match std::str::from_utf8(&bytes).ok().and_then(parse) {
+        Some(manifest) => Ok(Some(manifest)),
+        None => {
+            let what = "not the name of a manifest, its length and their checksum";
+            Err(Error::corrupt(&path, 0, what))
+        }
     }
 }
 
 /// First half of a swing: the new content is durable under the temporary name. Nothing has
 /// changed yet for a reader.
-pub(super) fn prepare(env: &dyn Env, dir: &Path, number: u64) -> Result<()> {
+pub(super) fn prepare(env: &dyn Env, dir: &Path, manifest: ManifestEnd) -> Result<()> {
     let temp = dir.join(CURRENT_TEMP);
     let fail = |verb: &'static str| {
         let temp = temp.clone();
@@ -80,14 +90,19 @@ pub(super) fn prepare(env: &dyn Env, dir: &Path, number: u64) -> Result<()> {
         env.remove(&temp).map_err(fail("remove"))?;
     }
     let file = env.open(&temp, OpenMode::CreateNew).map_err(fail("create"))?;
-    file.write_all_at(line(number).as_bytes(), 0).map_err(fail("write"))?;
+    file.write_all_at(line(manifest).as_bytes(), 0).map_err(fail("write"))?;
     file.sync().map_err(fail("sync"))
 }
 
 /// Second half: the rename, made durable. After an error either name may be in force.
 pub(super) fn swing(env: &dyn Env, dir: &Path) -> Result<()> {
+    put_in_place(env, dir)?;
+    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))
+}
+
+/// The second half where it does not matter which content a power cut leaves.
+pub(super) fn put_in_place(env: &dyn Env, dir: &Path) -> Result<()> {
     let current = dir.join(CURRENT);
     let renamed = env.rename(&dir.join(CURRENT_TEMP), &current);
-    renamed.map_err(|e| Error::io("rename the new content over", &current, e))?;
-    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))
+    renamed.map_err(|e| Error::io("rename the new content over", &current, e))
 }

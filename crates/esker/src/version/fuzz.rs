@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::record;
 use super::{Edit, Loaded, Orders, State, load, load_prefix};
 use crate::env::{Env, OpenMode};
+use crate::log::ManifestEnd;
 
 /// Number of the manifest that [`manifest`] takes its bytes for.
 pub(crate) const NUMBER: u64 = 1;
@@ -37,7 +38,7 @@ pub(crate) fn payloads(env: &dyn Env, path: &Path) -> Vec<Vec<u8>> {
 
 /// The line of `CURRENT` that names the manifest.
 pub(crate) fn current() -> String {
-    super::current::line(NUMBER)
+    super::current::line(ManifestEnd { number: NUMBER, end: 0 })
 }
 
 /// Reads the bytes as the manifest of a store in `dir`, where `CURRENT` is.

@@ -53,16 +53,24 @@ pub(crate) struct Salvaged {
 /// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
 /// damage is an error.
 pub(crate) fn load(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Loaded> {
-    let Some(number) = current::read(env, dir)? else { return Err(no_current(env, dir)?) };
+    let Some(current) = current::read(env, dir)? else { return Err(no_current(env, dir)?) };
+    let number = current.number;
     let path = dir.join(manifest_name(number));
     if !env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
         return Err(Error::corrupt(&path, 0, "CURRENT names it, and it is missing"));
     }
     let (loaded, bad) = read_manifest(env, dir, number, orders)?;
     match bad {
+        None if loaded.end < current.end => {
+            Err(Error::corrupt(&path, loaded.end, end_is_lost(current.end)))
+        }
         None => Ok(loaded),
         Some(what) => Err(Error::corrupt(&path, loaded.end, what)),
     }
+}
+
+fn end_is_lost(end: u64) -> String {
+    format!("it had {end} bytes when {CURRENT} was written: its end is lost")
 }
 
 /// Reads as many intact edits as there are, from the manifest in force or else the newest one that
@@ -73,9 +81,12 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     numbers.sort_unstable_by(|a, b| b.cmp(a));
     let mut lost = Vec::new();
     let newest = numbers.first().copied();
+    let mut least = None;
     match current::read(env, dir) {
         // What CURRENT names comes first: a newer file is one that never came into force.
-        Ok(Some(number)) => {
+        Ok(Some(current)) => {
+            let number = current.number;
+            least = Some(current);
             if !numbers.contains(&number) {
                 lost.push(format!("{} is missing, and CURRENT names it", manifest_name(number)));
             }
@@ -87,6 +98,10 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     for number in numbers {
         match read_manifest(env, dir, number, orders) {
             Ok((loaded, bad)) => {
+                let bad = bad.or_else(|| {
+                    let least = least.filter(|c| c.number == number && loaded.end < c.end)?;
+                    Some(end_is_lost(least.end))
+                });
                 let whole = bad.is_none() && newest == Some(number);
                 if let Some(what) = bad {
                     lost.push(format!(

@@ -21,6 +21,7 @@ use super::{Edit, Loaded, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
+use crate::log::ManifestEnd;
 
 /// A manifest is rewritten when it is longer than this and four times its first record.
 const ROLLOVER_BYTES: u64 = 1 << 20;
@@ -148,6 +149,14 @@ impl Manifest {
         self.put_in_force(fresh, self.state.clone())
     }
 
+    /// Lets `CURRENT` tell how long the manifest is: from now on it shows when it loses its end.
+    pub(crate) fn tell_length(&self) -> Result<()> {
+        self.check_failed()?;
+        let manifest = ManifestEnd { number: self.number, end: self.end };
+        current::prepare(&*self.env, &self.dir, manifest)?;
+        current::put_in_place(&*self.env, &self.dir)
+    }
+
     fn put_in_force(&mut self, fresh: Fresh, state: State) -> Result<()> {
         let swung = current::swing(&*self.env, &self.dir);
         self.note(swung)?;
@@ -203,7 +212,7 @@ fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
         let file = open.map_err(|e| Error::io("create", &path, e))?;
         file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
-        current::prepare(env, dir, number)?;
+        current::prepare(env, dir, ManifestEnd { number, end: bytes.len() as u64 })?;
         // The new file's name must not be lost where the rename of CURRENT survives.
         env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         Ok(file)
