@@ -297,6 +297,9 @@ engines! {
     rocksdb_prefix: "rocksdb-prefix",
     sqlite: "sqlite",
     kyoto: "kyoto",
+    bdb: "bdb",
+    wiredtiger: "wiredtiger",
+    wiredtiger_lsm: "wiredtiger-lsm",
     fake: "fake",
 }
 

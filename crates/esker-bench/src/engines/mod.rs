@@ -1,6 +1,7 @@
 //! The adapters, one file per engine, and the list of them. A new engine is a file, a line in
 //! [`with_engine!`] and a name in [`NAMES`].
 
+pub mod bdb;
 #[cfg(test)]
 mod conformance;
 pub mod esker;
@@ -11,7 +12,10 @@ mod library;
 pub mod lmdb;
 pub mod places;
 pub mod rocksdb;
+pub mod shim;
+mod shimmed;
 pub mod sqlite;
+pub mod wiredtiger;
 
 pub use places::setup_dir;
 
@@ -19,8 +23,18 @@ use crate::engine::{Config, Engine};
 use anyhow::{Context, Result};
 
 /// Engines that take part by default, in the order of the table's columns.
-pub const NAMES: &[&str] =
-    &["esker", "lmdb", "leveldb", "rocksdb", "rocksdb-prefix", "sqlite", "kyoto"];
+pub const NAMES: &[&str] = &[
+    "esker",
+    "lmdb",
+    "leveldb",
+    "rocksdb",
+    "rocksdb-prefix",
+    "sqlite",
+    "bdb",
+    "kyoto",
+    "wiredtiger",
+    "wiredtiger-lsm",
+];
 
 /// Runs `$body` with `$engine` as the type of the engine called `$name`; `None` when there is none.
 macro_rules! with_engine {
@@ -52,6 +66,18 @@ macro_rules! with_engine {
             }),
             "kyoto" => Some({
                 type $engine = $crate::engines::kyoto::Kyoto;
+                $body
+            }),
+            "bdb" => Some({
+                type $engine = $crate::engines::bdb::BdbStore;
+                $body
+            }),
+            "wiredtiger" => Some({
+                type $engine = $crate::engines::wiredtiger::BTreeStore;
+                $body
+            }),
+            "wiredtiger-lsm" => Some({
+                type $engine = $crate::engines::wiredtiger::LsmStore;
                 $body
             }),
             "fake" => Some({
