@@ -19,7 +19,7 @@ struct shim_reader {
   shim_store *store;
   DBC *cursor;
   DBT key, value; /* memory of our own, made larger when it is too small */
-  DBT bulk;
+  DBT bulk, first; /* many entries, and where the first key is put once more */
   void *at;        /* in `bulk`, null when it is used up */
   shim_bytes last; /* the last key taken from there */
   int backwards, many;
@@ -260,15 +260,17 @@ static int move_once(shim_reader *reader, u_int32_t how) {
 
 /* As many entries as the buffer takes, behind where the cursor stands. */
 static int fetch(shim_reader *reader, u_int32_t how) {
+  DBT *bulk = &reader->bulk, *first = &reader->first;
   int code;
-  DBT ignored = {.flags = DB_DBT_USERMEM};
-  while ((code = reader->cursor->get(reader->cursor, &ignored, &reader->bulk,
-                                     how | DB_MULTIPLE_KEY)) == DB_BUFFER_SMALL) {
-    code = grow(&reader->bulk, reader->bulk.size > reader->bulk.ulen ? reader->bulk.size
-                                                                     : reader->bulk.ulen * 2u);
+  while ((code = reader->cursor->get(reader->cursor, first, bulk, how | DB_MULTIPLE_KEY)) ==
+         DB_BUFFER_SMALL) {
+    if (first->size > first->ulen)
+      code = grow(first, first->size);
+    else
+      code = grow(bulk, bulk->size > bulk->ulen ? bulk->size : (size_t)bulk->ulen * 2);
     if (code) return code;
   }
-  if (!code) DB_MULTIPLE_INIT(reader->at, &reader->bulk);
+  if (!code) DB_MULTIPLE_INIT(reader->at, bulk);
   return code;
 }
 
@@ -329,7 +331,7 @@ int shim_start(shim_reader *reader, int backwards, shim_bytes *k, shim_bytes *v)
     if (backwards) {
       code = move_once(reader, DB_LAST);
     } else {
-      code = grow(&reader->bulk, BULK);
+      code = grow(&reader->bulk, BULK) || grow(&reader->first, 1024) ? ENOMEM : 0;
       if (!code) code = fetch(reader, DB_FIRST);
     }
   } while (code == DB_LOCK_DEADLOCK);
@@ -392,5 +394,6 @@ void shim_reader_free(shim_reader *reader) {
   free(reader->key.data);
   free(reader->value.data);
   free(reader->bulk.data);
+  free(reader->first.data);
   free(reader);
 }
