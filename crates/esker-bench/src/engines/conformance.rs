@@ -136,8 +136,8 @@ fn abandon_a_batch<E: Engine>(engine: &E) -> Result<()> {
 }
 
 /// Ascending keys into an empty store, with the hint that says so.
-fn ascending<E: Engine>(dir: &Path) -> Result<()> {
-    let engine = E::open(dir, &config(Sync::Buffered, false))?;
+fn ascending<E: Engine>(dir: &Path, config: &Config) -> Result<()> {
+    let engine = E::open(dir, config)?;
     let mut model = Model::new();
     let mut writer = engine.writer(Hint::Ascending)?;
     for i in 0..2000u64 {
@@ -153,6 +153,9 @@ fn ascending<E: Engine>(dir: &Path) -> Result<()> {
     }
     drop(writer);
     same(&mut engine.reader(Access::Quiet)?, &model)?;
+    engine.close()?;
+    let engine = E::open(dir, config).context("reopen")?;
+    same(&mut engine.reader(Access::Quiet)?, &model).context("reopened")?;
     engine.close()
 }
 
@@ -233,6 +236,20 @@ fn buffered<E: Engine>(dir: &Path, compression: bool) -> Result<()> {
     engine.close().context("close again")
 }
 
+/// The settings for a store larger than memory and, if it has one, the bulk path, are right too.
+fn variants<E: Engine>(dir: &Path) -> Result<()> {
+    let mut config = config(Sync::Buffered, false);
+    config.larger_than_memory = true;
+    std::fs::create_dir_all(dir)?;
+    config.tuning.insert("bulk".to_string(), "1".to_string());
+    let engine = E::open(&dir.join("any order"), &config)?;
+    let mut model = Model::new();
+    write_all(&mut engine.writer(Hint::Any)?, &mut model)?;
+    same(&mut engine.reader(Access::Quiet)?, &model)?;
+    engine.close()?;
+    ascending::<E>(&dir.join("ascending"), &config)
+}
+
 fn synced<E: Engine>(dir: &Path) -> Result<()> {
     let config = config(Sync::Synced, false);
     let mut model = Model::new();
@@ -268,7 +285,8 @@ fn conforms<E: Engine>(name: &str) {
     let all = [
         ("buffered", buffered::<E>(&dir("buffered"), false)),
         ("compressed", buffered::<E>(&dir("compressed"), true)),
-        ("ascending", ascending::<E>(&dir("ascending"))),
+        ("ascending", ascending::<E>(&dir("ascending"), &config(Sync::Buffered, false))),
+        ("variants", variants::<E>(&dir("variants"))),
         ("synced", synced::<E>(&dir("synced"))),
     ];
     for (case, outcome) in all {

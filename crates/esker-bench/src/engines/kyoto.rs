@@ -199,9 +199,13 @@ impl Drop for Kyoto {
 /// Parameters of the file as they stand behind its path.
 fn parameters(config: &Config) -> Result<String> {
     let page = super::tuned(config, "psiz")?.unwrap_or(8192).max(128);
-    // The library itself does without the map where it finds no room for it.
-    let map = (config.expected_bytes * 2).clamp(64 << 20, 16 << 30);
     let buckets = (config.expected_bytes / page * 4).max(1 << 16);
+    let map = match config.larger_than_memory {
+        // Buckets only: a page fault in a mapping reads ahead, which costs more than it gives
+        // where little of the store stays in memory.
+        true => buckets * 8 + (1 << 20),
+        false => (config.expected_bytes * 2).clamp(64 << 20, 16 << 30),
+    };
     let letters = if config.compression { "slc" } else { "sl" };
     let letters = config.tuning.get("opts").map_or(letters, String::as_str);
     ensure!(letters.chars().all(|c| "slc".contains(c)), "--set opts={letters}: letters of slc");

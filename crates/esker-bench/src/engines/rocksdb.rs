@@ -1,6 +1,7 @@
 //! RocksDB through its C interface, as its wiki calls it fastest: block-based tables with a full
 //! bloom filter of 10 bits and a hash index in data blocks, mapped files where nothing is
-//! compressed (LZ4 where it is), pinned values, as many background jobs as there are cores.
+//! compressed (LZ4 where it is) and the store fits in memory, pinned values, as many background
+//! jobs as there are cores.
 //!
 //! `RocksDb<true>` has a prefix extractor besides, so that tables and memtables have prefix bloom
 //! filters. A seek there must still see keys of other prefixes, as every engine's does, so it asks
@@ -129,7 +130,10 @@ struct Settings {
 impl Settings {
     fn of(config: &Config) -> Result<Settings> {
         let memory = config.memory as usize;
-        let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(!config.compression as u64);
+        // A page fault in a mapping reads ahead, which costs more than it gives where little of
+        // the store stays in memory.
+        let mapped = !config.compression && !config.larger_than_memory;
+        let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
         // Two write buffers, one filled while the other is flushed, and the block cache, which
         // mapped files leave empty.
         let write_buffer = if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 };

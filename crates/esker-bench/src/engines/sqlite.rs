@@ -260,7 +260,12 @@ impl Engine for Sqlite {
             turn: Mutex::new(()),
             synchronous,
             checkpoint_pages: (config.memory / 4 / page).max(1000),
-            mmap: (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
+            // A page fault in a mapping reads ahead, which costs more than it gives where little
+            // of the store stays in memory.
+            mmap: match config.larger_than_memory {
+                true => 0,
+                false => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
+            },
             config: config.clone(),
         })
     }
