@@ -40,8 +40,8 @@ static int configure(DB_ENV *env, const shim_options *options) {
   int code = env->set_cachesize(env, (u_int32_t)(options->memory >> 30),
                                 (u_int32_t)(options->memory & ((1u << 30) - 1)), 1);
   /* A batch locks every page that it touches. */
-  if (!code) code = env->set_lk_max_locks(env, 200000);
-  if (!code) code = env->set_lk_max_objects(env, 200000);
+  if (!code) code = env->set_lk_max_locks(env, 50000);
+  if (!code) code = env->set_lk_max_objects(env, 50000);
   if (!code) code = env->set_lk_max_lockers(env, 2000);
   /* Whoever has written least gives way: a reader, which only reads again. */
   if (!code) code = env->set_lk_detect(env, DB_LOCK_MINWRITE);

@@ -46,7 +46,7 @@ impl Kind for Bdb {
             words: format!(
                 "BTREE in a private transactional environment, {commit}, cache {} MiB, page size \
                  {page}, logs of 64 MiB removed after a checkpoint every 256 MiB, bulk put per \
-                 batch, bulk reads forwards, locks for 200,000 pages",
+                 batch, bulk reads forwards, locks for 50,000 pages",
                 config.memory >> 20
             ),
         })

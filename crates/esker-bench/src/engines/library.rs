@@ -134,4 +134,13 @@ mod tests {
         let error = super::load(&["libnosuchstore.so.0"], "libnosuchstore0").unwrap_err();
         assert_eq!(error.to_string(), "not installed: apt-get install libnosuchstore0");
     }
+
+    /// The C library of a Linux system is a case of it: `libc.so` is no library to load, or not
+    /// there at all, and `libc.so.6` lies among the others.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn a_library_is_found_by_its_stem_and_knows_its_version() {
+        super::load_any_version("libc.so", "libc6").unwrap();
+        assert_eq!(super::version_of_file("libc.so").as_deref(), Some("6"));
+    }
 }
