@@ -52,8 +52,11 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             (true, true) => "snappy",
             (true, false) => "compression off, because libwiredtiger_snappy.so is not installed",
         };
+        // It keeps 128 buffers for its log, each a tenth of a log file and at most 256 KiB.
+        let share = if config.larger_than_memory { 8 } else { 4 };
+        let log_file = (config.memory / share).clamp(1 << 20, 32 << 20);
         let mut connection = format!(
-            "create,cache_size={},session_max=256,log=(enabled=true,file_max=32MB),\
+            "create,cache_size={},session_max=256,log=(enabled=true,file_max={log_file}),\
              transaction_sync=({sync}),checkpoint=(log_size=256MB),eviction=(threads_max=4),\
              eviction_dirty_target=60,eviction_dirty_trigger=80",
             // The least that it takes.
