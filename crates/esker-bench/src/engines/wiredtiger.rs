@@ -53,7 +53,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             (true, false) => "compression off, because libwiredtiger_snappy.so is not installed",
         };
         // It keeps 128 buffers for its log, each a tenth of a log file and at most 256 KiB.
-        let share = if config.larger_than_memory { 8 } else { 4 };
+        let share = if config.larger_than_memory { 16 } else { 4 };
         let log_file = (config.memory / share).clamp(1 << 20, 32 << 20);
         let mut connection = format!(
             "create,cache_size={},session_max=256,log=(enabled=true,file_max={log_file}),\
@@ -72,7 +72,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             // Several chunks, being filled, written and merged, share the cache.
             let chunk = config.memory / 8;
             let chunk = super::tuned(config, "chunk_size")?.unwrap_or(chunk);
-            let chunk = chunk.clamp(512 << 10, 500 << 20);
+            let chunk = chunk.clamp(512 << 10, (config.memory / 4).clamp(512 << 10, 500 << 20));
             table += &format!(
                 ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"
             );
