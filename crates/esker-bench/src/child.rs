@@ -111,8 +111,16 @@ impl<'a> Ctx<'a> {
 /// Runs what the parent asks for (`args`: one JSON specification) and prints JSON lines; the exit
 /// code. Called by the hidden command that the parent starts this executable with.
 pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
+    child_main_with(args, run_case)
+}
+
+/// [`child_main`] with the engines that `run_case` knows.
+pub fn child_main_with(
+    args: impl IntoIterator<Item = String>,
+    run_case: impl FnOnce(&Ctx) -> Result<()>,
+) -> i32 {
     system::die_with_parent();
-    match run(args) {
+    match run(args, run_case) {
         Ok(()) => 0,
         Err(e) => {
             eprintln!("{e:#}");
@@ -121,9 +129,13 @@ pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
     }
 }
 
-fn run(args: impl IntoIterator<Item = String>) -> Result<()> {
+fn run(
+    args: impl IntoIterator<Item = String>,
+    run_case: impl FnOnce(&Ctx) -> Result<()>,
+) -> Result<()> {
     let text = args.into_iter().next().context("this command is for esker bench itself")?;
-    let spec: Spec = serde_json::from_str(&text).context("specification")?;
+    let spec: Spec = serde_json::from_str(&text)
+        .context("a specification of another version; esker bench --setup builds engines anew")?;
     if let Some(path) = &spec.cgroup {
         crate::cgroup::join(path)?;
     }

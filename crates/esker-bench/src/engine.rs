@@ -1,5 +1,7 @@
 //! What a store must do to take part. One adapter a file, in [`crate::engines`].
 //!
+//! An adapter of another crate is shown to [`crate::external`].
+//!
 //! The traits are generic, not objects, so that every row is compiled for each engine by itself and
 //! a scan step costs no call through a table.
 
@@ -71,6 +73,29 @@ pub enum Direction {
     /// From the last to the first.
     Reverse,
 }
+
+/// What an engine has no call for. Its row says so and does not count as failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported(String);
+
+impl Unsupported {
+    /// Why: "the engine has no ...".
+    pub fn new(why: impl Into<String>) -> Self {
+        Unsupported(why.into())
+    }
+    /// Whether this is what went wrong.
+    pub fn is_cause_of(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| cause.is::<Unsupported>())
+    }
+}
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "not supported: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
 
 /// A store, opened.
 pub trait Engine: Sized + std::marker::Sync {

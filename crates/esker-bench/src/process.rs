@@ -1,5 +1,6 @@
 //! Running one child: what it says, how it ends, and that it ends.
 
+use crate::external;
 use crate::plan::Step;
 use crate::protocol::{Message, Spec};
 use anyhow::{Context, Result, bail};
@@ -30,9 +31,7 @@ pub fn run(
     timeout: Duration,
     on: &mut dyn FnMut(Message),
 ) -> Result<()> {
-    let executable = std::env::current_exe().context("where is this executable?")?;
-    let child = Command::new(executable)
-        .args(command)
+    let child = program(&spec.engine, command)?
         .arg(serde_json::to_string(spec)?)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -66,6 +65,19 @@ pub fn run(
     }
     let text = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     bail!("{}", describe(&text, &status.to_string()))
+}
+
+/// What a child is started with: this executable again, or the one that has the engine.
+fn program(engine: &str, command: &[String]) -> Result<Command> {
+    if external::has(engine) {
+        let mut program = Command::new(external::program()?);
+        program.arg(external::CHILD);
+        return Ok(program);
+    }
+    let executable = std::env::current_exe().context("where is this executable?")?;
+    let mut program = Command::new(executable);
+    program.args(command);
+    Ok(program)
 }
 
 fn listen(stdout: ChildStdout) -> Receiver<Message> {

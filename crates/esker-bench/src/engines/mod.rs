@@ -1,17 +1,31 @@
 //! The adapters, one file per engine, and the list of them. A new engine is a file, a line in
-//! [`with_engine!`] and a name in [`NAMES`].
+//! [`with_engine!`] and a name in [`NAMES`]. Those that are crates are in a program of their own
+//! ([`crate::external`]).
 
 pub mod esker;
 pub mod fake;
 pub mod leveldb;
 mod library;
 pub mod lmdb;
+pub mod places;
 
 use crate::engine::Engine;
+use crate::external;
 use anyhow::Result;
 
 /// Engines that take part by default, in the order of the table's columns.
-pub const NAMES: &[&str] = &["esker", "lmdb", "leveldb"];
+pub const NAMES: &[&str] = &[
+    "esker",
+    "lmdb",
+    "leveldb",
+    "hyperleveldb",
+    "basho",
+    "redb",
+    "fjall",
+    "sled",
+    "bf-tree",
+    "libmdbx",
+];
 
 /// Runs `$body` with `$engine` as the type of the engine called `$name`; `None` when there is none.
 macro_rules! with_engine {
@@ -27,6 +41,14 @@ macro_rules! with_engine {
             }),
             "leveldb" => Some({
                 type $engine = $crate::engines::leveldb::LevelDb;
+                $body
+            }),
+            "hyperleveldb" => Some({
+                type $engine = $crate::engines::leveldb::HyperLevelDb;
+                $body
+            }),
+            "basho" => Some({
+                type $engine = $crate::engines::leveldb::BashoLevelDb;
                 $body
             }),
             "fake" => Some({
@@ -46,5 +68,8 @@ pub fn exists(name: &str) -> bool {
 
 /// The version of an engine's library, or how to install it.
 pub fn version(name: &str) -> Result<String> {
+    if external::has(name) {
+        return external::version(name);
+    }
     with_engine!(name, E => E::version()).unwrap_or_else(|| anyhow::bail!("no such engine"))
 }
