@@ -52,7 +52,7 @@ use std::path::Path;
 /// Whether every row that was measured counts.
 pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Result<bool> {
     if options.setup {
-        return setup::run(options.source.as_deref());
+        return setup::run(options.source.as_deref()).map(|()| true);
     }
     if options.list {
         return list(options).map(|()| true);

@@ -5,7 +5,7 @@
 pub mod esker;
 pub mod fake;
 pub mod leveldb;
-mod library;
+pub mod library;
 pub mod lmdb;
 pub mod places;
 
