@@ -154,8 +154,8 @@ impl Writer for BfTreeWriter<'_> {
                     "the engine has no empty values".to_string()
                 } else {
                     format!(
-                        "the engine has no records outside {least} to {most} bytes (larger pages, \
-                         --set leaf_page=32768, take larger ones)"
+                        "the engine has no records outside {least} to {most} bytes (of up to 15 KiB \
+                         with --set leaf_page=32768)"
                     )
                 };
                 Err(Unsupported::new(why).into())

@@ -70,11 +70,13 @@ pub trait Fork: 'static {
     fn api() -> Result<&'static Api>;
     /// Where its version number leaves a question.
     const NOTE: &'static str;
+    /// What one should know of it beside its settings.
+    const REMARK: &'static str;
 }
 
 /// Declares a fork, with a function that loads its library.
 macro_rules! fork {
-    ($(#[$doc:meta])* $name:ident, $note:literal, $load:expr) => {
+    ($(#[$doc:meta])* $name:ident, $note:literal, $remark:literal, $load:expr) => {
         $(#[$doc])*
         pub enum $name {}
         impl Fork for $name {
@@ -84,24 +86,30 @@ macro_rules! fork {
                 API.get_or_init(load).as_ref().map_err(|e| anyhow::anyhow!("{e}"))
             }
             const NOTE: &'static str = $note;
+            const REMARK: &'static str = $remark;
         }
     };
 }
 
 fork! {
     /// LevelDB as the distribution has it.
-    Original, "", {
+    Original, "", "", {
         let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
         library::load(&names, "libleveldb1d")
     }
 }
 fork! {
-    /// HyperLevelDB, as `--setup` builds it.
-    Hyper, " (HyperLevelDB 1.0.2)", library::load_built(&setup_dir().join(HYPER_LIBRARY))
+    /// HyperLevelDB, as `--setup` builds it. Its writers publish their entries in turn, and spin
+    /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
+    Hyper, " (HyperLevelDB 1.0.2)", ", writers wait for each other by spinning", {
+        library::load_built(&setup_dir().join(HYPER_LIBRARY))
+    }
 }
 fork! {
     /// Basho's LevelDB of Riak, as `--setup` builds it.
-    Basho, " (Basho's, in leveldown-basho 0.10.1)", library::load_built(&setup_dir().join(BASHO_LIBRARY))
+    Basho, " (Basho's, in leveldown-basho 0.10.1)", "", {
+        library::load_built(&setup_dir().join(BASHO_LIBRARY))
+    }
 }
 
 /// The file of HyperLevelDB in the set-up directory.
@@ -229,11 +237,12 @@ impl<F: Fork> Engine for Store<F> {
 
     fn settings(&self) -> String {
         format!(
-            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface",
+            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface{}",
             write_buffer(self.config.memory) >> 20,
             (self.config.memory / 16) >> 20,
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
+            F::REMARK,
         )
     }
 

@@ -179,3 +179,37 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     files.sort();
     Ok(files)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_is_not_the_known_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for recipe in &RECIPES {
+            assert_eq!(recipe.sha512.len(), 128);
+            let name = format!("{}-{}.tgz", recipe.package, recipe.version);
+            std::fs::write(dir.path().join(name), "something else").unwrap();
+        }
+        let place = Place { dir: dir.path().to_path_buf(), source: None };
+        for (engine, outcome) in build(&place) {
+            let Outcome::Failed(why) = outcome else { panic!("{engine} was built") };
+            assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
+        }
+    }
+
+    #[test]
+    fn tests_and_tools_are_no_sources() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["db", "table", "util", "port"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        for file in ["db/c.cc", "db/c.h", "db/db_test.cc", "db/db_bench.cc", "util/testutil.cc"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let found = sources(dir.path()).unwrap();
+        assert_eq!(found, [dir.path().join("db/c.cc"), dir.path().join("port/port_posix.cc")]);
+        assert!(sources(&dir.path().join("none")).is_err());
+    }
+}
