@@ -68,15 +68,15 @@ c_api! {
 pub trait Fork: 'static {
     /// Its library, loaded once.
     fn api() -> Result<&'static Api>;
-    /// Where its version number leaves a question.
-    const NOTE: &'static str;
+    /// Its release, where that is not the version that its library names.
+    const RELEASE: Option<&'static str>;
     /// What one should know of it beside its settings.
     const REMARK: &'static str;
 }
 
 /// Declares a fork, with a function that loads its library.
 macro_rules! fork {
-    ($(#[$doc:meta])* $name:ident, $note:literal, $remark:literal, $load:expr) => {
+    ($(#[$doc:meta])* $name:ident, $release:expr, $remark:literal, $load:expr) => {
         $(#[$doc])*
         pub enum $name {}
         impl Fork for $name {
@@ -85,7 +85,7 @@ macro_rules! fork {
                 let load = || $load.and_then(Api::load).map_err(|e| format!("{e:#}"));
                 API.get_or_init(load).as_ref().map_err(|e| anyhow::anyhow!("{e}"))
             }
-            const NOTE: &'static str = $note;
+            const RELEASE: Option<&'static str> = $release;
             const REMARK: &'static str = $remark;
         }
     };
@@ -93,7 +93,7 @@ macro_rules! fork {
 
 fork! {
     /// LevelDB as the distribution has it.
-    Original, "", "", {
+    Original, None, "", {
         let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
         library::load(&names, "libleveldb1d")
     }
@@ -101,13 +101,13 @@ fork! {
 fork! {
     /// HyperLevelDB, as `--setup` builds it. Its writers publish their entries in turn, and spin
     /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
-    Hyper, " (HyperLevelDB 1.0.2)", ", writers wait for each other by spinning", {
+    Hyper, Some("1.0.2"), ", LevelDB 1.14, writers wait for each other by spinning", {
         library::load_built(&setup_dir().join(HYPER_LIBRARY))
     }
 }
 fork! {
     /// Basho's LevelDB of Riak, as `--setup` builds it.
-    Basho, " (Basho's, in leveldown-basho 0.10.1)", "", {
+    Basho, None, ", from leveldown-basho 0.10.1", {
         library::load_built(&setup_dir().join(BASHO_LIBRARY))
     }
 }
@@ -192,10 +192,9 @@ impl<F: Fork> Engine for Store<F> {
     fn version() -> Result<String> {
         let api = F::api()?;
         // SAFETY: two functions without arguments.
-        unsafe {
-            let (major, minor) = ((api.leveldb_major_version)(), (api.leveldb_minor_version)());
-            Ok(format!("{major}.{minor}{}", F::NOTE))
-        }
+        let (major, minor) =
+            unsafe { ((api.leveldb_major_version)(), (api.leveldb_minor_version)()) };
+        Ok(F::RELEASE.map_or_else(|| format!("{major}.{minor}"), str::to_string))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {

@@ -11,6 +11,11 @@ const LINES: usize = 12;
 /// input is empty.
 pub fn run(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
+    run_as(&name, command)
+}
+
+/// [`run`] of a program called `name` that another one starts.
+pub fn run_as(name: &str, command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()

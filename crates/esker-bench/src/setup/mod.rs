@@ -56,20 +56,22 @@ pub fn run(source: Option<&Path>) -> Result<()> {
     let place = Place { dir: setup_dir(), source };
     std::fs::create_dir_all(&place.dir)
         .with_context(|| format!("cannot make {}", place.dir.display()))?;
-    println!("engines are built into {}", place.dir.display());
+    let mut out = std::io::stdout();
+    writeln!(out, "engines are built into {}", place.dir.display())?;
     let mut failed = 0;
     for step in STEPS {
-        println!("{} ...", step.name);
-        std::io::stdout().flush()?;
+        // Said before, as it may take minutes.
+        writeln!(out, "{} ...", step.name)?;
         for (what, outcome) in (step.run)(&place) {
-            match outcome {
-                Outcome::Present(how) => println!("  {what}: already there ({how})"),
-                Outcome::Installed(how) => println!("  {what}: installed ({how})"),
+            let told = match outcome {
+                Outcome::Present(how) => format!("already there ({how})"),
+                Outcome::Installed(how) => format!("installed ({how})"),
                 Outcome::Failed(why) => {
                     failed += 1;
-                    println!("  {what}: failed: {}", why.replace('\n', "\n    "));
+                    format!("failed: {}", why.replace('\n', "\n    "))
                 }
-            }
+            };
+            writeln!(out, "  {what}: {told}")?;
         }
     }
     if failed > 0 {

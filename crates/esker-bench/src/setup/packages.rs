@@ -1,6 +1,6 @@
 //! Engines that the distribution has: Debian's packages and those of its relatives.
 
-use super::command::{find, run};
+use super::command::{find, run, run_as};
 use super::{Outcome, Place};
 use anyhow::{Result, bail};
 use std::process::Command;
@@ -80,8 +80,7 @@ fn apt_get_install(packages: &[&str]) -> Result<()> {
 fn apt_get(args: &[&str]) -> Result<()> {
     let mut command = as_root()?;
     command.args(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]).args(args);
-    // The program that failed is apt-get, not what stands before it.
-    run(&mut command).map(|_| ())
+    run_as("apt-get", &mut command).map(|_| ())
 }
 
 /// A command to which a command line can be added that then runs as root.
