@@ -2,7 +2,7 @@
 
 use crate::cases;
 use crate::data::Dataset;
-use crate::engine::{Class, Engine, Sync};
+use crate::engine::{Class, Engine, Sync, Unsupported};
 use crate::engines::with_engine;
 use crate::plan::{CaseId, Plan};
 use crate::protocol::{Message, Sample, Shape, Spec};
@@ -84,7 +84,7 @@ impl<'a> Ctx<'a> {
             return;
         }
         if let Err(e) = verdict {
-            sample.failed = Some(format!("{e:#}"));
+            sample.failed = Some(Unsupported::or_error(e));
         }
         let opened = self.opened.borrow();
         sample.disk_bytes = system::disk_bytes(&self.spec.dir);
@@ -123,7 +123,7 @@ pub fn child_main_with(
     match run(args, run_case) {
         Ok(()) => 0,
         Err(e) => {
-            eprintln!("{e:#}");
+            eprintln!("{}", Unsupported::or_error(&e));
             1
         }
     }

@@ -1,5 +1,6 @@
 //! Running one child: what it says, how it ends, and that it ends.
 
+use crate::engine::NOT_SUPPORTED;
 use crate::external;
 use crate::plan::Step;
 use crate::protocol::{Message, Spec};
@@ -120,6 +121,8 @@ fn describe(stderr: &str, status: &str) -> String {
         None => lines.iter().rfind(|l| !l.starts_with("note:")).map(|l| l.to_string()),
     };
     match line {
+        // It did not fail: it says what it has no call for.
+        Some(line) if line.starts_with(NOT_SUPPORTED) => line,
         Some(line) => format!("{line} ({status})"),
         None => status.to_string(),
     }
@@ -141,5 +144,7 @@ mod tests {
             describe("open: no space\n", "exit status: 1"),
             "open: no space (exit status: 1)"
         );
+        let unsupported = "not supported: the engine has no x";
+        assert_eq!(describe(unsupported, "exit status: 1"), unsupported);
     }
 }
