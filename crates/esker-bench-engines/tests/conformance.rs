@@ -5,10 +5,10 @@ use esker_bench::engine::{Class, Engine, Sync, Unsupported};
 use esker_bench_engines::{bf_tree, fjall, libmdbx, redb, sled};
 use std::collections::BTreeSet;
 
-fn conforms<E: Engine>(buffered: Class) {
+fn conforms<E: Engine>(buffered: Class, synced: Class) {
     let dir = tempfile::tempdir().unwrap();
     let compressed = (Sync::Buffered, true, buffered);
-    let ways = [(Sync::Buffered, false, buffered), compressed, (Sync::Synced, false, Class::F)];
+    let ways = [(Sync::Buffered, false, buffered), compressed, (Sync::Synced, false, synced)];
     for (sync, compression, class) in ways {
         let dir = dir.path().join(format!("{sync:?}{compression}"));
         let config = config(sync, compression);
@@ -22,22 +22,22 @@ fn conforms<E: Engine>(buffered: Class) {
 
 #[test]
 fn redb_conforms() {
-    conforms::<redb::Redb>(Class::V);
+    conforms::<redb::Redb>(Class::V, Class::F);
 }
 
 #[test]
 fn fjall_conforms() {
-    conforms::<fjall::Fjall>(Class::K);
+    conforms::<fjall::Fjall>(Class::K, Class::F);
 }
 
 #[test]
 fn sled_conforms() {
-    conforms::<sled::Sled>(Class::V);
+    conforms::<sled::Sled>(Class::V, if cfg!(target_os = "linux") { Class::K } else { Class::F });
 }
 
 #[test]
 fn libmdbx_conforms() {
-    conforms::<libmdbx::Mdbx>(Class::K);
+    conforms::<libmdbx::Mdbx>(Class::K, Class::F);
 }
 
 #[test]

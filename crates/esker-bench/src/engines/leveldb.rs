@@ -101,7 +101,9 @@ fork! {
 fork! {
     /// HyperLevelDB, as `--setup` builds it. Its writers publish their entries in turn, and spin
     /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
-    Hyper, Some("1.0.2"), ", LevelDB 1.14, writers wait for each other by spinning", {
+    /// Nor does one wait for a sync that another has begun, even where that came too early for it
+    /// (`util/env_posix.cc`): with several writers its class F is a promise, not a fact.
+    Hyper, Some("1.0.2"), ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs", {
         library::load_built(&setup_dir().join(HYPER_LIBRARY))
     }
 }
