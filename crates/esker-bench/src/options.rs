@@ -43,6 +43,14 @@ pub struct BenchOptions {
     #[arg(long)]
     pub list: bool,
 
+    /// Install or build the engines that are missing, say what was done, and stop
+    #[arg(long)]
+    pub setup: bool,
+
+    /// Where the sources of Esker are, for --setup [default: where this was built]
+    #[arg(long, value_name = "DIR", requires = "setup")]
+    pub source: Option<PathBuf>,
+
     /// Entries in the store; k and m stand for thousands and millions
     #[arg(long, default_value = "1m", value_parser = parse_count, value_name = "N")]
     pub entries: u64,

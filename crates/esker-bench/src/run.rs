@@ -1,6 +1,7 @@
 //! The whole run: sections, cases, repetitions, engines in turn, each in a process of its own.
 
 use crate::cgroup::MemoryGroup;
+use crate::engine::Unsupported;
 use crate::engines;
 use crate::options::BenchOptions;
 use crate::plan::{Case, Row};
@@ -167,7 +168,7 @@ impl Runner<'_> {
         let dir = tempfile::Builder::new().prefix("store-").tempdir_in(self.root)?;
         let group = match case.plan.memory_limit.map(MemoryGroup::create).transpose() {
             Ok(group) => group,
-            Err(e) => bail!("not supported: {e:#}"),
+            Err(e) => return Err(Unsupported::new(format!("{e:#}")).into()),
         };
         let timeout = Duration::from_secs(self.timeout.unwrap_or(patience(case)?));
         for (number, step) in case.steps().iter().enumerate() {

@@ -109,13 +109,26 @@ impl View {
     }
 }
 
+/// Loads a library that `--setup` built.
+pub fn load_built(path: &Path) -> Result<&'static Library> {
+    if !path.is_file() {
+        bail!("not installed: esker bench --setup");
+    }
+    // SAFETY: as in `load`. Symbols stay local to the library, so that forks of one library can be
+    // loaded beside each other.
+    match unsafe { Library::new(path) } {
+        Ok(library) => Ok(Box::leak(Box::new(library))),
+        Err(e) => bail!("cannot load {}: {e}; esker bench --setup builds it", path.display()),
+    }
+}
+
 /// A table of a C library's functions: declares a struct of function pointers and a `load` that
 /// fills it in.
 macro_rules! c_api {
-    ($(#[$doc:meta])* $name:ident { $(fn $f:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident { $(fn $f:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
         $(#[$doc])*
         #[allow(non_snake_case)]
-        struct $name { $($f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+        $vis struct $name { $($f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
         impl $name {
             fn load(library: &'static libloading::Library) -> anyhow::Result<Self> {
                 // SAFETY: the signatures are those of the library's public header, whose ABI its

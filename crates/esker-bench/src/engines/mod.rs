@@ -1,5 +1,6 @@
 //! The adapters, one file per engine, and the list of them. A new engine is a file, a line in
-//! [`with_engine!`] and a name in [`NAMES`].
+//! [`with_engine!`] and a name in [`NAMES`]. Those that are crates are in a program of their own
+//! ([`crate::external`]).
 
 pub mod bdb;
 #[cfg(test)]
@@ -8,7 +9,7 @@ pub mod esker;
 pub mod fake;
 pub mod kyoto;
 pub mod leveldb;
-mod library;
+pub mod library;
 pub mod lmdb;
 pub mod places;
 pub mod rocksdb;
@@ -20,6 +21,7 @@ pub mod wiredtiger;
 pub use places::setup_dir;
 
 use crate::engine::{Config, Engine};
+use crate::external;
 use anyhow::{Context, Result};
 
 /// Engines that take part by default, in the order of the table's columns.
@@ -27,6 +29,8 @@ pub const NAMES: &[&str] = &[
     "esker",
     "lmdb",
     "leveldb",
+    "hyperleveldb",
+    "basho",
     "rocksdb",
     "rocksdb-prefix",
     "sqlite",
@@ -34,6 +38,11 @@ pub const NAMES: &[&str] = &[
     "kyoto",
     "wiredtiger",
     "wiredtiger-lsm",
+    "redb",
+    "fjall",
+    "sled",
+    "bf-tree",
+    "libmdbx",
 ];
 
 /// Runs `$body` with `$engine` as the type of the engine called `$name`; `None` when there is none.
@@ -50,6 +59,14 @@ macro_rules! with_engine {
             }),
             "leveldb" => Some({
                 type $engine = $crate::engines::leveldb::LevelDb;
+                $body
+            }),
+            "hyperleveldb" => Some({
+                type $engine = $crate::engines::leveldb::HyperLevelDb;
+                $body
+            }),
+            "basho" => Some({
+                type $engine = $crate::engines::leveldb::BashoLevelDb;
                 $body
             }),
             "rocksdb" => Some({
@@ -97,6 +114,9 @@ pub fn exists(name: &str) -> bool {
 
 /// The version of an engine's library, or how to install it.
 pub fn version(name: &str) -> Result<String> {
+    if external::has(name) {
+        return external::version(name);
+    }
     with_engine!(name, E => E::version()).unwrap_or_else(|| anyhow::bail!("no such engine"))
 }
 

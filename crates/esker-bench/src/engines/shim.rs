@@ -16,7 +16,8 @@ const HEADER: &str = include_str!("../../shim/shim.h");
 
 /// A shim: its source, and what it is compiled with.
 pub struct Shim {
-    name: &'static str,
+    /// The engine that it is of; one of them, where there are several.
+    engine: &'static str,
     source: &'static str,
     /// Names of the library for the linker; the first that links.
     links: &'static [&'static str],
@@ -25,7 +26,7 @@ pub struct Shim {
 
 /// Between Berkeley DB and us.
 pub const BDB: Shim = Shim {
-    name: "bdb",
+    engine: "bdb",
     source: include_str!("../../shim/bdb.c"),
     links: &["db-5.3", "db"],
     package: "libdb5.3-dev",
@@ -33,32 +34,32 @@ pub const BDB: Shim = Shim {
 
 /// Between WiredTiger and us.
 pub const WIREDTIGER: Shim = Shim {
-    name: "wiredtiger",
+    engine: "wiredtiger",
     source: include_str!("../../shim/wiredtiger.c"),
     links: &["wiredtiger"],
     package: "libwiredtiger-dev",
 };
 
-/// Compiles every shim whose library is installed into `dest_dir`, which it gives back. An error
-/// when none could be.
-#[allow(dead_code)] // for whoever prepares a machine ahead; engines compile their own on first use
-pub fn build(dest_dir: &Path) -> Result<PathBuf> {
-    let outcomes = [BDB, WIREDTIGER].map(|shim| shim.build(dest_dir));
-    if outcomes.iter().any(Result::is_ok) {
-        return Ok(dest_dir.to_path_buf());
-    }
-    let reasons: Vec<String> =
-        outcomes.into_iter().filter_map(Result::err).map(|e| format!("{e:#}")).collect();
-    bail!("{}", reasons.join("; "))
-}
+/// All of them.
+pub const ALL: [Shim; 2] = [BDB, WIREDTIGER];
 
 impl Shim {
+    /// The engine that it is of.
+    pub fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Whether it was compiled into a directory.
+    pub fn is_in(&self, dir: &Path) -> bool {
+        self.path(dir).exists()
+    }
+
     /// Loads it, compiled now if it never was.
     pub fn load(&self) -> Result<&'static Library> {
-        let path = self.path(&setup_dir());
-        if !path.exists() {
+        if !self.is_in(&setup_dir()) {
             self.build(&setup_dir())?;
         }
+        let path = self.path(&setup_dir());
         let name = path.to_str().context("the path of the shim is not UTF-8")?;
         library::load(&[name], self.package).with_context(|| {
             format!("{name} does not load; if its library is installed, delete the file")
@@ -72,11 +73,11 @@ impl Shim {
             .chain(self.source.bytes())
             .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
         let suffix = std::env::consts::DLL_SUFFIX;
-        dir.join(format!("libesker-bench-{}-{hash:016x}{suffix}", self.name))
+        dir.join(format!("libesker-bench-{}-{hash:016x}{suffix}", self.engine))
     }
 
     /// Compiles it into a directory.
-    fn build(&self, dir: &Path) -> Result<PathBuf> {
+    pub fn build(&self, dir: &Path) -> Result<()> {
         let path = self.path(dir);
         std::fs::create_dir_all(dir)
             .with_context(|| format!("cannot make the directory {}", dir.display()))?;
@@ -104,7 +105,7 @@ impl Shim {
             };
             if output.status.success() {
                 std::fs::rename(&made, &path)?;
-                return Ok(path);
+                return Ok(());
             }
             complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         }
@@ -123,7 +124,7 @@ mod tests {
     fn a_missing_library_says_how_to_get_it() {
         let dir = tempfile::tempdir().unwrap();
         let source = "#include <no-such-store.h>\n";
-        let shim = Shim { name: "none", source, links: &["none"], package: "libnone-dev" };
+        let shim = Shim { engine: "none", source, links: &["none"], package: "libnone-dev" };
         let error = format!("{:#}", shim.build(dir.path()).unwrap_err());
         assert!(error.starts_with("not installed: apt-get install"), "{error}");
         assert!(error.contains("libnone-dev"), "{error}");

@@ -4,6 +4,7 @@ use crate::exit::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
+  esker bench --setup                         install or build the engines that are missing
   esker bench --quick                         a first impression, in a minute or two
   esker bench --engines esker,lmdb,leveldb    all rows, three times, the median
   esker bench --rows 'read*' --entries 20m    some rows, over more entries
