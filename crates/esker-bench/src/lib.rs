@@ -26,7 +26,7 @@ mod options;
 mod plan;
 mod process;
 mod protocol;
-mod report;
+pub mod report;
 mod results;
 mod run;
 mod system;

@@ -1,6 +1,6 @@
 //! A panel of horizontal bars: one for each engine, its value at its end.
 
-use super::layout::{self, Bar, Kind, LABEL, SMALL};
+use super::layout::{self, Bar, Kind, SMALL};
 use super::model::{Row, Unit};
 use super::palette;
 use super::published::Figure;

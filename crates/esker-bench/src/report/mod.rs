@@ -1,7 +1,9 @@
 //! The result, for people and for programs.
 
 mod bars;
+mod footprint;
 mod format;
+pub mod html;
 mod input;
 mod json;
 mod latency;
@@ -10,6 +12,7 @@ mod lines;
 mod model;
 mod palette;
 mod published;
+mod ratios;
 mod scale;
 mod svg;
 mod table;
@@ -17,3 +20,11 @@ mod text;
 
 pub use json::write_json_lines;
 pub use table::table;
+
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Draws everything from the `results.jsonl` of a directory, beside it.
+pub fn write_all(dir: &Path) -> Result<Vec<PathBuf>> {
+    Ok(vec![html::write(dir)?])
+}

@@ -6,7 +6,7 @@ const RESERVE: f64 = 1.16;
 
 /// Width of a character in thousandths of the font size.
 fn char_width(c: char) -> f64 {
-    let thousandths = match c {
+    let thousandths: u16 = match c {
         'i' | 'j' | 'l' | '\'' => 222,
         '|' => 260,
         ' ' | '.' | ',' | ':' | ';' | 'I' | 'f' | 't' | '/' | '\\' | '!' | '[' | ']' | '·' => 278,
@@ -14,13 +14,14 @@ fn char_width(c: char) -> f64 {
         '*' => 389,
         '"' => 355,
         'c' | 'k' | 's' | 'v' | 'x' | 'y' | 'z' | 'J' => 500,
+        'w' => 722,
+        'm' | 'M' => 833,
         'a'..='z' | '0'..='9' | '_' | '#' | '$' | 'µ' | '?' => 556,
         '+' | '<' | '=' | '>' | '~' | '×' | '±' | '≥' | '≤' => 584,
         'F' | 'L' | 'T' | 'Z' => 611,
         'A' | 'B' | 'E' | 'K' | 'P' | 'S' | 'V' | 'X' | 'Y' | '&' => 667,
-        'C' | 'D' | 'H' | 'N' | 'R' | 'U' | 'w' => 722,
+        'C' | 'D' | 'H' | 'N' | 'R' | 'U' => 722,
         'G' | 'O' | 'Q' => 778,
-        'M' => 833,
         '%' => 889,
         'W' => 944,
         '–' => 556,
@@ -28,8 +29,7 @@ fn char_width(c: char) -> f64 {
         c if (c as u32) < 0x2E80 => 722,
         _ => 1000,
     };
-    // `m` is the widest of the small letters and was taken by the range above.
-    f64::from(if c == 'm' { 833 } else { thousandths }) / 1000.0
+    f64::from(thousandths) / 1000.0
 }
 
 /// Estimated width of `text` at a font size, in the unit of the size.

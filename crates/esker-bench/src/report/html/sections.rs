@@ -1,0 +1,139 @@
+//! A suite: for each of its sections the bars, then threads over time, latencies, disk and memory.
+
+use super::super::bars::{self, Panel};
+use super::super::footprint;
+use super::super::format;
+use super::super::latency;
+use super::super::lines;
+use super::super::model::{Model, Row, Section};
+use super::super::palette;
+use super::super::published::{Figure, Report2011};
+use super::details;
+use super::page::{Page, anchor};
+use crate::results::OURS;
+
+/// What a suite is called in headings.
+pub(super) fn suite_title(suite: &str) -> &str {
+    match suite {
+        "core" => "Core rows",
+        "leveldb2011" => "LevelDB 2011",
+        "wiredtiger2013" => "WiredTiger 2013",
+        "symas2014" => "Symas 2014",
+        "voldemort" => "Voldemort",
+        "ycsb" => "YCSB",
+        "file" => "Your own data",
+        other => other,
+    }
+}
+
+pub(super) fn suite(
+    page: &mut Page,
+    model: &Model,
+    suite: &str,
+    of: &[Section],
+    report: &Report2011,
+) {
+    page.heading(2, &anchor(suite), "", suite_title(suite));
+    for section in of {
+        self::section(page, model, section, report);
+    }
+}
+
+fn section(page: &mut Page, model: &Model, section: &Section, report: &Report2011) {
+    let heading = section.heading();
+    if heading != section.suite {
+        page.element("h3", "", &heading);
+    }
+    page.element("p", "quiet", &details::settings_line(section));
+    let gone = model.not_installed();
+    let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
+    let published: Vec<Vec<Figure>> =
+        section.rows.iter().map(|r| report.of_row(&section.suite, &section.id, &r.name)).collect();
+    if published.iter().any(|figures| !figures.is_empty()) {
+        let text = format!(
+            "Dashed, hollow bars: published in 2011, measured on {}. Filled bars: measured on {}.",
+            report.hardware,
+            model.machine_line()
+        );
+        page.element("p", "quiet", &text);
+    }
+    page.raw("<div class=\"panels\">\n");
+    for (row, figures) in section.rows.iter().zip(&published) {
+        page.figure(&bars::of_row(row, figures, &gone), "", &verdict(row));
+    }
+    page.raw("</div>\n");
+    over_time(page, section);
+    let curves: Vec<Panel> = section.rows.iter().filter_map(latency::of_row).collect();
+    panels(
+        page,
+        "Latency of an operation",
+        "Time of the slower and slower operations: at 99, one of a hundred took longer.",
+        &curves,
+    );
+    panels(page, "Disk and memory", "", &footprint::of_section(section, &gone));
+    details::figures(page, section);
+}
+
+fn panels(page: &mut Page, title: &str, caption: &str, panels: &[Panel]) {
+    if panels.is_empty() {
+        return;
+    }
+    page.element("div", "part", title);
+    if !caption.is_empty() {
+        page.element("p", "quiet", caption);
+    }
+    page.raw("<div class=\"panels\">\n");
+    for panel in panels {
+        page.figure(panel, "", "");
+    }
+    page.raw("</div>\n");
+}
+
+/// Threads over time, for each row that has them.
+fn over_time(page: &mut Page, section: &Section) {
+    for row in &section.rows {
+        let panels = lines::of_row(row);
+        if panels.is_empty() {
+            continue;
+        }
+        page.element("div", "part", &format!("{}: every thread over time", row.name));
+        page.element(
+            "p",
+            "quiet",
+            "A line is a thread. Each panel has scales from zero of its own, named at their top: \
+             compare shapes here (flat is good; teeth are compactions, equal lines a shared lock), \
+             and heights in the bars above.",
+        );
+        page.raw("<div class=\"threads\">\n");
+        let with_threads = row.records.iter().filter(|r| r.threads.is_some());
+        for (panel, record) in panels.iter().zip(with_threads) {
+            let class = if record.engine == OURS { "ours-name" } else { "" };
+            let steady = record
+                .cv
+                .map(|cv| format!("windows vary by {} (standard deviation)", format::percent(cv)));
+            page.figure(panel, class, &steady.unwrap_or_default());
+        }
+        page.raw("</div>\n");
+    }
+}
+
+/// How Esker stands, in a line.
+fn verdict(row: &Row) -> String {
+    let record = row.of(OURS);
+    let limit = record.filter(|r| r.figure().is_some()).and_then(|r| r.ratio_limit);
+    let limit = match limit {
+        Some(share) if row.unit.more_is_better() => {
+            format!("; {} of the machine's limit", format::percent(share))
+        }
+        _ => String::new(),
+    };
+    match row.standing() {
+        Some(s) => {
+            format!("Esker: {} of {}{limit}", format::ratio(s.ratio), palette::shown(&s.peer))
+        }
+        None => match record.and_then(|r| r.absent()) {
+            Some(absent) => format!("Esker: {absent}"),
+            None => String::new(),
+        },
+    }
+}
