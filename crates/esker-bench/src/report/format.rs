@@ -35,8 +35,7 @@ pub(crate) fn short(value: f64) -> String {
         v if v >= 1e4 => (value / 1e3, " k"),
         _ => (value, ""),
     };
-    let text = if suffix.is_empty() { rounded(scaled) } else { trimmed(&format!("{scaled:.2}")) };
-    format!("{text}{suffix}")
+    format!("{}{suffix}", rounded(scaled))
 }
 
 /// 1536 MB as 1.54 GB: powers of ten, as disks are sold.
@@ -67,6 +66,14 @@ pub(crate) fn micros(us: f64) -> String {
         v if v >= 1e6 => format!("{} s", rounded(v / 1e6)),
         v if v >= 1e3 => format!("{} ms", rounded(v / 1e3)),
         v => format!("{} µs", rounded(v)),
+    }
+}
+
+/// A moment as people write it: 2026-11-21T03:00:12Z as 2026-11-21 03:00 UTC; others as they are.
+pub(crate) fn moment(text: &str) -> String {
+    match (text.get(..10), text.get(10..11), text.get(11..16)) {
+        (Some(day), Some("T"), Some(time)) if text.ends_with('Z') => format!("{day} {time} UTC"),
+        _ => text.to_string(),
     }
 }
 
@@ -111,6 +118,9 @@ mod tests {
         assert_eq!(short(1000.0), "1,000");
         assert_eq!(bytes(1_536e6), "1.54 GB");
         assert_eq!(memory(4.0 * 1024.0 * 1024.0), "4 MiB");
+        assert_eq!(short(316_520.0), "317 k");
+        assert_eq!(moment("2026-11-21T03:00:12Z"), "2026-11-21 03:00 UTC");
+        assert_eq!(moment("yesterday"), "yesterday");
         assert_eq!(micros(12_000.0), "12 ms");
         assert_eq!(
             (ratio(0.8512), ratio(3.14), ratio(24.4)),

@@ -10,12 +10,14 @@ use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;
 
+/// Width where there is room for two beside each other.
+pub(crate) const WIDE: f64 = 560.0;
 const LEFT: f64 = 46.0;
 const TOP: f64 = 8.0;
 const PITCH: f64 = 13.5;
 
 /// The picture of a row; nothing where no engine has a distribution.
-pub(crate) fn of_row(row: &Row) -> Option<Panel> {
+pub(crate) fn of_row(row: &Row, width: f64) -> Option<Panel> {
     let hist = |r: &super::input::Record| {
         let points = r.hist.clone().filter(|_| r.figure().is_some())?;
         let sane = |(p, us): &(f64, f64)| (0.0..=100.0).contains(p) && us.is_finite() && *us > 0.0;
@@ -24,7 +26,7 @@ pub(crate) fn of_row(row: &Row) -> Option<Panel> {
     };
     let lines: Vec<(&str, Vec<(f64, f64)>)> =
         row.records.iter().filter_map(|r| Some((r.engine.as_str(), hist(r)?))).collect();
-    (!lines.is_empty()).then(|| draw(&row.name, &lines))
+    (!lines.is_empty()).then(|| draw(&row.name, &lines, width))
 }
 
 /// How many nines a percentile has: 0 for 0, 1 for 90, 2 for 99.
@@ -32,7 +34,7 @@ fn nines(percentile: f64) -> f64 {
     -(1.0 - percentile / 100.0).log10()
 }
 
-fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)]) -> Panel {
+fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)], width: f64) -> Panel {
     let points = || lines.iter().flat_map(|(_, points)| points);
     let below = points().map(|p| nines(p.0)).filter(|n| n.is_finite()).fold(0.0, f64::max);
     // The largest value stands one step beyond the last percentile that is known.
@@ -40,14 +42,14 @@ fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)]) -> Panel {
     let names: Vec<String> =
         lines.iter().map(|(e, _)| text::fit(palette::shown(e), LABEL, 108.0)).collect();
     let widest = names.iter().map(|n| text::width(n, LABEL)).fold(0.0, f64::max);
-    let right = PANEL - widest - 18.0;
-    let height = (lines.len() as f64 * PITCH).max(170.0);
+    let right = width - widest - 34.0;
+    let height = (lines.len() as f64 * PITCH).max(if width > PANEL { 260.0 } else { 180.0 });
     let bottom = TOP + height;
     let y_scale = Scale::decades(points().map(|p| p.1));
     let x = |p: f64| LEFT + (right - LEFT) * (nines(p).min(last) / last);
     let y = |us: f64| bottom - y_scale.at(us) * height;
 
-    let mut svg = Svg::new(PANEL, bottom + 34.0);
+    let mut svg = Svg::new(width, bottom + 34.0);
     for us in y_scale.ticks(6) {
         svg.line((LEFT, y(us)), (right, y(us)), "grid");
         svg.text(LEFT - 6.0, y(us) + 3.5, Anchor::End, "small", &format::micros(us));
@@ -58,7 +60,7 @@ fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)]) -> Panel {
     }
     svg.line((LEFT, bottom), (right, bottom), "axis");
     svg.text(
-        PANEL,
+        width,
         bottom + 30.0,
         Anchor::End,
         "small",
@@ -73,10 +75,10 @@ fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)]) -> Panel {
         let line: Vec<_> = points.iter().map(|(p, us)| (x(*p), y(*us))).collect();
         let end = line.last().copied().unwrap_or((right, bottom));
         svg.path(&[line], &format!("curve {class}"), palette::shown(engine));
-        svg.line((end.0 + 1.0, end.1), (right + 12.0, places[i]), &format!("leader {class}"));
+        svg.line((end.0 + 1.0, end.1), (right + 28.0, places[i]), &format!("leader {class}"));
         let strong = if class == "ours" { " strong" } else { "" };
         let class = format!("label{strong} {class}");
-        svg.text(right + 15.0, places[i] + 4.0, Anchor::Start, &class, &names[i]);
+        svg.text(right + 31.0, places[i] + 4.0, Anchor::Start, &class, &names[i]);
     }
     Panel { svg, title: title.to_string(), desc: describe(lines) }
 }

@@ -64,7 +64,7 @@ fn strip(svg: &mut Svg, what: &str, of: &[&Thread], seconds: f64, y: f64, height
     let count = if of.len() == 1 { format!("1 {what}") } else { format!("{} {what}s", of.len()) };
     svg.text(LEFT, top - 4.0, Anchor::Start, "small", &count);
     let each = if of.len() > 1 { " each" } else { "" };
-    let head = format!("top of the scale {}/s{each}", format::short(peak));
+    let head = format!("scale to {}/s{each}", format::short(peak));
     let room = WIDTH - LEFT - text::width(&count, SMALL) - 10.0;
     svg.text(WIDTH, top - 4.0, Anchor::End, "small", &text::fit(&head, SMALL, room));
     let class = format!("thread {what}{ours}");

@@ -114,10 +114,11 @@ impl Svg {
     }
 
     /// As part of a page whose style sheet has the classes. `id` is the page's only one.
-    pub fn inline(&self, id: &str, title: &str, desc: &str) -> String {
+    pub fn inline(&self, id: &str, class: &str, title: &str, desc: &str) -> String {
         let (w, h) = (num(self.width), num(self.height));
         format!(
-            r#"<svg class="chart" role="img" aria-labelledby="{id}t {id}d" viewBox="0 0 {w} {h}" width="{w}" height="{h}"><title id="{id}t">{}</title><desc id="{id}d">{}</desc>{}</svg>"#,
+            r#"<svg class="chart{}{class}" role="img" aria-labelledby="{id}t {id}d" viewBox="0 0 {w} {h}" width="{w}" height="{h}"><title id="{id}t">{}</title><desc id="{id}d">{}</desc>{}</svg>"#,
+            if class.is_empty() { "" } else { " " },
             escape(title),
             escape(desc),
             self.body

@@ -23,6 +23,7 @@
   let bars = 0, lines = 0, charts = 0;
   for (const chart of document.querySelectorAll("svg.chart")) {
     const box = chart.getBoundingClientRect();
+    if (getComputedStyle(chart).display === "none") continue; // the other width is shown
     const name = chart.querySelector("title").textContent;
     charts += 1;
     if (box.width < 200 || box.height < 60) say(name + ": the picture is " + box.width + " by " + box.height);

@@ -52,7 +52,8 @@ fn header(page: &mut Page, model: &Model) {
     page.raw("<header>\n");
     page.element("h1", "", "Esker beside other embedded stores");
     let date = model.machine().and_then(|r| r.date.clone());
-    let when = date.map_or_else(String::new, |d| format!(" Measured {d}."));
+    let when =
+        date.map_or_else(String::new, |d| format!(" Measured {}.", super::format::moment(&d)));
     page.element("p", "lead", &ratios::summary(model));
     page.element("p", "quiet", &format!("Machine: {}.{when}", model.machine_line()));
     let suites = model.suites();

@@ -35,9 +35,18 @@ impl Page {
 
     /// A picture with its caption.
     pub fn figure(&mut self, panel: &Panel, class: &str, caption: &str) {
-        self.pictures += 1;
-        let id = format!("p{}", self.pictures);
-        let svg = panel.svg.inline(&id, &panel.title, &panel.desc);
+        self.pictures(&[(panel, "")], class, caption);
+    }
+
+    /// A picture in several widths, of which the style sheet shows one by the classes.
+    pub fn pictures(&mut self, widths: &[(&Panel, &str)], class: &str, caption: &str) {
+        let Some((panel, _)) = widths.first() else { return };
+        let mut svg = String::new();
+        for (panel, class) in widths {
+            self.pictures += 1;
+            let id = format!("p{}", self.pictures);
+            svg += &panel.svg.inline(&id, class, &panel.title, &panel.desc);
+        }
         self.out.push_str("<figure>\n<figcaption>");
         self.element("h4", class, &panel.title);
         if !caption.is_empty() {

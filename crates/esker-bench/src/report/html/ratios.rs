@@ -52,8 +52,8 @@ pub(super) fn write(page: &mut Page, model: &Model) {
             ("", "row"),
             ("n", "Esker"),
             ("n", "best peer"),
-            ("", ""),
             ("n r", "ratio"),
+            ("spark", ""),
             ("n", "of limit"),
             ("", "remarks"),
         ],
@@ -86,11 +86,12 @@ fn line(page: &mut Page, place: &Place<'_>) {
         None => String::new(),
     };
     let own = ours.map(|v| place.row.unit.show(v)).unwrap_or_default();
-    let theirs = standing.map(|s| place.row.unit.show(s.theirs)).unwrap_or_default();
-    let peer = standing.map(|s| palette::shown(&s.peer)).unwrap_or_default();
-    let ratio = standing
-        .map(|s| format!("{}{}", format::ratio(s.ratio), spark(s.ratio)))
-        .unwrap_or_default();
+    let theirs = standing.map_or_else(String::new, |s| {
+        let peer = escape(&format!("{} ", palette::shown(&s.peer)));
+        format!("<span class=\"peer\">{peer}</span>{}", escape(&place.row.unit.show(s.theirs)))
+    });
+    let ratio = standing.map(|s| format::ratio(s.ratio)).unwrap_or_default();
+    let spark = standing.map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
     page.raw(&format!(
         "<th scope=\"row\">{}<span class=\"where\">{}</span></th>",
@@ -99,9 +100,9 @@ fn line(page: &mut Page, place: &Place<'_>) {
     ));
     for (class, name, html) in [
         ("n", "Esker", escape(&own)),
-        ("n", "best", escape(&theirs)),
-        ("", "", escape(peer)),
-        ("n r", "", ratio),
+        ("n", "", theirs),
+        ("n r", "", escape(&ratio)),
+        ("spark", "", spark),
         ("n full", "of the machine's limit:", escape(&share)),
         ("full", "", escape(&place.remark())),
     ] {
@@ -117,10 +118,10 @@ fn line(page: &mut Page, place: &Place<'_>) {
 }
 
 /// A bar to the right of the middle where Esker is ahead, a hollow one to the left where it is
-/// behind; logarithmic, 16 times at either end.
+/// behind; logarithmic, 8 times at either end.
 fn spark(ratio: f64) -> String {
     let (width, middle) = (72.0, 36.0);
-    let reach = (ratio.log2() / 4.0).clamp(-1.0, 1.0) * (middle - 1.0);
+    let reach = (ratio.log2() / 3.0).clamp(-1.0, 1.0) * (middle - 1.0);
     let (x, w, class) =
         if reach >= 0.0 { (middle, reach, "better") } else { (middle + reach, -reach, "worse") };
     format!(

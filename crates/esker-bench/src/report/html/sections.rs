@@ -63,28 +63,41 @@ fn section(page: &mut Page, model: &Model, section: &Section, report: &Report201
     }
     page.raw("</div>\n");
     over_time(page, section);
-    let curves: Vec<Panel> = section.rows.iter().filter_map(latency::of_row).collect();
-    panels(
-        page,
-        "Latency of an operation",
-        "Time of the slower and slower operations: at 99, one of a hundred took longer.",
-        &curves,
-    );
-    panels(page, "Disk and memory", "", &footprint::of_section(section, &gone));
+    curves(page, section);
+    let footprint = footprint::of_section(section, &gone);
+    footprints(page, &footprint);
     details::figures(page, section);
 }
 
-fn panels(page: &mut Page, title: &str, caption: &str, panels: &[Panel]) {
+fn footprints(page: &mut Page, panels: &[Panel]) {
     if panels.is_empty() {
         return;
     }
-    page.element("div", "part", title);
-    if !caption.is_empty() {
-        page.element("p", "quiet", caption);
-    }
+    page.element("div", "part", "Disk and memory");
     page.raw("<div class=\"panels\">\n");
     for panel in panels {
         page.figure(panel, "", "");
+    }
+    page.raw("</div>\n");
+}
+
+/// Latencies of each row that has a distribution, in a width for desks and one for phones.
+fn curves(page: &mut Page, section: &Section) {
+    let of = |width: f64| section.rows.iter().filter_map(move |row| latency::of_row(row, width));
+    let both: Vec<(Panel, Panel)> = of(latency::WIDE).zip(of(bars::PANEL)).collect();
+    if both.is_empty() {
+        return;
+    }
+    page.element("div", "part", "Latency of an operation");
+    page.element(
+        "p",
+        "quiet",
+        "How long operations take, from the fastest to the slowest: at 99, one of a hundred took \
+         longer. Both axes are logarithmic; each line is named at its end.",
+    );
+    page.raw("<div class=\"curves\">\n");
+    for (wide, narrow) in &both {
+        page.pictures(&[(wide, "wide"), (narrow, "narrow")], "", "");
     }
     page.raw("</div>\n");
 }
