@@ -38,7 +38,7 @@ fn draw(title: &str, lines: &[(&str, Vec<(f64, f64)>)], width: f64) -> Panel {
     let points = || lines.iter().flat_map(|(_, points)| points);
     let below = points().map(|p| nines(p.0)).filter(|n| n.is_finite()).fold(0.0, f64::max);
     // The largest value stands one step beyond the last percentile that is known.
-    let last = below.ceil().clamp(2.0, 7.0);
+    let last = (below + 0.4).ceil().clamp(2.0, 8.0);
     let names: Vec<String> =
         lines.iter().map(|(e, _)| text::fit(palette::shown(e), LABEL, 108.0)).collect();
     let widest = names.iter().map(|n| text::width(n, LABEL)).fold(0.0, f64::max);

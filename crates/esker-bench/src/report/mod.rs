@@ -1,6 +1,7 @@
 //! The result, for people and for programs.
 
 mod bars;
+mod chart;
 mod footprint;
 mod format;
 pub mod html;
@@ -9,11 +10,13 @@ mod json;
 mod latency;
 mod layout;
 mod lines;
+pub mod markdown;
 mod model;
 mod palette;
 mod published;
 mod ratios;
 mod scale;
+mod settings;
 mod svg;
 mod table;
 mod text;
@@ -26,5 +29,7 @@ use std::path::{Path, PathBuf};
 
 /// Draws everything from the `results.jsonl` of a directory, beside it.
 pub fn write_all(dir: &Path) -> Result<Vec<PathBuf>> {
-    Ok(vec![html::write(dir)?])
+    let mut written = vec![html::write(dir)?];
+    written.extend(markdown::write(dir)?);
+    Ok(written)
 }

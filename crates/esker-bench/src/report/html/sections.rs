@@ -44,7 +44,7 @@ fn section(page: &mut Page, model: &Model, section: &Section, report: &Report201
     if heading != section.suite {
         page.element("h3", "", &heading);
     }
-    page.element("p", "quiet", &details::settings_line(section));
+    page.element("p", "quiet", &section.settings_line());
     let gone = model.not_installed();
     let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
     let published: Vec<Vec<Figure>> =

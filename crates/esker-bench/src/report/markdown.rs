@@ -1,0 +1,231 @@
+//! `report.md`, to be pasted where Markdown is read, and a picture of each suite beside it.
+
+use super::chart;
+use super::format;
+use super::input;
+use super::model::{Model, Row, Section};
+use super::palette;
+use super::published::Report2011;
+use super::ratios::{Place, places};
+use crate::results::OURS;
+use anyhow::{Context, Result};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Writes `report.md` and `chart-<suite>.svg` from the results in a directory, beside them.
+pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
+    let model = Model::new(input::read(dir)?);
+    let mut written = Vec::new();
+    let mut save = |name: String, content: &str| -> Result<()> {
+        let path = dir.join(name);
+        std::fs::write(&path, content)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
+        Ok(())
+    };
+    for (suite, of) in model.suites() {
+        save(chart::file_name(suite), &chart::of_suite(suite, of))?;
+    }
+    save("report.md".to_string(), &render(&model))?;
+    Ok(written)
+}
+
+/// The text.
+pub(crate) fn render(model: &Model) -> String {
+    let mut out = String::from("# Esker beside other embedded stores\n\n");
+    let date = model.machine().and_then(|r| r.date.as_deref()).map(format::moment);
+    let date = date.map_or_else(String::new, |d| format!(", measured {d}"));
+    let _ = writeln!(out, "{}{date}.\n", cell(&model.machine_line()));
+    ratios(&mut out, model);
+    let report = Report2011::load();
+    for (suite, of) in model.suites() {
+        let _ = writeln!(out, "## {}\n", cell(suite));
+        let _ = writeln!(out, "![{} in bars]({})\n", cell(suite), chart::file_name(suite));
+        for section in of {
+            table(&mut out, model, section, &report);
+        }
+    }
+    remarks(&mut out, model);
+    out
+}
+
+/// Text as a cell of a table: what Markdown reads as markup is escaped.
+fn cell(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '[' | ']' | '\\' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn ratios(out: &mut String, model: &Model) {
+    let places = places(model);
+    out.push_str(
+        "Esker and the best of the others in the same durability class, the worst row first; above \
+         1× Esker is better.\n\n| row | Esker | best peer | ratio | of limit | remarks |\n\
+         |---|---:|---:|---:|---:|---|\n",
+    );
+    for place in
+        places.without.iter().chain(&places.behind).chain(&places.first).chain(&places.alone)
+    {
+        let _ = writeln!(out, "{}", ratio_line(place));
+    }
+    out.push('\n');
+}
+
+fn ratio_line(place: &Place<'_>) -> String {
+    let record = place.row.of(OURS);
+    let unit = &place.row.unit;
+    let own = match record.and_then(|r| r.figure()) {
+        Some(value) => unit.show(value),
+        None => record.and_then(|r| r.absent()).unwrap_or("not measured").to_string(),
+    };
+    let peer = place.standing.as_ref();
+    let theirs = peer.map(|s| format!("{} {}", palette::shown(&s.peer), unit.show(s.theirs)));
+    let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 {
+        true => format!("**{}**", format::ratio(s.ratio)),
+        false => format::ratio(s.ratio),
+    });
+    let share = record.and_then(|r| r.ratio_limit).filter(|_| unit.more_is_better());
+    format!(
+        "| {} {} | {} | {} | {ratio} | {} | {} |",
+        cell(&place.section.id),
+        cell(&place.row.name),
+        cell(&own),
+        cell(&theirs.unwrap_or_default()),
+        share.map(format::percent).unwrap_or_default(),
+        cell(&place.remark())
+    )
+}
+
+/// Rows down, engines across where few have figures; engines down where many do.
+fn table(out: &mut String, model: &Model, section: &Section, report: &Report2011) {
+    let gone = model.not_installed();
+    let here = |engine: &&String| !gone.iter().any(|(name, _)| name == engine);
+    let heading = section.heading();
+    if heading != section.suite {
+        let _ = writeln!(out, "### {}\n", cell(&heading));
+    }
+    let settings = section.settings_line();
+    if !settings.is_empty() {
+        let _ = writeln!(out, "{}\n", cell(&settings));
+    }
+    let columns: Vec<String> = section.rows.iter().map(|r| cell(&r.name)).collect();
+    let _ = writeln!(out, "| engine | class | {} |", columns.join(" | "));
+    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(columns.len()));
+    for engine in model.engines.iter().filter(here) {
+        let mut classes: Vec<&str> = section
+            .rows
+            .iter()
+            .filter_map(|row| row.of(engine).and_then(|r| r.class.as_deref()))
+            .collect();
+        classes.dedup();
+        let figures: Vec<String> = section.rows.iter().map(|row| figure(row, engine)).collect();
+        let name = match engine == OURS {
+            true => format!("**{}**", palette::shown(engine)),
+            false => cell(palette::shown(engine)),
+        };
+        let _ = writeln!(out, "| {name} | {} | {} |", classes.join("/"), figures.join(" | "));
+    }
+    published(out, section, report);
+    out.push('\n');
+}
+
+fn figure(row: &Row, engine: &str) -> String {
+    let Some(record) = row.of(engine) else { return String::new() };
+    match record.figure() {
+        Some(value) => row.unit.show(value),
+        None => record.absent().unwrap_or_default().to_string(),
+    }
+}
+
+/// The figures of the document, as further lines.
+fn published(out: &mut String, section: &Section, report: &Report2011) {
+    let of_rows: Vec<_> =
+        section.rows.iter().map(|r| report.of_row(&section.suite, &section.id, &r.name)).collect();
+    let mut engines: Vec<&str> = of_rows.iter().flatten().map(|f| f.engine.as_str()).collect();
+    engines.sort_by_key(|e| palette::order(e));
+    engines.dedup();
+    for engine in &engines {
+        let values = of_rows.iter().map(|figures| {
+            let found = figures.iter().find(|f| f.engine == **engine);
+            found.map_or_else(String::new, |f| format!("{}/s", format::rounded(f.value)))
+        });
+        let values: Vec<String> = values.collect();
+        let _ = writeln!(
+            out,
+            "| *{}, published 2011* | | {} |",
+            palette::shown(engine),
+            values.join(" | ")
+        );
+    }
+    if !engines.is_empty() {
+        let _ = writeln!(out, "\nPublished figures: {}.", cell(&report.hardware));
+    }
+}
+
+fn remarks(out: &mut String, model: &Model) {
+    out.push_str("## Engines\n\n| engine | version | settings |\n|---|---|---|\n");
+    let gone = model.not_installed();
+    for engine in &model.engines {
+        let of = || model.records().filter(|r| r.engine == *engine);
+        let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
+        let settings = match gone.iter().find(|(name, _)| name == engine) {
+            Some((_, how)) => format!("not installed: {how}"),
+            None => of().find_map(|r| r.settings.clone()).unwrap_or_default(),
+        };
+        let name = palette::shown(engine);
+        let _ = writeln!(out, "| {} | {} | {} |", cell(name), cell(&version), cell(&settings));
+    }
+    out.push_str(
+        "\nClass: what a finished write survives. V nothing, K kill -9, F a power cut.\n\n\
+         ## Commands\n\n",
+    );
+    let mut commands: Vec<&str> = model.records().filter_map(|r| r.command.as_deref()).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    for command in commands {
+        let _ = writeln!(out, "    {}\n", command.replace('\n', " "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::input::Record;
+
+    #[test]
+    fn every_table_has_lines_of_equal_length() {
+        let record = |engine: &str, row: &str, value: Option<f64>| Record {
+            suite: Some("leveldb2011".into()),
+            section: Some("2B".into()),
+            engine: engine.into(),
+            row: row.into(),
+            value,
+            failed: value.is_none().then(|| "not supported: a|b\nc".to_string()),
+            ..Record::default()
+        };
+        let model = Model::new(vec![
+            record(OURS, "fillbatch.seq", Some(2.0)),
+            record("sqlite", "fillbatch.seq", None),
+            record(OURS, "fillbatch.random", Some(1.0)),
+            record("sqlite", "fillbatch.random", Some(3.0)),
+        ]);
+        let text = render(&model);
+        let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2).filter(|w| w.iter().all(|l| l.starts_with('|'))) {
+            assert_eq!(bars(pair[0]), bars(pair[1]), "{pair:?}");
+        }
+        assert!(text.contains("**0.33×**"), "{text}");
+        assert!(text.contains("| *LevelDB, published 2011* | | 840,000/s | 221,000/s |"), "{text}");
+        assert!(text.contains("not supported"));
+    }
+}
