@@ -34,6 +34,7 @@ mod system;
 pub use child::child_main;
 pub use data::{KeyShape, ValueSize};
 pub use options::BenchOptions;
+pub use report::BenchCommand;
 pub use results::{Cell, Results};
 pub use run::run;
 

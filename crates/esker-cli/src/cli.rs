@@ -14,7 +14,8 @@ Examples:
   esker scan ./db --prefix user: --limit 10
   esker load --help                      every command has examples
 
-Exit codes: 0 done; 1 get found no such key; 2 wrong usage; 3 damage, bad input or an I/O error.";
+Exit codes: 0 done; 1 get found no such key, or bench compare a worse figure; 2 wrong usage;
+3 damage, bad input or an I/O error.";
 
 /// Look into, load, dump, check and repair Esker stores
 ///

@@ -2,6 +2,8 @@
 
 mod bars;
 mod chart;
+mod cli;
+mod compare;
 mod footprint;
 mod format;
 pub mod html;
@@ -21,6 +23,8 @@ mod svg;
 mod table;
 mod text;
 
+pub use cli::{Answer, BenchCommand, CompareArgs, ReportArgs};
+pub use compare::{Comparison, Line, Verdict, compare};
 pub use json::write_json_lines;
 pub use table::table;
 
