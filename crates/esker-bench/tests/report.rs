@@ -22,6 +22,56 @@ fn drawn(name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     (temp, dir)
 }
 
+/// The benchmark's own command, with what is asked of results that are there.
+fn command(arguments: &[&str]) -> (i32, String, String) {
+    let program = env!("CARGO_BIN_EXE_esker-bench");
+    let output = std::process::Command::new(program).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_command_draws_and_compares() {
+    let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    sample::write(before.path(), 1.0);
+    sample::write(after.path(), 0.5);
+    let [a, b] = [&before, &after].map(|dir| dir.path().to_str().unwrap());
+
+    let (code, out, errors) = command(&["report", a]);
+    assert_eq!(code, 0, "{errors}");
+    for name in ["report.html", "report.md", "chart-leveldb2011.svg", "chart-symas2014.svg"] {
+        assert!(out.contains(name), "{out}");
+        assert!(before.path().join(name).metadata().unwrap().len() > 5_000, "{name}");
+    }
+
+    // The sample's Esker is as fast in both; all others have half their speed in the second.
+    let (code, out, _) = command(&["compare", a, b, "--engine", "esker"]);
+    assert_eq!((code, out.contains("<< worse")), (0, false), "{out}");
+    let (code, out, _) = command(&["compare", a, b, "--engine", "lmdb", "--threshold", "20"]);
+    assert_eq!((code, out.contains("<< worse")), (1, true), "{out}");
+    let (code, out, _) = command(&["compare", a, b, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, json["threshold_percent"].as_f64()), (1, Some(10.0)));
+
+    let (code, _, errors) = command(&["report", "/no/such/place"]);
+    assert!(code == 3 && errors.contains("/no/such/place"), "{errors}");
+    std::fs::write(after.path().join("results.jsonl"), "{\n").unwrap();
+    let (code, _, errors) = command(&["compare", a, b]);
+    assert!(code == 3 && errors.contains("results.jsonl") && errors.contains("line 1"), "{errors}");
+}
+
+#[test]
+fn the_report_can_be_printed() {
+    let Some(browser) = Browser::find() else { return };
+    let (_temp, dir) = drawn("print");
+    let pdf = dir.join("report.pdf");
+    browser.print(&dir.join("report.html"), &pdf);
+    let bytes = std::fs::read(&pdf).unwrap();
+    assert!(bytes.starts_with(b"%PDF-"));
+    let pages = bytes.windows(12).filter(|w| w == b"/Type /Page\n").count();
+    assert!((4..80).contains(&pages), "{pages} pages");
+}
+
 #[test]
 fn the_report_is_sound_in_a_browser() {
     let Some(browser) = Browser::find() else { return };

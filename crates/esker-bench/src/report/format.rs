@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(moment("yesterday"), "yesterday");
         assert_eq!(micros(12_000.0), "12 ms");
         assert_eq!(
-            (ratio(0.8512), ratio(3.14), ratio(24.4)),
+            (ratio(0.8512), ratio(3.06), ratio(24.4)),
             ("0.85×".into(), "3.1×".into(), "24×".into())
         );
         assert_eq!((percent(0.852), percent(0.042)), ("85 %".into(), "4.2 %".into()));

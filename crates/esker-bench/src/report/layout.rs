@@ -65,7 +65,6 @@ pub(crate) struct Bars {
     pub mark_x: f64,
     /// Left end of bars.
     pub start: f64,
-    pub length_max: f64,
     pub thickness: f64,
     /// Upper and lower end of the axis.
     pub axis: (f64, f64),
@@ -112,7 +111,6 @@ pub(crate) fn bars(bars: &[Bar], width: f64, top: f64, show: fn(f64) -> String) 
         names_end: names,
         mark_x,
         start,
-        length_max,
         thickness: THICKNESS,
         axis: (top - 4.0, bottom),
         placed,

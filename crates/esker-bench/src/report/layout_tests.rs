@@ -23,7 +23,7 @@ fn bars_and_labels_stay_within_the_panel() {
             let layout = bars(&all, width, 0.0, axis_number);
             for (placed, bar) in layout.placed.iter().zip(&all) {
                 assert!(text::width(&placed.name, LABEL) <= layout.names_end + 0.01);
-                assert!(placed.length >= 0.0 && placed.length <= layout.length_max);
+                assert!(placed.length >= 0.0 && layout.start + placed.length <= width);
                 let (low, high) = placed.range.unwrap();
                 assert!(layout.start <= low && low < high && high < placed.value_x);
                 let end = placed.value_x + text::width(&bar.shown, LABEL);
@@ -42,7 +42,7 @@ fn lengths_are_proportional_to_values() {
     let layout = bars(&all, 360.0, 0.0, axis_number);
     assert!(!layout.scale.log);
     for (placed, bar) in layout.placed.iter().zip(&all) {
-        let share = placed.length / layout.length_max;
+        let share = placed.length / layout.placed[0].length;
         assert!((share - bar.value.unwrap() / 100.0).abs() < 1e-9);
     }
     // On a logarithmic axis equal ratios are equal distances.

@@ -51,7 +51,6 @@ pub(crate) enum Unit {
 /// Esker beside the best of the others in its class.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
-    pub ours: f64,
     /// Times better than the best peer; above 1 is first.
     pub ratio: f64,
     pub peer: String,
@@ -229,7 +228,7 @@ impl Row {
         let (ratio, theirs, peer) = peers
             .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, &r.engine)))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Standing { ours: value, ratio, peer: peer.clone(), theirs })
+        Some(Standing { ratio, peer: peer.clone(), theirs })
     }
 }
 

@@ -16,7 +16,7 @@ impl Scale {
     pub fn for_bars(values: &[f64]) -> Scale {
         let to = values.iter().copied().fold(0.0, f64::max);
         let least = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        if !(to > 0.0) || !least.is_finite() {
+        if to <= 0.0 || !least.is_finite() {
             return Scale { log: false, from: 0.0, to: 1.0 };
         }
         if to / least <= LOG_BEYOND {

@@ -102,7 +102,7 @@ impl Noise {
     }
 }
 
-/// Writes `results.jsonl` into a directory. `factor` changes the speed of all engines alike.
+/// Writes `results.jsonl` into a directory. `factor` changes the speed of all engines but Esker.
 pub fn write(dir: &Path, factor: f64) {
     let mut lines = String::new();
     let mut noise = Noise(301);
@@ -133,7 +133,7 @@ fn record(
     noise: &mut Noise,
 ) -> Value {
     let skew = noise.around(0.5) * if engine == "lmdb" && row.contains("read") { 1.3 } else { 1.0 };
-    let speed = if engine == "esker" { 1.0 } else { speed * skew } * factor;
+    let speed = if engine == "esker" { 1.0 } else { speed * skew * factor };
     let value = if *unit == "ops_per_second" { base * speed } else { base / speed };
     let width = if engine == "sled" || row.contains("sync") { 0.3 } else { 0.06 };
     let mut runs: Vec<f64> = (0..3).map(|_| value * noise.around(width)).collect();

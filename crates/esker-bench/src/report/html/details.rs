@@ -84,7 +84,7 @@ pub(super) fn machine(page: &mut Page, model: &Model) {
     if model.limits.is_empty() {
         return;
     }
-    page.element("p", "quiet", "What it can do without any store, measured in the same run. No engine can be faster than its row's limit.");
+    page.element("p", "quiet", "What it can do without any store, measured in the same run. A row's share of its limit refers to these.");
     page.raw("<div class=\"scroll\"><table>\n");
     page.head("", &[("", "limit"), ("n", "measured"), ("", "remarks")]);
     page.raw("<tbody>\n");

@@ -7,6 +7,7 @@ mod sections;
 
 use super::input;
 use super::model::Model;
+use super::palette;
 use super::published::Report2011;
 use anyhow::{Context, Result};
 use page::Page;
@@ -56,6 +57,14 @@ fn header(page: &mut Page, model: &Model) {
         date.map_or_else(String::new, |d| format!(" Measured {}.", super::format::moment(&d)));
     page.element("p", "lead", &ratios::summary(model));
     page.element("p", "quiet", &format!("Machine: {}.{when}", model.machine_line()));
+    let gone: Vec<&str> = model.not_installed().iter().map(|(e, _)| palette::shown(e)).collect();
+    if !gone.is_empty() {
+        let text = format!(
+            "Not installed there, and so not in the pictures: {}. The table of engines says how to get them.",
+            gone.join(", ")
+        );
+        page.element("p", "quiet", &text);
+    }
     let suites = model.suites();
     page.raw("<nav aria-label=\"Contents\"><ul>\n");
     let mut links = vec![("ratios".to_string(), "Ratios".to_string())];
