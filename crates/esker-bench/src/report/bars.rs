@@ -1,5 +1,6 @@
 //! A panel of horizontal bars: one for each engine, its value at its end.
 
+use super::format;
 use super::layout::{self, Bar, Kind, SMALL};
 use super::model::{Row, Unit};
 use super::palette;
@@ -58,17 +59,27 @@ fn of_document(figure: &Figure, unit: &Unit) -> Bar {
     }
 }
 
-/// The axis names the unit; only bytes change theirs.
+/// What stands at the end of a bar; the axis names the unit where it is the same for all.
 fn at_end(unit: &Unit, value: f64) -> String {
     match unit {
-        Unit::Bytes => super::format::bytes(value),
-        _ => super::format::rounded(value),
+        Unit::OpsPerSecond | Unit::Other(_) => format::rounded(value),
+        _ => unit.show(value),
+    }
+}
+
+/// How an axis writes its values.
+fn on_axis(unit: &Unit) -> fn(f64) -> String {
+    match unit {
+        Unit::Bytes => format::bytes,
+        Unit::Seconds => |v| Unit::Seconds.show(v),
+        Unit::Milliseconds => |v| Unit::Milliseconds.show(v),
+        Unit::OpsPerSecond | Unit::Other(_) => format::short,
     }
 }
 
 /// Draws bars.
 pub(crate) fn draw(title: &str, unit: &Unit, bars: &[Bar]) -> Panel {
-    let show = if *unit == Unit::Bytes { super::format::bytes } else { layout::axis_number };
+    let show = on_axis(unit);
     let layout = layout::bars(bars, PANEL, 6.0, show);
     let mut svg = Svg::new(PANEL, layout.height);
     let (top, bottom) = layout.axis;

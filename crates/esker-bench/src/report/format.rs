@@ -60,12 +60,13 @@ pub(crate) fn memory(value: f64) -> String {
     format!("{} {unit}", rounded(scaled))
 }
 
-/// 0.012 s as 12 ms.
+/// A time in the unit that suits it: 12,000 µs as 12 ms.
 pub(crate) fn micros(us: f64) -> String {
     match us {
         v if v >= 1e6 => format!("{} s", rounded(v / 1e6)),
         v if v >= 1e3 => format!("{} ms", rounded(v / 1e3)),
-        v => format!("{} µs", rounded(v)),
+        v if v >= 0.1 || v == 0.0 => format!("{} µs", rounded(v)),
+        v => format!("{} ns", rounded(v * 1e3)),
     }
 }
 
@@ -83,7 +84,8 @@ pub(crate) fn ratio(value: f64) -> String {
         v if v >= 9.95 => format!("{}×", grouped(v)),
         v if v >= 1.95 => format!("{v:.1}×"),
         v if v >= 0.095 => format!("{v:.2}×"),
-        v => format!("{v:.3}×"),
+        v if v >= 0.001 => format!("{v:.3}×"),
+        _ => "<0.001×".to_string(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Where bars and labels go: pure arithmetic, so that tests can hold it to its promises.
 
-use super::format;
 use super::scale::Scale;
 use super::text;
 
@@ -134,11 +133,6 @@ pub(crate) fn ticks(
         }
     }
     vec![at(scale.from)]
-}
-
-/// What an axis says of bytes, rates and times.
-pub(crate) fn axis_number(value: f64) -> String {
-    format::short(value)
 }
 
 /// Moves labels that want to be at `wanted` (in any order) apart to `pitch` within `from..=to`,

@@ -1,6 +1,7 @@
 //! The promises of the layout.
 
 use super::*;
+use crate::report::format;
 
 fn bar(name: &str, value: f64, spread: f64) -> Bar {
     Bar {
@@ -20,7 +21,7 @@ fn bars_and_labels_stay_within_the_panel() {
         let all: Vec<Bar> =
             values.iter().zip(["a", long, "c"]).map(|(v, n)| bar(n, *v, 0.3)).collect();
         for width in [300.0, 360.0] {
-            let layout = bars(&all, width, 0.0, axis_number);
+            let layout = bars(&all, width, 0.0, format::short);
             for (placed, bar) in layout.placed.iter().zip(&all) {
                 assert!(text::width(&placed.name, LABEL) <= layout.names_end + 0.01);
                 assert!(placed.length >= 0.0 && layout.start + placed.length <= width);
@@ -39,7 +40,7 @@ fn bars_and_labels_stay_within_the_panel() {
 #[test]
 fn lengths_are_proportional_to_values() {
     let all = [bar("a", 100.0, 0.0), bar("b", 50.0, 0.0), bar("c", 10.0, 0.0)];
-    let layout = bars(&all, 360.0, 0.0, axis_number);
+    let layout = bars(&all, 360.0, 0.0, format::short);
     assert!(!layout.scale.log);
     for (placed, bar) in layout.placed.iter().zip(&all) {
         let share = placed.length / layout.placed[0].length;
@@ -47,7 +48,7 @@ fn lengths_are_proportional_to_values() {
     }
     // On a logarithmic axis equal ratios are equal distances.
     let all = [bar("a", 1e6, 0.0), bar("b", 1e4, 0.0), bar("c", 1e2, 0.0)];
-    let layout = bars(&all, 360.0, 0.0, axis_number);
+    let layout = bars(&all, 360.0, 0.0, format::short);
     assert!(layout.scale.log);
     let [a, b, c] = [0, 1, 2].map(|i: usize| layout.placed[i].length);
     assert!((a - b - (b - c)).abs() < 1e-9 && c > 0.0);
@@ -56,7 +57,7 @@ fn lengths_are_proportional_to_values() {
 #[test]
 fn what_was_not_measured_has_a_text_and_no_bar() {
     let absent = Bar { value: None, shown: "not supported".into(), ..bar("x", 0.0, 0.0) };
-    let layout = bars(&[bar("a", 3.0, 0.0), absent], 360.0, 0.0, axis_number);
+    let layout = bars(&[bar("a", 3.0, 0.0), absent], 360.0, 0.0, format::short);
     assert_eq!(layout.placed[1].length, 0.0);
     assert!(layout.placed[1].value_x < layout.start + GAP);
 }
@@ -66,7 +67,7 @@ fn tick_texts_do_not_touch() {
     for to in [3.0, 999.0, 123_456.0, 9.9e9] {
         for log in [false, true] {
             let scale = Scale { log, from: if log { to / 1e6 } else { 0.0 }, to };
-            let ticks = ticks(&scale, 100.0, 150.0, axis_number);
+            let ticks = ticks(&scale, 100.0, 150.0, format::short);
             assert!(!ticks.is_empty());
             for pair in ticks.windows(2) {
                 let half = |t: &(f64, String)| text::width(&t.1, SMALL) / 2.0;

@@ -95,9 +95,8 @@ fn ratio_line(place: &Place<'_>) -> String {
     });
     let share = record.and_then(|r| r.ratio_limit).filter(|_| unit.more_is_better());
     format!(
-        "| {} {} | {} | {} | {ratio} | {} | {} |",
-        cell(&place.section.id),
-        cell(&place.row.name),
+        "| {} | {} | {} | {ratio} | {} | {} |",
+        cell(format!("{} {}", place.section.id, place.row.name).trim()),
         cell(&own),
         cell(&theirs.unwrap_or_default()),
         share.map(format::percent).unwrap_or_default(),
@@ -105,10 +104,10 @@ fn ratio_line(place: &Place<'_>) -> String {
     )
 }
 
-/// Rows down, engines across where few have figures; engines down where many do.
+/// More rows than this go down, with the engines across.
+const ROWS_ACROSS: usize = 6;
+
 fn table(out: &mut String, model: &Model, section: &Section, report: &Report2011) {
-    let gone = model.not_installed();
-    let here = |engine: &&String| !gone.iter().any(|(name, _)| name == engine);
     let heading = section.heading();
     if heading != section.suite {
         let _ = writeln!(out, "### {}\n", cell(&heading));
@@ -117,25 +116,44 @@ fn table(out: &mut String, model: &Model, section: &Section, report: &Report2011
     if !settings.is_empty() {
         let _ = writeln!(out, "{}\n", cell(&settings));
     }
-    let columns: Vec<String> = section.rows.iter().map(|r| cell(&r.name)).collect();
-    let _ = writeln!(out, "| engine | class | {} |", columns.join(" | "));
-    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(columns.len()));
-    for engine in model.engines.iter().filter(here) {
-        let mut classes: Vec<&str> = section
-            .rows
-            .iter()
-            .filter_map(|row| row.of(engine).and_then(|r| r.class.as_deref()))
-            .collect();
-        classes.dedup();
-        let figures: Vec<String> = section.rows.iter().map(|row| figure(row, engine)).collect();
+    let mut grid = vec![vec!["".to_string(), "class".to_string()]];
+    grid[0].extend(section.rows.iter().map(|r| cell(&r.name)));
+    let gone = model.not_installed();
+    for engine in model.engines.iter().filter(|e| !gone.iter().any(|(name, _)| name == e)) {
         let name = match engine == OURS {
             true => format!("**{}**", palette::shown(engine)),
             false => cell(palette::shown(engine)),
         };
-        let _ = writeln!(out, "| {name} | {} | {} |", classes.join("/"), figures.join(" | "));
+        let mut line = vec![name, classes(section, engine)];
+        line.extend(section.rows.iter().map(|row| figure(row, engine)));
+        grid.push(line);
     }
-    published(out, section, report);
+    let measured = grid.len();
+    grid.extend(published(section, report));
+    let is_published = grid.len() > measured;
+    if section.rows.len() > ROWS_ACROSS {
+        grid =
+            (0..grid[0].len()).map(|i| grid.iter().map(|line| line[i].clone()).collect()).collect();
+    }
+    for (i, line) in grid.iter().enumerate() {
+        let _ = writeln!(out, "| {} |", line.join(" | "));
+        if i == 0 {
+            let _ = writeln!(out, "|---|{}", "---:|".repeat(line.len() - 1));
+        }
+    }
+    if is_published {
+        let _ = writeln!(out, "\nPublished figures: {}.", cell(&report.hardware));
+    }
     out.push('\n');
+}
+
+/// The durability classes that an engine has in a section.
+fn classes(section: &Section, engine: &str) -> String {
+    let of = |row: &Row| row.of(engine).and_then(|r| r.class.clone());
+    let mut classes: Vec<String> = section.rows.iter().filter_map(of).collect();
+    classes.sort();
+    classes.dedup();
+    classes.join("/")
 }
 
 fn figure(row: &Row, engine: &str) -> String {
@@ -147,28 +165,21 @@ fn figure(row: &Row, engine: &str) -> String {
 }
 
 /// The figures of the document, as further lines.
-fn published(out: &mut String, section: &Section, report: &Report2011) {
+fn published(section: &Section, report: &Report2011) -> Vec<Vec<String>> {
     let of_rows: Vec<_> =
         section.rows.iter().map(|r| report.of_row(&section.suite, &section.id, &r.name)).collect();
     let mut engines: Vec<&str> = of_rows.iter().flatten().map(|f| f.engine.as_str()).collect();
     engines.sort_by_key(|e| palette::order(e));
     engines.dedup();
-    for engine in &engines {
-        let values = of_rows.iter().map(|figures| {
+    let line = |engine: &&str| {
+        let name = format!("*{}, published 2011*", palette::shown(engine));
+        let figure = |figures: &Vec<super::published::Figure>| {
             let found = figures.iter().find(|f| f.engine == **engine);
             found.map_or_else(String::new, |f| format!("{}/s", format::rounded(f.value)))
-        });
-        let values: Vec<String> = values.collect();
-        let _ = writeln!(
-            out,
-            "| *{}, published 2011* | | {} |",
-            palette::shown(engine),
-            values.join(" | ")
-        );
-    }
-    if !engines.is_empty() {
-        let _ = writeln!(out, "\nPublished figures: {}.", cell(&report.hardware));
-    }
+        };
+        [name, String::new()].into_iter().chain(of_rows.iter().map(figure)).collect()
+    };
+    engines.iter().map(line).collect()
 }
 
 fn remarks(out: &mut String, model: &Model) {
@@ -225,7 +236,10 @@ mod tests {
             assert_eq!(bars(pair[0]), bars(pair[1]), "{pair:?}");
         }
         assert!(text.contains("**0.33×**"), "{text}");
-        assert!(text.contains("| *LevelDB, published 2011* | | 840,000/s | 221,000/s |"), "{text}");
+        assert!(
+            text.contains("| *LevelDB, published 2011* |  | 840,000/s | 221,000/s |"),
+            "{text}"
+        );
         assert!(text.contains("not supported"));
     }
 }

@@ -77,8 +77,7 @@ impl Unit {
     pub fn name(&self) -> &str {
         match self {
             Unit::OpsPerSecond => "operations a second",
-            Unit::Seconds => "seconds",
-            Unit::Milliseconds => "milliseconds",
+            Unit::Seconds | Unit::Milliseconds => "time",
             Unit::Bytes => "bytes",
             Unit::Other(name) => name,
         }
@@ -86,11 +85,11 @@ impl Unit {
 
     /// A value with its unit, short.
     pub fn show(&self, value: f64) -> String {
-        use super::format::{bytes, rounded};
+        use super::format::{bytes, micros, rounded};
         match self {
             Unit::OpsPerSecond => format!("{}/s", rounded(value)),
-            Unit::Seconds => format!("{} s", rounded(value)),
-            Unit::Milliseconds => format!("{} ms", rounded(value)),
+            Unit::Seconds => micros(value * 1e6),
+            Unit::Milliseconds => micros(value * 1e3),
             Unit::Bytes => bytes(value),
             Unit::Other(name) => format!("{} {name}", rounded(value)),
         }

@@ -1,6 +1,9 @@
 //! How Esker stands in every row: where it is behind first, the worst on top.
 
+use super::format;
+use super::input::Record;
 use super::model::{Model, Row, Section, Standing};
+use super::palette;
 use crate::results::OURS;
 
 /// A spread from which on a figure is marked as unsure.
@@ -62,12 +65,13 @@ impl Place<'_> {
             remarks.extend(record.note.clone());
         }
         let peer = self.standing.as_ref().and_then(|s| self.row.of(&s.peer));
-        for (record, whose) in [(ours, "Esker's"), (peer, "the peer's")] {
-            let spread = record.and_then(|r| r.spread).unwrap_or(0.0);
-            if spread > WIDE_SPREAD {
-                let text = super::format::percent(spread);
-                remarks.push(format!("{whose} repetitions lie {text} apart: take with care"));
-            }
+        let wide = |record: &Record| {
+            let spread = record.spread.filter(|s| *s > WIDE_SPREAD)?;
+            Some(format!("{} {}", palette::shown(&record.engine), format::percent(spread)))
+        };
+        let wide: Vec<String> = ours.into_iter().chain(peer).filter_map(wide).collect();
+        if !wide.is_empty() {
+            remarks.push(format!("unsure, repetitions differ: {}", wide.join(", ")));
         }
         remarks.join("; ")
     }
@@ -76,7 +80,6 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::input::Record;
 
     #[test]
     fn the_worst_row_comes_first() {

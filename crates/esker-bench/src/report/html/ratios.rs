@@ -69,14 +69,14 @@ pub(super) fn write(page: &mut Page, model: &Model) {
         }
         page.raw(&format!("<tbody class=\"{class}\">\n<tr class=\"group\"><th colspan=\"7\" scope=\"rowgroup\">{title} ({})</th></tr>\n", list.len()));
         for place in list {
-            line(page, place);
+            line(page, place, model.sections.len() > 1);
         }
         page.raw("</tbody>\n");
     }
     page.raw("</table>\n");
 }
 
-fn line(page: &mut Page, place: &Place<'_>) {
+fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     let record = place.row.of(OURS);
     let ours = record.and_then(|r| r.figure());
     let standing = place.standing.as_ref();
@@ -93,11 +93,11 @@ fn line(page: &mut Page, place: &Place<'_>) {
     let ratio = standing.map(|s| format::ratio(s.ratio)).unwrap_or_default();
     let spark = standing.map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
-    page.raw(&format!(
-        "<th scope=\"row\">{}<span class=\"where\">{}</span></th>",
-        escape(&place.row.name),
-        escape(&place.section.heading())
-    ));
+    let section = match name_section {
+        true => format!("<span class=\"where\">{}</span>", escape(&place.section.heading())),
+        false => String::new(),
+    };
+    page.raw(&format!("<th scope=\"row\">{}{section}</th>", escape(&place.row.name)));
     for (class, name, html) in [
         ("n", "Esker", escape(&own)),
         ("n", "", theirs),
