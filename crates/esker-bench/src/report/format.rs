@@ -65,7 +65,8 @@ pub(crate) fn micros(us: f64) -> String {
     match us {
         v if v >= 1e6 => format!("{} s", rounded(v / 1e6)),
         v if v >= 1e3 => format!("{} ms", rounded(v / 1e3)),
-        v if v >= 0.1 || v == 0.0 => format!("{} µs", rounded(v)),
+        0.0 => "0".to_string(),
+        v if v >= 0.1 => format!("{} µs", rounded(v)),
         v => format!("{} ns", rounded(v * 1e3)),
     }
 }

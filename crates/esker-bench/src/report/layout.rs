@@ -7,6 +7,8 @@ use super::text;
 pub(crate) const LABEL: f64 = 11.5;
 /// Size of what an axis says.
 pub(crate) const SMALL: f64 = 10.0;
+/// How much wider bold digits and letters are.
+const BOLD: f64 = 1.1;
 /// From bar to bar.
 const PITCH: f64 = 17.0;
 const THICKNESS: f64 = 11.0;
@@ -38,6 +40,13 @@ pub(crate) enum Kind {
     Peer,
     /// From a document, not measured here: hollow.
     Published,
+}
+
+impl Bar {
+    /// Width of one of its texts; ours are bold.
+    fn width_of(&self, label: &str) -> f64 {
+        text::width(label, LABEL) * if self.kind == Kind::Ours { BOLD } else { 1.0 }
+    }
 }
 
 /// A bar's place.
@@ -76,10 +85,10 @@ pub(crate) struct Bars {
 pub(crate) fn bars(bars: &[Bar], width: f64, top: f64, show: fn(f64) -> String) -> Bars {
     let widest = |of: &dyn Fn(&Bar) -> f64| bars.iter().map(of).fold(0.0, f64::max);
     let marks = widest(&|b| text::width(&b.mark, SMALL));
-    let names = widest(&|b| text::width(&b.name, LABEL)).clamp(30.0, NAMES_MAX);
+    let names = widest(&|b| b.width_of(&b.name)).clamp(30.0, NAMES_MAX);
     let mark_x = names + if marks > 0.0 { 5.0 } else { 0.0 };
     let start = mark_x + marks + GAP;
-    let values = widest(&|b| text::width(&b.shown, LABEL));
+    let values = widest(&|b| b.width_of(&b.shown));
     let length_max = (width - start - GAP - values).max(40.0);
     let reach = |b: &Bar| b.value.map(|v| v.max(b.range.map_or(v, |(_, high)| high)));
     let mut all: Vec<f64> = bars.iter().filter_map(reach).collect();

@@ -1,6 +1,7 @@
 //! `report.md`, to be pasted where Markdown is read, and a picture of each suite beside it.
 
 use super::chart;
+use super::documents;
 use super::format;
 use super::input;
 use super::model::{Model, Row, Section};
@@ -43,6 +44,9 @@ pub(crate) fn render(model: &Model) -> String {
         let _ = writeln!(out, "![{} in bars]({})\n", cell(suite), chart::file_name(suite));
         for section in of {
             table(&mut out, model, section, &report);
+        }
+        if let Some(table) = documents::of_suite(suite, of) {
+            document(&mut out, &table);
         }
     }
     remarks(&mut out, model);
@@ -143,6 +147,17 @@ fn table(out: &mut String, model: &Model, section: &Section, report: &Report2011
     }
     if is_published {
         let _ = writeln!(out, "\nPublished figures: {}.", cell(&report.hardware));
+    }
+    out.push('\n');
+}
+
+/// What the suite's document published.
+fn document(out: &mut String, table: &documents::Table) {
+    let _ = writeln!(out, "{}:\n\n| {} |", cell(&table.caption), table.columns.join(" | "));
+    let _ = writeln!(out, "|{}", "---|".repeat(table.columns.len()));
+    for line in &table.lines {
+        let cells: Vec<String> = line.iter().map(|text| cell(text)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out.push('\n');
 }

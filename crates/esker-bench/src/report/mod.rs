@@ -4,6 +4,7 @@ mod bars;
 mod chart;
 mod cli;
 mod compare;
+mod documents;
 mod footprint;
 mod format;
 pub mod html;

@@ -24,8 +24,8 @@
   for (const chart of document.querySelectorAll("svg.chart")) {
     const box = chart.getBoundingClientRect();
     if (getComputedStyle(chart).display === "none") continue; // the other width is shown
-    const name = chart.querySelector("title").textContent;
     charts += 1;
+    const name = chart.querySelector("title").textContent;
     if (box.width < 200 || box.height < 60) say(name + ": the picture is " + box.width + " by " + box.height);
     const texts = [...chart.querySelectorAll("text")].filter((t) => t.textContent !== "");
     const boxes = texts.map((t) => t.getBoundingClientRect());

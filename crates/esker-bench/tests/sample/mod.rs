@@ -73,6 +73,16 @@ const SECTIONS: Sections = &[
         ],
     ),
     (
+        "wiredtiger2013",
+        "",
+        "128 MB, compression on",
+        &[
+            ("fillseq", "ops_per_second", 5_900_000.0),
+            ("readreverse", "ops_per_second", 38_000_000.0),
+        ],
+    ),
+    ("core", "", "", &[("open", "milliseconds", 0.9), ("memory", "bytes", 3_200_000.0)]),
+    (
         "symas2014",
         "small",
         "Small set: 4 readers beside a writer of 10,000/s",
@@ -177,8 +187,8 @@ fn record(
 /// Some are not installed, some cannot do a row, some fail.
 fn refuse(line: &mut Value, engine: &str, row: &str) {
     let why = match (engine, row) {
-        ("wiredtiger" | "wiredtiger-lsm", _) => {
-            ("missing", "apt-get install libwiredtiger-dev, or build it and set LD_LIBRARY_PATH")
+        ("wiredtiger-lsm" | "hyperleveldb", _) => {
+            ("missing", "install its library, or build it and say where it is with LD_LIBRARY_PATH")
         }
         ("kyoto", "readreverse") => ("failed", "not supported: it has no way back"),
         ("bf-tree", "readseq" | "readreverse") => {

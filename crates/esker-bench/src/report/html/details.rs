@@ -85,7 +85,7 @@ pub(super) fn machine(page: &mut Page, model: &Model) {
         return;
     }
     page.element("p", "quiet", "What it can do without any store, measured in the same run. A row's share of its limit refers to these.");
-    page.raw("<div class=\"scroll\"><table>\n");
+    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"The machine's limits\" tabindex=\"0\"><table>\n");
     page.head("", &[("", "limit"), ("n", "measured"), ("", "remarks")]);
     page.raw("<tbody>\n");
     for limit in &model.limits {
@@ -98,7 +98,7 @@ pub(super) fn machine(page: &mut Page, model: &Model) {
 
 pub(super) fn engines(page: &mut Page, model: &Model) {
     page.heading(2, "engines", "", "Engines and settings");
-    page.raw("<div class=\"scroll\"><table>\n");
+    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"Engines and settings\" tabindex=\"0\"><table>\n");
     page.head(
         "",
         &[

@@ -1,6 +1,7 @@
 //! A suite: for each of its sections the bars, then threads over time, latencies, disk and memory.
 
 use super::super::bars::{self, Panel};
+use super::super::documents;
 use super::super::footprint;
 use super::super::format;
 use super::super::latency;
@@ -37,6 +38,21 @@ pub(super) fn suite(
     for section in of {
         self::section(page, model, section, report);
     }
+    let Some(table) = documents::of_suite(suite, of) else { return };
+    page.element("h3", "", "What the document published");
+    page.raw(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"Published\" tabindex=\"0\"><table>\n",
+    );
+    let class = |i: usize| if i == 0 || table.columns.len() == 2 { "" } else { "n" };
+    let head: Vec<_> =
+        table.columns.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
+    page.head(&table.caption, &head);
+    page.raw("<tbody>\n");
+    for line in &table.lines {
+        let cells: Vec<_> = line.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
+        page.cells(&cells);
+    }
+    page.raw("</tbody>\n</table></div>\n");
 }
 
 fn section(page: &mut Page, model: &Model, section: &Section, report: &Report2011) {
