@@ -2,7 +2,7 @@
 //! that can be read on white and on black.
 
 use super::bars;
-use super::layout::LABEL;
+use super::layout::{LABEL, SMALL};
 use super::model::Section;
 use super::published::Report2011;
 use super::svg::{Anchor, Svg};
@@ -11,8 +11,10 @@ use super::text;
 const GAP: f64 = 36.0;
 const COLUMNS: usize = 2;
 const HEAD: f64 = 26.0;
-/// More panels than this would not be looked at.
-const PANELS_MAX: usize = 24;
+/// More panels than this are too many for a README; the first tables of a document are its main ones.
+const PANELS_MAX: usize = 6;
+/// From line to line of what stands below.
+const LINE: f64 = 14.0;
 
 const STYLE: &str = "\
 text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif;fill:#6b7580}\
@@ -29,17 +31,20 @@ pub(crate) fn file_name(suite: &str) -> String {
 }
 
 /// The picture.
-pub(crate) fn of_suite(suite: &str, sections: &[Section]) -> String {
+pub(crate) fn of_suite(suite: &str, sections: &[Section], machine: &str) -> String {
     let report = Report2011::load();
     let gone: Vec<&str> = missing_everywhere(sections);
     let mut panels = Vec::new();
+    let mut is_published = false;
     for section in sections {
         for row in &section.rows {
             let published = report.of_row(&section.suite, &section.id, &row.name);
+            is_published |= panels.len() < PANELS_MAX && !published.is_empty();
             let title = format!("{} {}", section.id, row.name);
             panels.push((title.trim().to_string(), bars::of_row(row, &published, &gone)));
         }
     }
+    let rows = panels.len();
     panels.truncate(PANELS_MAX);
     let columns = COLUMNS.min(panels.len().max(1));
     let width = columns as f64 * (bars::PANEL + GAP) - GAP;
@@ -56,7 +61,18 @@ pub(crate) fn of_suite(suite: &str, sections: &[Section]) -> String {
         }
         y += HEAD + height + GAP / 2.0;
     }
-    svg.set_height(y.max(1.0));
+    let mut notes = vec![format!("Measured on {machine}.")];
+    if is_published {
+        notes.push(format!("Hollow: published in 2011, {}.", report.hardware));
+    }
+    if rows > PANELS_MAX {
+        notes.push(format!("The first {PANELS_MAX} of {rows} rows; report.html has all."));
+    }
+    for note in notes {
+        svg.text(0.0, y + 8.0, Anchor::Start, "small", &text::fit(&note, SMALL, width));
+        y += LINE;
+    }
+    svg.set_height(y + 4.0);
     let words: Vec<String> = panels.iter().map(|(t, p)| format!("{t}: {}", p.desc)).collect();
     svg.file(&format!("{suite}: Esker beside other engines"), &words.join(" "), STYLE)
 }

@@ -25,7 +25,7 @@ pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
         Ok(())
     };
     for (suite, of) in model.suites() {
-        save(chart::file_name(suite), &chart::of_suite(suite, of))?;
+        save(chart::file_name(suite), &chart::of_suite(suite, of, &model.machine_line()))?;
     }
     save("report.md".to_string(), &render(&model))?;
     Ok(written)
