@@ -14,13 +14,11 @@ pub(crate) fn of_section(section: &Section, not_installed: &[&str]) -> Vec<Panel
     let engines = engines(section, not_installed);
     // A section with rows of its own for sizes has shown them already.
     if !section.rows.iter().any(|r| r.unit == Unit::Bytes)
-        && let Some(row) = section
-            .rows
-            .iter()
-            .rev()
-            .find(|r| r.records.iter().filter(|r| r.disk_bytes.is_some()).count() > 1)
+        && let Some(row) = section.rows.iter().rev().find(|r| {
+            r.records.iter().filter(|r| r.disk_bytes.is_some_and(|b| b > 0.0)).count() > 1
+        })
     {
-        let disk = |e: &str| row.of(e).and_then(|r| r.disk_bytes);
+        let disk = |e: &str| row.of(e).and_then(|r| r.disk_bytes).filter(|b| *b > 0.0);
         let raw = row.records.iter().find_map(|r| r.raw_bytes);
         let raw =
             raw.map_or_else(String::new, |b| format!(" ({} of keys and values)", format::bytes(b)));
@@ -31,7 +29,7 @@ pub(crate) fn of_section(section: &Section, not_installed: &[&str]) -> Vec<Panel
             &disk,
         ));
     }
-    let peak = |e: &str| most(section, e, &|r| r.peak_memory_bytes);
+    let peak = |e: &str| most(section, e, &|r| r.peak_memory_bytes.filter(|b| *b > 0.0));
     panels.extend(panel("Peak memory of the process", &Unit::Bytes, &engines, &peak));
     let unit = Unit::Other("bytes written for each byte of keys and values".to_string());
     let written =

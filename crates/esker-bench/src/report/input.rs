@@ -17,6 +17,10 @@ pub(crate) struct Record {
     pub suite: Option<String>,
     #[serde(deserialize_with = "text")]
     pub section: Option<String>,
+    /// What the section is about.
+    #[serde(deserialize_with = "text")]
+    pub title: Option<String>,
+    /// Which table of which document it repeats.
     #[serde(deserialize_with = "text")]
     pub table: Option<String>,
     pub row: String,
@@ -29,6 +33,8 @@ pub(crate) struct Record {
     pub value: Option<f64>,
     #[serde(alias = "ratio_to_best_peer")]
     pub ratio_best_peer: Option<f64>,
+    /// The ratio that is aimed at; 0 where all are held to the same rate.
+    pub target: Option<f64>,
     #[serde(alias = "ratio_to_limit")]
     pub ratio_limit: Option<f64>,
     pub spread: Option<f64>,

@@ -23,7 +23,9 @@ pub(crate) struct Section {
     pub suite: String,
     /// Its number or name within the suite; may be empty.
     pub id: String,
-    /// Which table of which document it repeats.
+    /// What it is about; may be empty.
+    pub title: String,
+    /// Which table of which document it repeats; may be empty.
     pub table: String,
     pub rows: Vec<Row>,
 }
@@ -134,8 +136,9 @@ impl Model {
         let id = record.section.clone().unwrap_or_default();
         let known = self.sections.iter().position(|s| s.suite == suite && s.id == id);
         let index = known.unwrap_or_else(|| {
-            let table = record.table.clone().unwrap_or_default();
-            self.sections.push(Section { suite, id, table, rows: Vec::new() });
+            let [title, table] =
+                [&record.title, &record.table].map(|t| t.clone().unwrap_or_default());
+            self.sections.push(Section { suite, id, title, table, rows: Vec::new() });
             self.sections.len() - 1
         });
         &mut self.sections[index]
@@ -175,7 +178,7 @@ impl Model {
     pub fn machine_line(&self) -> String {
         let Some(record) = self.machine() else { return "an unnamed machine".to_string() };
         let mut line = record.cpu.clone().unwrap_or_default();
-        if let Some(cores) = record.cores {
+        if let Some(cores) = record.cores.filter(|_| !line.contains(" core")) {
             line += &format!(", {cores} {}", if cores == 1 { "core" } else { "cores" });
         }
         if let Some(kernel) = &record.kernel {
@@ -203,13 +206,22 @@ impl Section {
         }
     }
 
-    /// "2A · LevelDB 2011", as far as it is named.
+    /// "2A · Large values", as far as it is named.
     pub fn heading(&self) -> String {
-        match (self.id.is_empty(), self.table.is_empty() || self.table == self.id) {
+        let about = if self.title.is_empty() { &self.table } else { &self.title };
+        match (self.id.is_empty(), about.is_empty() || *about == self.id) {
             (true, true) => self.suite.clone(),
-            (true, false) => self.table.clone(),
+            (true, false) => about.clone(),
             (false, true) => self.id.clone(),
-            (false, false) => format!("{} · {}", self.id, self.table),
+            (false, false) => format!("{} · {about}", self.id),
+        }
+    }
+
+    /// Where to find it among all suites: "LevelDB 2011, 2A · Large values".
+    pub fn place(&self) -> String {
+        match (self.table.is_empty(), self.title.is_empty()) {
+            (false, false) => format!("{} · {}", self.table, self.title),
+            _ => self.heading(),
         }
     }
 }
@@ -219,10 +231,13 @@ impl Row {
         self.records.iter().find(|r| r.engine == engine)
     }
 
-    /// Esker beside the best peer of its class.
+    /// Esker beside the best peer of its class; nothing where all are held to the same rate.
     pub fn standing(&self) -> Option<Standing> {
         let ours = self.of(OURS)?;
         let value = ours.figure()?;
+        if ours.target == Some(0.0) {
+            return None;
+        }
         let peers = self.records.iter().filter(|r| r.engine != OURS && r.class == ours.class);
         let (ratio, theirs, peer) = peers
             .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, &r.engine)))

@@ -93,13 +93,22 @@ impl Key {
         }
         let table = table_of(section)?;
         let name = row.to_ascii_lowercase();
-        // Rows beyond the document have names with more in them, as readseq.settled.
-        let words = name.replace(|c: char| !c.is_ascii_alphanumeric(), "");
-        let kind = words.strip_prefix("fill").map(|rest| (true, rest));
-        let (writes, rest) =
-            kind.or_else(|| words.strip_prefix("read").map(|rest| (false, rest)))?;
-        let rest = ["100k", "batch", "sync"].iter().fold(rest.to_string(), |s, w| s.replace(w, ""));
-        let sequential = match rest.as_str() {
+        // Rows have the document's names or those of its benchmark; rows beyond it have more words
+        // in them, as readseq.settled.
+        let (writes, order) = match name.split_once(' ') {
+            Some((order, "writes")) => (true, order.to_string()),
+            Some((order, "reads")) => (false, order.to_string()),
+            Some(_) => return None,
+            None => {
+                let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "");
+                let fill = plain.strip_prefix("fill").map(|rest| (true, rest));
+                let (writes, rest) =
+                    fill.or_else(|| plain.strip_prefix("read").map(|rest| (false, rest)))?;
+                let kinds = ["100k", "batch", "sync"];
+                (writes, kinds.iter().fold(rest.to_string(), |s, kind| s.replace(kind, "")))
+            }
+        };
+        let sequential = match order.as_str() {
             "seq" | "sequential" => true,
             "random" | "rand" => false,
             _ => return None,
@@ -145,7 +154,11 @@ mod tests {
         assert_eq!(values("2B batches", "fillbatch.seq"), [840_000.0, 124_000.0]);
         assert_eq!(values("2C", "fillsync.seq"), [100.0, 7.0, 88.0]);
         assert_eq!(values("3B", "readrandom"), [149_000.0, 175_000.0, 134_000.0]);
-        for beyond in ["readseq.settled", "readreverse", "overwrite", "disk"] {
+        assert_eq!(values("2B", "Random Writes"), [221_000.0, 22_000.0]);
+        assert_eq!(values("1", "Sequential Reads"), values("1", "readseq"));
+        for beyond in
+            ["Reverse Reads", "Hot Reads", "readseq.settled", "readreverse", "overwrite", "disk"]
+        {
             assert!(values("1", beyond).is_empty(), "{beyond}");
         }
         assert!(report.of_row("core", "1", "readseq").is_empty());

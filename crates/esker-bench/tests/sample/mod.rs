@@ -152,7 +152,7 @@ fn record(
     let p50 = 0.4 / speed;
     let rate = *unit == "ops_per_second";
     let mut line = json!({
-        "suite": suite, "section": section, "table": table, "row": row, "engine": engine,
+        "suite": suite, "section": section, "title": table, "table": format!("{suite}, {section}"), "row": row, "engine": engine,
         "version": "1.23", "class": class, "unit": unit, "value": median,
         "ops_per_s": rate.then_some(median), "spread": (runs[2] - runs[0]) / median, "runs": runs,
         "ratio_limit": rate.then_some(median / (base * 1.9)),

@@ -24,7 +24,7 @@ pub(super) fn summary(model: &Model) -> String {
         text += &format!(
             "Its worst row is {} ({}), at {} of {}.",
             place.row.name,
-            place.section.heading(),
+            place.section.place(),
             format::ratio(s.ratio),
             palette::shown(&s.peer)
         );
@@ -62,7 +62,11 @@ pub(super) fn write(page: &mut Page, model: &Model) {
         ("Esker has no figure", "behind", &places.without),
         ("Another engine is first", "behind", &places.behind),
         ("Esker is first", "first", &places.first),
-        ("Nothing to compare with in the same class", "first", &places.alone),
+        (
+            "Not compared: no peer of the same class, or a rate that all are held to",
+            "first",
+            &places.alone,
+        ),
     ] {
         if list.is_empty() {
             continue;
@@ -94,7 +98,7 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     let spark = standing.map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
     let section = match name_section {
-        true => format!("<span class=\"where\">{}</span>", escape(&place.section.heading())),
+        true => format!("<span class=\"where\">{}</span>", escape(&place.section.place())),
         false => String::new(),
     };
     page.raw(&format!("<th scope=\"row\">{}{section}</th>", escape(&place.row.name)));

@@ -60,7 +60,11 @@ fn section(page: &mut Page, model: &Model, section: &Section, report: &Report201
     if heading != section.suite {
         page.element("h3", "", &heading);
     }
-    page.element("p", "quiet", &section.settings_line());
+    let repeats = match section.table.is_empty() || section.title.is_empty() {
+        true => String::new(),
+        false => format!(" Repeats {}.", section.table),
+    };
+    page.element("p", "quiet", &format!("{}{repeats}", section.settings_line()));
     let gone = model.not_installed();
     let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
     let published: Vec<Vec<Figure>> =
