@@ -33,7 +33,7 @@ pub(crate) struct Record {
     pub value: Option<f64>,
     #[serde(alias = "ratio_to_best_peer")]
     pub ratio_best_peer: Option<f64>,
-    /// The ratio that is aimed at; 0 where all are held to the same rate.
+    /// The ratio that is aimed at; 0 for none, as for a rate that all are held to.
     pub target: Option<f64>,
     #[serde(alias = "ratio_to_limit")]
     pub ratio_limit: Option<f64>,

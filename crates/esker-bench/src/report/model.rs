@@ -235,7 +235,8 @@ impl Row {
     pub fn standing(&self) -> Option<Standing> {
         let ours = self.of(OURS)?;
         let value = ours.figure()?;
-        if ours.target == Some(0.0) {
+        // Sizes and times have no target either, and are compared all the same.
+        if ours.target == Some(0.0) && self.unit == Unit::OpsPerSecond {
             return None;
         }
         let peers = self.records.iter().filter(|r| r.engine != OURS && r.class == ours.class);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_peer_is_of_our_class_and_less_is_better_for_sizes() {
+    fn the_best_peer_is_of_our_class_and_only_rates_that_all_are_held_to_are_left_out() {
         let model = Model::new(vec![
             record("lmdb", "w", 90.0, "ops_per_second", "F"),
             record("leveldb", "w", 40.0, "ops_per_second", "K"),
@@ -276,6 +277,14 @@ mod tests {
         assert_eq!((standing.peer.as_str(), standing.ratio), ("leveldb", 1.25));
         let standing = rows[1].standing().unwrap();
         assert_eq!((standing.peer.as_str(), standing.ratio), ("lmdb", 0.5));
+        let rate = |engine: &str, row: &str, unit: &str| Record {
+            target: Some(0.0),
+            ..record(engine, row, 10_000.0, unit, "K")
+        };
+        let both = |row: &str, unit: &str| vec![rate(OURS, row, unit), rate("lmdb", row, unit)];
+        let held = Model::new([both("writes", "ops_per_second"), both("disk", "bytes")].concat());
+        let compared = held.sections[0].rows.iter().map(|r| r.standing().is_some());
+        assert_eq!(compared.collect::<Vec<_>>(), [false, true]);
         assert_eq!(model.limits.len(), 1);
         assert_eq!(model.engines, [OURS, "leveldb", "lmdb"]);
     }
