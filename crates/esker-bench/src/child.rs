@@ -121,8 +121,11 @@ impl<'a> Ctx<'a> {
         sample.settings.clone_from(&opened.settings);
         let plan = self.plan();
         if let (Some(limit), true) = (plan.memory_limit, opened.class.is_some()) {
+            let raw_bytes = opened.shape.as_ref().map_or(0, |shape| shape.raw_bytes);
             sample = sample.with_note(format!(
-                "within {} MiB of memory and page cache, of which {} MiB for the engine",
+                "{:.1} MiB of data within {} MiB of memory and page cache, of which {} MiB for the \
+                 engine",
+                raw_bytes as f64 / 1048576.0,
                 limit >> 20,
                 opened.memory_bytes >> 20,
             ));

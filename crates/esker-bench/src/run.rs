@@ -181,11 +181,19 @@ impl Runner<'_> {
                 cgroup: group.as_ref().map(|g| g.path().to_path_buf()),
                 plan: case.plan.clone(),
             };
-            process::run(self.child_command, &spec, *step, timeout, &mut |m| match m {
-                Message::Row(sample) => on(*sample),
-                Message::Doing { what } => self.progress.doing(engine, &what),
-                Message::Ready => {}
-            })?;
+            let outcome =
+                process::run(self.child_command, &spec, *step, timeout, &mut |m| match m {
+                    Message::Row(sample) => on(*sample),
+                    Message::Doing { what } => self.progress.doing(engine, &what),
+                    Message::Ready => {}
+                });
+            if let (Err(e), Some(group)) = (&outcome, &group)
+                && group.has_killed()
+            {
+                let mib = case.plan.memory_limit.unwrap_or(0) >> 20;
+                bail!("it needed more than the {mib} MiB of memory that it has here ({e:#})");
+            }
+            outcome?;
         }
         Ok(())
     }
