@@ -2,7 +2,7 @@
 # Installs what the tests need and runs every one of them. Goes on after a failure, lists all
 # failures at the end, and exits with 1 when there was any.
 #
-#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs miri bench
+#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs miri bench report
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -80,6 +80,12 @@ bench() {
     return $status
 }
 
+# The report of a run, opened in a real browser: light, dark, printed, on a desk and on a phone.
+report() {
+    apt_install chromium fonts-dejavu-core fonts-liberation || return 1
+    timeout --kill-after=10 900 cargo test --locked -p esker-bench --test report -- --nocapture
+}
+
 say "set-up"
 set_up || failed+=("set-up")
 step fmt cargo fmt --all --check
@@ -90,6 +96,7 @@ step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fai
 step docs docs
 step miri miri
 step bench bench
+step report report
 
 say "summary, after $SECONDS s"
 [ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"

@@ -28,6 +28,16 @@ impl MemoryGroup {
         bail!("no right to make a memory cgroup (try as root): {}", tried.join("; "))
     }
 
+    /// Whether a process in it was killed because all of them together needed more than the limit.
+    pub fn has_killed(&self) -> bool {
+        // Version 2 and version 1 of the interface.
+        let counts = ["memory.events", "memory.oom_control"];
+        counts.iter().filter_map(|file| fs::read_to_string(self.path.join(file)).ok()).any(|text| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            lines.any(|(name, count)| name == "oom_kill" && count.trim() != "0")
+        })
+    }
+
     /// Where it is, for the child to [`join`].
     pub fn path(&self) -> &Path {
         &self.path

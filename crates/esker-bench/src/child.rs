@@ -2,7 +2,7 @@
 
 use crate::cases;
 use crate::data::Dataset;
-use crate::engine::{Class, Engine, Sync};
+use crate::engine::{Class, Engine, Sync, Unsupported};
 use crate::engines::with_engine;
 use crate::plan::Plan;
 use crate::protocol::{Message, Sample, Shape, Spec};
@@ -108,7 +108,7 @@ impl<'a> Ctx<'a> {
             return;
         }
         if let Err(e) = verdict {
-            sample.failed = Some(format!("{e:#}"));
+            sample.failed = Some(Unsupported::or_error(e));
         }
         sample.usage.get_or_insert_with(|| self.used());
         let opened = self.opened.borrow();
@@ -121,8 +121,11 @@ impl<'a> Ctx<'a> {
         sample.settings.clone_from(&opened.settings);
         let plan = self.plan();
         if let (Some(limit), true) = (plan.memory_limit, opened.class.is_some()) {
+            let raw_bytes = opened.shape.as_ref().map_or(0, |shape| shape.raw_bytes);
             sample = sample.with_note(format!(
-                "within {} MiB of memory and page cache, of which {} MiB for the engine",
+                "{:.1} MiB of data within {} MiB of memory and page cache, of which {} MiB for the \
+                 engine",
+                raw_bytes as f64 / 1048576.0,
                 limit >> 20,
                 opened.memory_bytes >> 20,
             ));
@@ -146,19 +149,31 @@ impl<'a> Ctx<'a> {
 /// Runs what the parent asks for (`args`: one JSON specification) and prints JSON lines; the exit
 /// code. Called by the hidden command that the parent starts this executable with.
 pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
+    child_main_with(args, run_case)
+}
+
+/// [`child_main`] with the engines that `run_case` knows.
+pub fn child_main_with(
+    args: impl IntoIterator<Item = String>,
+    run_case: impl FnOnce(&Ctx) -> Result<()>,
+) -> i32 {
     system::die_with_parent();
-    match run(args) {
+    match run(args, run_case) {
         Ok(()) => 0,
         Err(e) => {
-            eprintln!("{e:#}");
+            eprintln!("{}", Unsupported::or_error(&e));
             1
         }
     }
 }
 
-fn run(args: impl IntoIterator<Item = String>) -> Result<()> {
+fn run(
+    args: impl IntoIterator<Item = String>,
+    run_case: impl FnOnce(&Ctx) -> Result<()>,
+) -> Result<()> {
     let text = args.into_iter().next().context("this command is for esker bench itself")?;
-    let spec: Spec = serde_json::from_str(&text).context("specification")?;
+    let spec: Spec = serde_json::from_str(&text)
+        .context("a specification of another version; esker bench --setup builds engines anew")?;
     if let Some(path) = &spec.cgroup {
         crate::cgroup::join(path)?;
     }

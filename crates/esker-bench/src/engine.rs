@@ -1,5 +1,7 @@
 //! What a store must do to take part. One adapter a file, in [`crate::engines`].
 //!
+//! An adapter of another crate is shown to [`crate::external`].
+//!
 //! The traits are generic, not objects, so that every row is compiled for each engine by itself and
 //! a scan step costs no call through a table.
 
@@ -72,6 +74,40 @@ pub enum Direction {
     Reverse,
 }
 
+/// What an engine has no call for. Its row says so and does not count as failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported(String);
+
+impl Unsupported {
+    /// Why: "the engine has no ...".
+    pub fn new(why: impl Into<String>) -> Self {
+        Unsupported(why.into())
+    }
+    /// Whether this is what went wrong.
+    pub fn is_cause_of(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| cause.is::<Unsupported>())
+    }
+    /// An error in one line; if this is what went wrong, then its own text alone, so that whoever
+    /// reads it knows by the beginning.
+    pub fn or_error(error: &anyhow::Error) -> String {
+        match error.chain().find(|cause| cause.is::<Unsupported>()) {
+            Some(unsupported) => unsupported.to_string(),
+            None => format!("{error:#}"),
+        }
+    }
+}
+
+/// How its text begins.
+pub const NOT_SUPPORTED: &str = "not supported: ";
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{NOT_SUPPORTED}{}", self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
 /// A store, opened.
 pub trait Engine: Sized + std::marker::Sync {
     /// How a thread writes.
@@ -124,4 +160,21 @@ pub trait Reader {
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
     /// Hands over every entry; how many there were.
     fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn what_is_not_supported_is_known_by_how_it_begins() {
+        let error: Result<()> = Err(Unsupported::new("the engine has no x").into());
+        let error = error.context("open").unwrap_err();
+        assert!(Unsupported::is_cause_of(&error));
+        assert_eq!(Unsupported::or_error(&error), "not supported: the engine has no x");
+        let other = anyhow!("no space").context("open");
+        assert!(!Unsupported::is_cause_of(&other));
+        assert_eq!(Unsupported::or_error(&other), "open: no space");
+    }
 }

@@ -10,6 +10,9 @@
 //!   data does not count.
 //! - The machine's own limits are measured in the same run ([`machine`]).
 //!
+//! Peers that are crates, and would make every build of Esker longer, are adapted in a program of its
+//! own ([`external`]); what is not installed, `--setup` installs ([`setup`]).
+//!
 //! [`run()`] measures, [`report`] shows. The process that measures is this executable again:
 //! whoever calls [`run()`] routes a hidden command to [`child_main`].
 #![allow(rustdoc::private_intra_doc_links)]
@@ -17,9 +20,11 @@
 mod cases;
 mod cgroup;
 mod child;
+pub mod conformance;
 mod data;
-mod engine;
+pub mod engine;
 mod engines;
+pub mod external;
 mod machine;
 mod measure;
 mod options;
@@ -28,10 +33,11 @@ mod process;
 mod progress;
 mod protocol;
 mod published;
-mod report;
+pub mod report;
 mod results;
 mod root;
 mod run;
+mod setup;
 mod space;
 mod suites;
 mod system;
@@ -39,6 +45,7 @@ mod system;
 pub use child::child_main;
 pub use data::{FileFormat, KeyShape, ValueSize};
 pub use options::BenchOptions;
+pub use report::BenchCommand;
 pub use results::{Cell, Results};
 pub use run::run;
 pub use suites::Suite;
@@ -51,6 +58,9 @@ use std::path::Path;
 /// All that a command does: measures, prints the table, writes the files that were asked for.
 /// Whether every row that was measured counts.
 pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Result<bool> {
+    if options.setup {
+        return setup::run(options.source.as_deref()).map(|()| true);
+    }
     if options.list {
         return list(options).map(|()| true);
     }

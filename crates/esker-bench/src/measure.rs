@@ -145,6 +145,13 @@ impl Recorder {
         Ok(())
     }
 
+    /// Adds the time of what ends the operations and is none itself.
+    pub fn end_with(&mut self, end: impl FnOnce()) {
+        let start = Instant::now();
+        end();
+        self.elapsed += start.elapsed();
+    }
+
     /// Runs operations at a fixed rate. Each is timed from the moment it was due, not from when it
     /// began, so that one stall is charged to every operation it held up (no coordinated omission).
     pub fn run_paced(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Compares Esker with other embedded stores on this machine.
 #[derive(Debug, Clone, clap::Args)]
 pub struct BenchOptions {
-    /// Engines to compare, by name, separated by commas [default: all]
+    /// Engines to compare, by name, separated by commas; `all` stands for every one [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub engines: Vec<String>,
 
@@ -42,6 +42,14 @@ pub struct BenchOptions {
     /// List the rows and engines and stop
     #[arg(long)]
     pub list: bool,
+
+    /// Install or build the engines that are missing, say what was done, and stop
+    #[arg(long)]
+    pub setup: bool,
+
+    /// Where the sources of Esker are, for --setup [default: where this was built]
+    #[arg(long, value_name = "DIR", requires = "setup")]
+    pub source: Option<PathBuf>,
 
     /// Entries in the store; k and m stand for thousands and millions
     #[arg(long, default_value = "1m", value_parser = parse_count, value_name = "N")]
@@ -79,16 +87,17 @@ pub struct BenchOptions {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 4], value_name = "NUMBERS")]
     pub readers: Vec<u64>,
 
-    /// Seconds of a row that is measured by time
-    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
-    pub seconds: f64,
+    /// Seconds of a row that is measured by time [default: 5, 2 with --quick; less with a --scale
+    /// below 1]
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<f64>,
 
-    /// Seconds after which a row that counts operations stops, and counts those it did [default: 5 in
-    /// documents' suites and 1 with --quick, else none]
+    /// Seconds after which a row that counts operations stops, and counts those it did [default: 1
+    /// with --quick, else 5 in documents' suites and none in core and file]
     #[arg(long, value_name = "SECONDS")]
     pub row_seconds: Option<f64>,
 
-    /// Multiplies the entries
+    /// Multiplies the entries, and the stores that are otherwise larger than memory
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub scale: f64,
 
@@ -144,7 +153,8 @@ impl BenchOptions {
     /// Names of the engines that take part.
     pub fn engine_names(&self) -> Result<Vec<String>> {
         let all = || engines::NAMES.iter().map(|n| n.to_string()).collect();
-        let names = if self.engines.is_empty() { all() } else { self.engines.clone() };
+        let is_all = self.engines.is_empty() || self.engines.iter().any(|name| name == "all");
+        let names = if is_all { all() } else { self.engines.clone() };
         for name in &names {
             if !engines::exists(name) {
                 bail!("no engine is called {name}; there are {}", engines::NAMES.join(", "));
@@ -192,8 +202,19 @@ impl BenchOptions {
             plan: self.plan()?,
             file: None,
             memory_limit: self.memory_limit.map(|mib| mib << 20),
-            seconds_max: if self.quick { 1.0 } else { 5.0 },
+            seconds_max: 5.0,
+            scale: self.scale_in_all(),
         })
+    }
+
+    fn scale_in_all(&self) -> f64 {
+        self.scale * if self.quick { 0.1 } else { 1.0 }
+    }
+
+    /// Whoever asks for a part of the entries wants to wait for a part of the time.
+    fn usual_seconds(&self) -> f64 {
+        let seconds = if self.quick { 2.0 } else { 5.0 };
+        (seconds * self.scale.min(1.0)).max(0.1)
     }
 
     fn file_format(&self, source: &Path) -> FileFormat {
@@ -209,12 +230,11 @@ impl BenchOptions {
     fn plan(&self) -> Result<Plan> {
         ensure!(self.memory >= 1, "--memory is at least 1 MiB");
         ensure!(self.threads >= 1, "--threads is at least 1");
-        ensure!(self.seconds >= 0.3, "--seconds is at least 0.3");
+        ensure!(self.seconds.is_none_or(|s| s >= 0.3), "--seconds is at least 0.3");
         ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
         ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
         ensure!(self.scale > 0.0, "--scale is above 0");
-        let scale = self.scale * if self.quick { 0.1 } else { 1.0 };
-        let entries = ((self.entries as f64 * scale) as u64).max(1);
+        let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
         let mut tuning = BTreeMap::new();
         for setting in &self.tuning {
             let Some((name, value)) = setting.split_once('=') else {
@@ -238,8 +258,8 @@ impl BenchOptions {
             large_len: 100_000,
             readers: self.readers.clone(),
             writer_rate: 10_000.0,
-            seconds: self.seconds * if self.quick { 0.4 } else { 1.0 },
-            seconds_max: self.row_seconds,
+            seconds: self.seconds.unwrap_or_else(|| self.usual_seconds()),
+            seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
             memory_limit: None,
             tuning,
         })

@@ -1,5 +1,7 @@
 //! Running one child: what it says, how it ends, and that it ends.
 
+use crate::engine::NOT_SUPPORTED;
+use crate::external;
 use crate::plan::Step;
 use crate::protocol::{Message, Spec};
 use anyhow::{Context, Result, bail};
@@ -30,9 +32,7 @@ pub fn run(
     timeout: Duration,
     on: &mut dyn FnMut(Message),
 ) -> Result<()> {
-    let executable = std::env::current_exe().context("where is this executable?")?;
-    let child = Command::new(executable)
-        .args(command)
+    let child = program(&spec.engine, command)?
         .arg(serde_json::to_string(spec)?)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -66,6 +66,19 @@ pub fn run(
     }
     let text = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     bail!("{}", describe(&text, &status.to_string()))
+}
+
+/// What a child is started with: this executable again, or the one that has the engine.
+fn program(engine: &str, command: &[String]) -> Result<Command> {
+    if external::has(engine) {
+        let mut program = Command::new(external::program()?);
+        program.arg(external::CHILD);
+        return Ok(program);
+    }
+    let executable = std::env::current_exe().context("where is this executable?")?;
+    let mut program = Command::new(executable);
+    program.args(command);
+    Ok(program)
 }
 
 fn listen(stdout: ChildStdout) -> Receiver<Message> {
@@ -108,6 +121,8 @@ fn describe(stderr: &str, status: &str) -> String {
         None => lines.iter().rfind(|l| !l.starts_with("note:")).map(|l| l.to_string()),
     };
     match line {
+        // It did not fail: it says what it has no call for.
+        Some(line) if line.starts_with(NOT_SUPPORTED) => line,
         Some(line) => format!("{line} ({status})"),
         None => status.to_string(),
     }
@@ -129,5 +144,7 @@ mod tests {
             describe("open: no space\n", "exit status: 1"),
             "open: no space (exit status: 1)"
         );
+        let unsupported = "not supported: the engine has no x";
+        assert_eq!(describe(unsupported, "exit status: 1"), unsupported);
     }
 }

@@ -2,12 +2,14 @@
 //! has their figures; here is which row of ours repeats which of them.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// A published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// The engine, by our name.
-    pub engine: String,
+    pub engine: &'static str,
     /// Its name in the document.
     pub named: String,
     /// The figure.
@@ -25,17 +27,25 @@ pub enum Value {
     Duration(String),
 }
 
-#[derive(Deserialize)]
-struct Document {
+/// A document whose tables a suite repeats.
+#[derive(Debug, Deserialize)]
+pub struct Document {
+    /// Its title, its authors and when it was published.
+    pub source: String,
+    /// What it was measured on; empty where it does not say.
+    #[serde(default)]
+    pub hardware: String,
     #[serde(default)]
     results: Vec<Result2011>,
+    /// WiredTiger beside LevelDB.
     #[serde(default)]
-    relative_to_leveldb: Vec<Relative2013>,
+    pub relative_to_leveldb: Vec<Relative2013>,
+    /// Readers beside a writer.
     #[serde(default)]
-    scenarios: Vec<Scenario2014>,
+    pub scenarios: Vec<Scenario2014>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Result2011 {
     section: String,
     config: Option<String>,
@@ -44,23 +54,43 @@ struct Result2011 {
     ops_per_s: f64,
 }
 
-#[derive(Deserialize)]
-struct Relative2013 {
-    workload: String,
-    wt_btree: Option<f64>,
-    wt_lsm: Option<f64>,
+/// WiredTiger's speed as a multiple of LevelDB's.
+#[derive(Debug, Deserialize)]
+pub struct Relative2013 {
+    /// The name of the row.
+    pub workload: String,
+    /// With a B-tree.
+    pub wt_btree: Option<f64>,
+    /// With an LSM tree.
+    pub wt_lsm: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct Scenario2014 {
-    name: String,
+/// A set of data and how long it took.
+#[derive(Debug, Deserialize)]
+pub struct Scenario2014 {
+    /// What it is called.
+    pub name: String,
+    /// The time to complete by engine, in the document's words.
     #[serde(default)]
-    published: std::collections::BTreeMap<String, String>,
+    pub published: BTreeMap<String, String>,
 }
 
-fn documents() -> Vec<Document> {
-    serde_json::from_str(include_str!("../data/published.json"))
-        .expect("the file is a part of this crate, and a test reads it")
+fn documents() -> &'static [Document] {
+    static DOCUMENTS: OnceLock<Vec<Document>> = OnceLock::new();
+    DOCUMENTS.get_or_init(|| {
+        serde_json::from_str(include_str!("../data/published.json"))
+            .expect("the file is a part of this crate, and a test reads it")
+    })
+}
+
+/// The document that a suite repeats, if it published figures.
+pub fn of_suite(suite: &str) -> Option<&'static Document> {
+    documents().iter().find(|document| match suite {
+        "leveldb2011" => !document.results.is_empty(),
+        "wiredtiger2013" => !document.relative_to_leveldb.is_empty(),
+        "symas2014" => !document.scenarios.is_empty(),
+        _ => false,
+    })
 }
 
 impl Result2011 {
@@ -77,37 +107,36 @@ impl Result2011 {
 
 /// The published figures of a row, engine by engine; none where the documents have none.
 pub fn for_row(suite: &str, section: &str, row: &str) -> Vec<Figure> {
-    let figure = |named: &str, value| Figure {
-        engine: our_name(named).to_string(),
-        named: named.to_string(),
-        value,
-    };
+    let figure =
+        |named: &str, value| Figure { engine: our_name(named), named: named.to_string(), value };
+    let Some(document) = of_suite(suite) else { return Vec::new() };
     let mut all = Vec::new();
-    for document in documents() {
-        if suite == "leveldb2011" {
-            let of_row =
-                document.results.iter().filter(|r| r.section() == section && r.row() == row);
-            all.extend(of_row.map(|r| figure(&r.engine, Value::OpsPerSecond(r.ops_per_s))));
-        }
-        if suite == "wiredtiger2013" {
-            for relative in document.relative_to_leveldb.iter().filter(|r| r.workload == row) {
-                let both =
-                    [("WiredTiger Btree", relative.wt_btree), ("WiredTiger LSM", relative.wt_lsm)];
-                let some = both.into_iter().filter_map(|(name, times)| Some((name, times?)));
-                all.extend(some.map(|(name, times)| figure(name, Value::TimesLevelDb(times))));
-            }
-        }
-        let larger = suite == "symas2014" && section == "3" && row == "time to complete";
-        for scenario in document.scenarios.iter().filter(|_| larger) {
-            let named = scenario.published.iter().filter(|_| scenario.name.starts_with("larger"));
-            all.extend(named.map(|(name, time)| figure(name, Value::Duration(time.clone()))));
-        }
+    let of_row = document.results.iter().filter(|r| r.section() == section && r.row() == row);
+    all.extend(of_row.map(|r| figure(&r.engine, Value::OpsPerSecond(r.ops_per_s))));
+    for relative in document.relative_to_leveldb.iter().filter(|r| r.workload == row) {
+        let both = [("WiredTiger Btree", relative.wt_btree), ("WiredTiger LSM", relative.wt_lsm)];
+        let some = both.into_iter().filter_map(|(name, times)| Some((name, times?)));
+        all.extend(some.map(|(name, times)| figure(name, Value::TimesLevelDb(times))));
+    }
+    let larger = section == "3" && row == "time to complete";
+    for scenario in document.scenarios.iter().filter(|s| larger && s.name.starts_with("larger")) {
+        let named = scenario.published.iter();
+        all.extend(named.map(|(name, time)| figure(name, Value::Duration(time.clone()))));
     }
     all
 }
 
+/// The published operations a second of a row by engine: what can stand beside a measured one.
+pub fn rates(suite: &str, section: &str, row: &str) -> Vec<(&'static str, f64)> {
+    let rate = |figure: Figure| match figure.value {
+        Value::OpsPerSecond(value) => Some((figure.engine, value)),
+        _ => None,
+    };
+    for_row(suite, section, row).into_iter().filter_map(rate).collect()
+}
+
 /// Our name of an engine of the documents.
-fn our_name(named: &str) -> &'static str {
+pub fn our_name(named: &str) -> &'static str {
     match named {
         "LevelDB" => "leveldb",
         "Kyoto TreeDB" => "kyoto",
@@ -133,8 +162,9 @@ mod tests {
     #[test]
     fn every_published_row_of_2011_is_a_row_of_ours() {
         let sections = Suite::Leveldb2011.sections(&base());
-        let documents = documents();
-        let published: Vec<&Result2011> = documents.iter().flat_map(|d| &d.results).collect();
+        let document = of_suite("leveldb2011").unwrap();
+        assert!(document.hardware.contains("X5650") && document.source.contains("2011"));
+        let published: Vec<&Result2011> = document.results.iter().collect();
         assert_eq!(published.len(), 52);
         for result in published {
             let place = sections
@@ -175,8 +205,7 @@ mod tests {
     #[test]
     fn every_comparison_of_2013_is_a_row_of_ours() {
         let sections = Suite::Wiredtiger2013.sections(&base());
-        let documents = documents();
-        let published: Vec<_> = documents.iter().flat_map(|d| &d.relative_to_leveldb).collect();
+        let published = &of_suite("wiredtiger2013").unwrap().relative_to_leveldb;
         assert_eq!(published.len(), 7);
         for relative in published {
             let rows = sections.iter().flat_map(|s| s.places());
@@ -185,5 +214,19 @@ mod tests {
         }
         assert_eq!(for_row("symas2014", "3", "time to complete").len(), 8);
         assert_eq!(for_row("leveldb2011", "beyond", "Overwrites"), []);
+    }
+
+    #[test]
+    fn only_rates_stand_beside_rates() {
+        let reads = rates("leveldb2011", "1", "Sequential Reads");
+        assert_eq!(
+            reads,
+            [("leveldb", 4_030_000.0), ("kyoto", 1_010_000.0), ("sqlite", 383_000.0)]
+        );
+        let larger = rates("leveldb2011", "2A", "Random Writes");
+        assert_eq!(larger.iter().map(|r| r.1).collect::<Vec<_>>(), [480.0, 1_100.0, 1_600.0]);
+        assert!(rates("leveldb2011", "1", "Sequential Reads, settled").is_empty());
+        assert!(rates("wiredtiger2013", "1", "random read").is_empty());
+        assert!(rates("core", "1", "Sequential Reads").is_empty());
     }
 }

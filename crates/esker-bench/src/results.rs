@@ -1,6 +1,6 @@
 //! What was measured: the median of the repetitions, its spread, and how it compares.
 
-use crate::engine::Class;
+use crate::engine::{Class, NOT_SUPPORTED};
 use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::run::MACHINE;
@@ -10,9 +10,6 @@ use std::collections::HashMap;
 
 /// The engine that the others are compared with.
 pub const OURS: &str = "esker";
-
-/// How the reason of a row begins that an engine, or this machine, has no means for.
-const UNSUPPORTED: &str = "not supported: ";
 
 /// Everything a run measured.
 #[derive(Debug)]
@@ -200,7 +197,7 @@ impl Case {
 /// The part of a reason that says what there are no means for; `None` for a real failure. Whoever
 /// handed the reason on may have put words before it.
 pub fn unsupported(why: &str) -> Option<&str> {
-    let at = why.find(UNSUPPORTED)?;
+    let at = why.find(NOT_SUPPORTED)?;
     (at == 0 || why[..at].ends_with(": ")).then(|| &why[at..])
 }
 

@@ -1,6 +1,7 @@
 //! The whole run: sections, cases, repetitions, engines in turn, each in a process of its own.
 
 use crate::cgroup::MemoryGroup;
+use crate::engine::Unsupported;
 use crate::engines;
 use crate::options::BenchOptions;
 use crate::plan::{Case, Row};
@@ -167,7 +168,7 @@ impl Runner<'_> {
         let dir = tempfile::Builder::new().prefix("store-").tempdir_in(self.root)?;
         let group = match case.plan.memory_limit.map(MemoryGroup::create).transpose() {
             Ok(group) => group,
-            Err(e) => bail!("not supported: {e:#}"),
+            Err(e) => return Err(Unsupported::new(format!("{e:#}")).into()),
         };
         let timeout = Duration::from_secs(self.timeout.unwrap_or(patience(case)?));
         for (number, step) in case.steps().iter().enumerate() {
@@ -180,11 +181,19 @@ impl Runner<'_> {
                 cgroup: group.as_ref().map(|g| g.path().to_path_buf()),
                 plan: case.plan.clone(),
             };
-            process::run(self.child_command, &spec, *step, timeout, &mut |m| match m {
-                Message::Row(sample) => on(*sample),
-                Message::Doing { what } => self.progress.doing(engine, &what),
-                Message::Ready => {}
-            })?;
+            let outcome =
+                process::run(self.child_command, &spec, *step, timeout, &mut |m| match m {
+                    Message::Row(sample) => on(*sample),
+                    Message::Doing { what } => self.progress.doing(engine, &what),
+                    Message::Ready => {}
+                });
+            if let (Err(e), Some(group)) = (&outcome, &group)
+                && group.has_killed()
+            {
+                let mib = case.plan.memory_limit.unwrap_or(0) >> 20;
+                bail!("it needed more than the {mib} MiB of memory that it has here ({e:#})");
+            }
+            outcome?;
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ Examples:
   esker scan ./db --prefix user: --limit 10
   esker load --help                      every command has examples
 
-Exit codes: 0 done; 1 get found no such key; 2 wrong usage; 3 damage, bad input or an I/O error.";
+Exit codes: 0 done; 1 get found no such key, or bench compare a worse figure; 2 wrong usage;
+3 damage, bad input or an I/O error.";
 
 /// Look into, load, dump, check and repair Esker stores
 ///
@@ -57,7 +58,7 @@ enum Command {
     /// List, make and drop keyspaces
     Keyspaces(c::keyspaces::Args),
     /// Measure Esker beside other engines
-    Bench(c::bench::Args),
+    Bench(Box<c::bench::Args>),
     /// Measures one engine; started by the benchmark itself
     #[command(hide = true)]
     BenchChild(c::bench::ChildArgs),
@@ -88,7 +89,7 @@ impl Cli {
             Command::Compact(args) => c::compact::run(args),
             Command::Checkpoint(args) => c::checkpoint::run(args),
             Command::Keyspaces(args) => c::keyspaces::run(args),
-            Command::Bench(args) => c::bench::run(args),
+            Command::Bench(args) => c::bench::run(*args),
             Command::BenchChild(args) => c::bench::run_child(args),
             Command::Completions(args) => c::completions::run(args),
             Command::Man(args) => c::man::run(args),

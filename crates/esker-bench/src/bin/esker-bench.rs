@@ -1,7 +1,8 @@
 //! The benchmark as a command of its own; `esker bench` is the same.
 
 use clap::{Parser, Subcommand};
-use esker_bench::BenchOptions;
+use esker_bench::{BenchCommand, BenchOptions};
+use std::io::Write;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -10,11 +11,13 @@ struct Cli {
     #[command(flatten)]
     options: BenchOptions,
     #[command(subcommand)]
-    command: Option<Hidden>,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
-enum Hidden {
+enum Command {
+    #[command(flatten)]
+    Files(BenchCommand),
     /// Measures one engine; started by the benchmark itself.
     #[command(hide = true)]
     BenchChild {
@@ -25,8 +28,12 @@ enum Hidden {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Some(Hidden::BenchChild { spec }) = cli.command {
-        return ExitCode::from(esker_bench::child_main(spec) as u8);
+    match cli.command {
+        Some(Command::BenchChild { spec }) => {
+            return ExitCode::from(esker_bench::child_main(spec) as u8);
+        }
+        Some(Command::Files(command)) => return with_results(&command),
+        None => {}
     }
     match esker_bench::run_and_report(&cli.options, &["bench-child".to_string()]) {
         Ok(true) => ExitCode::SUCCESS,
@@ -34,6 +41,21 @@ fn main() -> ExitCode {
         Err(e) => {
             eprintln!("esker-bench: {e:#}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Draws or compares; 1 when something is worse.
+fn with_results(command: &BenchCommand) -> ExitCode {
+    match command.run() {
+        Ok(answer) => {
+            // Whoever reads may have seen enough and gone.
+            let _ = std::io::stdout().write_all(answer.text.as_bytes());
+            ExitCode::from(u8::from(answer.worse > 0))
+        }
+        Err(e) => {
+            eprintln!("esker-bench: {e:#}");
+            ExitCode::from(3)
         }
     }
 }

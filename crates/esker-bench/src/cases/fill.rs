@@ -135,6 +135,8 @@ impl Work<'_> {
             }
             writer.batch_commit()
         })?;
+        // What a bulk path leaves to its end is a part of the work.
+        recorder.end_with(|| drop(writer));
         Ok(recorder)
     }
 }

@@ -1,10 +1,13 @@
 //! LevelDB through its C interface, with the memory split of its own report (128 MB: a 120 MB write
-//! buffer and an 8 MB cache) and the bloom filter of 10 bits that its manual recommends.
+//! buffer and an 8 MB cache) and the bloom filter of 10 bits that its manual recommends. Its forks
+//! have the same interface, and are called the same way.
 
 use super::library::{self, c_api};
+use super::places::setup_dir;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
@@ -14,7 +17,7 @@ type Error = *mut c_char;
 
 c_api! {
     /// The part of `leveldb/c.h` used here.
-    Api {
+    pub Api {
         fn leveldb_major_version() -> c_int;
         fn leveldb_minor_version() -> c_int;
         fn leveldb_free(*mut c_void);
@@ -35,6 +38,7 @@ c_api! {
         fn leveldb_readoptions_create() -> Handle;
         fn leveldb_readoptions_destroy(Handle);
         fn leveldb_readoptions_set_fill_cache(Handle, c_uchar);
+        fn leveldb_readoptions_set_verify_checksums(Handle, c_uchar);
         fn leveldb_open(Handle, *const c_char, *mut Error) -> Handle;
         fn leveldb_close(Handle);
         fn leveldb_put(Handle, Handle, *const u8, usize, *const u8, usize, *mut Error);
@@ -60,15 +64,70 @@ c_api! {
     }
 }
 
-fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
-        library::load(&names, "libleveldb1d").and_then(Api::load).map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
+/// LevelDB or a fork of it.
+pub trait Fork: 'static {
+    /// Its library, loaded once.
+    fn api() -> Result<&'static Api>;
+    /// Its release, where that is not the version that its library names.
+    const RELEASE: Option<&'static str>;
+    /// What one should know of it beside its settings.
+    const REMARK: &'static str;
 }
+
+/// Declares a fork, with a function that loads its library.
+macro_rules! fork {
+    ($(#[$doc:meta])* $name:ident, $release:expr, $remark:literal, $load:expr) => {
+        $(#[$doc])*
+        pub enum $name {}
+        impl Fork for $name {
+            fn api() -> Result<&'static Api> {
+                static API: OnceLock<Result<Api, String>> = OnceLock::new();
+                let load = || $load.and_then(Api::load).map_err(|e| format!("{e:#}"));
+                API.get_or_init(load).as_ref().map_err(|e| anyhow::anyhow!("{e}"))
+            }
+            const RELEASE: Option<&'static str> = $release;
+            const REMARK: &'static str = $remark;
+        }
+    };
+}
+
+fork! {
+    /// LevelDB as the distribution has it.
+    Original, None, "", {
+        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
+        library::load(&names, "libleveldb1d")
+    }
+}
+fork! {
+    /// HyperLevelDB, as `--setup` builds it. Its writers publish their entries in turn, and spin
+    /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
+    /// Nor does one wait for a sync that another has begun, even where that came too early for it
+    /// (`util/env_posix.cc`): with several writers its class F is a promise, not a fact.
+    Hyper, Some("1.0.2"), ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs", {
+        library::load_built(&setup_dir().join(HYPER_LIBRARY))
+    }
+}
+fork! {
+    /// Basho's LevelDB of Riak, as `--setup` builds it.
+    Basho, None, ", from leveldown-basho 0.10.1", {
+        library::load_built(&setup_dir().join(BASHO_LIBRARY))
+    }
+}
+
+/// The file of HyperLevelDB in the set-up directory.
+pub const HYPER_LIBRARY: &str = "libhyperleveldb.so";
+
+/// The file of Basho's LevelDB in the set-up directory.
+pub const BASHO_LIBRARY: &str = "libbasholeveldb.so";
+
+/// LevelDB.
+pub type LevelDb = Store<Original>;
+
+/// HyperLevelDB.
+pub type HyperLevelDb = Store<Hyper>;
+
+/// Basho's LevelDB.
+pub type BashoLevelDb = Store<Basho>;
 
 impl Api {
     /// Turns an error string into an error, and frees it.
@@ -88,7 +147,8 @@ impl Api {
 }
 
 /// A LevelDB database with the options it needs for as long as it is open.
-pub struct LevelDb {
+pub struct Store<F> {
+    fork: PhantomData<fn() -> F>,
     api: &'static Api,
     db: Handle,
     cache: Handle,
@@ -101,15 +161,15 @@ pub struct LevelDb {
 
 // SAFETY: a database, and options that are not changed any more, may be shared by threads
 // (leveldb/c.h, doc/index.md "Concurrency").
-unsafe impl std::marker::Sync for LevelDb {}
+unsafe impl<F> std::marker::Sync for Store<F> {}
 // SAFETY: nothing in it belongs to a thread.
-unsafe impl Send for LevelDb {}
+unsafe impl<F> Send for Store<F> {}
 
 fn write_buffer(memory: u64) -> usize {
     (memory / 16 * 15) as usize
 }
 
-impl Drop for LevelDb {
+impl<F> Drop for Store<F> {
     fn drop(&mut self) {
         let api = self.api;
         // SAFETY: handles borrow the database, so none is left; the cache and the filter go after
@@ -127,24 +187,25 @@ impl Drop for LevelDb {
     }
 }
 
-impl Engine for LevelDb {
-    type Writer<'a> = LevelDbWriter<'a>;
-    type Reader<'a> = LevelDbReader<'a>;
+impl<F: Fork> Engine for Store<F> {
+    type Writer<'a> = LevelDbWriter<'a, F>;
+    type Reader<'a> = LevelDbReader<'a, F>;
 
     fn version() -> Result<String> {
-        let api = api()?;
+        let api = F::api()?;
         // SAFETY: two functions without arguments.
-        unsafe {
-            Ok(format!("{}.{}", (api.leveldb_major_version)(), (api.leveldb_minor_version)()))
-        }
+        let (major, minor) =
+            unsafe { ((api.leveldb_major_version)(), (api.leveldb_minor_version)()) };
+        Ok(F::RELEASE.map_or_else(|| format!("{major}.{minor}"), str::to_string))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let api = api()?;
+        let api = F::api()?;
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
         // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
         unsafe {
-            let mut leveldb = LevelDb {
+            let mut leveldb = Store {
+                fork: PhantomData,
                 api,
                 db: ptr::null_mut(),
                 cache: (api.leveldb_cache_create_lru)((config.memory / 16) as usize),
@@ -154,6 +215,10 @@ impl Engine for LevelDb {
                 write: (api.leveldb_writeoptions_create)(),
                 config: config.clone(),
             };
+            for read in [leveldb.read, leveldb.scan] {
+                // The default of LevelDB; Basho's is to verify.
+                (api.leveldb_readoptions_set_verify_checksums)(read, 0);
+            }
             // doc/index.md: a bulk read should not displace what point reads cached.
             (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, 0);
             (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
@@ -173,11 +238,12 @@ impl Engine for LevelDb {
 
     fn settings(&self) -> String {
         format!(
-            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface",
+            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface{}",
             write_buffer(self.config.memory) >> 20,
             (self.config.memory / 16) >> 20,
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
+            F::REMARK,
         )
     }
 
@@ -189,12 +255,12 @@ impl Engine for LevelDb {
         self.config.compression
     }
 
-    fn writer(&self, _hint: Hint) -> Result<LevelDbWriter<'_>> {
+    fn writer(&self, _hint: Hint) -> Result<LevelDbWriter<'_, F>> {
         // SAFETY: destroyed by the writer's `drop`.
         Ok(LevelDbWriter { db: self, batch: unsafe { (self.api.leveldb_writebatch_create)() } })
     }
 
-    fn reader(&self, _access: Access) -> Result<LevelDbReader<'_>> {
+    fn reader(&self, _access: Access) -> Result<LevelDbReader<'_, F>> {
         Ok(LevelDbReader { db: self, iter: ptr::null_mut() })
     }
 
@@ -210,12 +276,12 @@ impl Engine for LevelDb {
 }
 
 /// Writes; holds a batch that is cleared, not freed, between uses.
-pub struct LevelDbWriter<'a> {
-    db: &'a LevelDb,
+pub struct LevelDbWriter<'a, F> {
+    db: &'a Store<F>,
     batch: Handle,
 }
 
-impl Writer for LevelDbWriter<'_> {
+impl<F> Writer for LevelDbWriter<'_, F> {
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (api, db) = (self.db.api, self.db);
@@ -258,7 +324,7 @@ impl Writer for LevelDbWriter<'_> {
     }
 }
 
-impl Drop for LevelDbWriter<'_> {
+impl<F> Drop for LevelDbWriter<'_, F> {
     fn drop(&mut self) {
         // SAFETY: created by `writer`, used by nobody else.
         unsafe { (self.db.api.leveldb_writebatch_destroy)(self.batch) }
@@ -266,12 +332,12 @@ impl Drop for LevelDbWriter<'_> {
 }
 
 /// Reads, with an iterator for seeks that is kept between them.
-pub struct LevelDbReader<'a> {
-    db: &'a LevelDb,
+pub struct LevelDbReader<'a, F> {
+    db: &'a Store<F>,
     iter: Handle,
 }
 
-impl LevelDbReader<'_> {
+impl<F> LevelDbReader<'_, F> {
     /// Hands over entries from where `iter` stands, up to `count`.
     #[inline]
     fn walk(
@@ -311,7 +377,7 @@ impl LevelDbReader<'_> {
     }
 }
 
-impl Reader for LevelDbReader<'_> {
+impl<F> Reader for LevelDbReader<'_, F> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         let (api, db) = (self.db.api, self.db);
@@ -359,7 +425,7 @@ impl Reader for LevelDbReader<'_> {
     }
 }
 
-impl Drop for LevelDbReader<'_> {
+impl<F> Drop for LevelDbReader<'_, F> {
     fn drop(&mut self) {
         if !self.iter.is_null() {
             // SAFETY: created by `seek`, used by nobody else.

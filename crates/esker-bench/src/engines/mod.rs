@@ -1,17 +1,49 @@
 //! The adapters, one file per engine, and the list of them. A new engine is a file, a line in
-//! [`with_engine!`] and a name in [`NAMES`].
+//! [`with_engine!`] and a name in [`NAMES`]. Those that are crates are in a program of their own
+//! ([`crate::external`]).
 
+pub mod bdb;
+#[cfg(test)]
+mod conformance;
 pub mod esker;
 pub mod fake;
+pub mod kyoto;
 pub mod leveldb;
-mod library;
+pub mod library;
 pub mod lmdb;
+pub mod places;
+pub mod rocksdb;
+pub mod shim;
+mod shimmed;
+pub mod sqlite;
+pub mod wiredtiger;
 
-use crate::engine::Engine;
-use anyhow::Result;
+pub use places::setup_dir;
+
+use crate::engine::{Config, Engine};
+use crate::external;
+use anyhow::{Context, Result};
 
 /// Engines that take part by default, in the order of the table's columns.
-pub const NAMES: &[&str] = &["esker", "lmdb", "leveldb"];
+pub const NAMES: &[&str] = &[
+    "esker",
+    "lmdb",
+    "leveldb",
+    "hyperleveldb",
+    "basho",
+    "rocksdb",
+    "rocksdb-prefix",
+    "sqlite",
+    "bdb",
+    "kyoto",
+    "wiredtiger",
+    "wiredtiger-lsm",
+    "redb",
+    "fjall",
+    "sled",
+    "bf-tree",
+    "libmdbx",
+];
 
 /// Runs `$body` with `$engine` as the type of the engine called `$name`; `None` when there is none.
 macro_rules! with_engine {
@@ -27,6 +59,42 @@ macro_rules! with_engine {
             }),
             "leveldb" => Some({
                 type $engine = $crate::engines::leveldb::LevelDb;
+                $body
+            }),
+            "hyperleveldb" => Some({
+                type $engine = $crate::engines::leveldb::HyperLevelDb;
+                $body
+            }),
+            "basho" => Some({
+                type $engine = $crate::engines::leveldb::BashoLevelDb;
+                $body
+            }),
+            "rocksdb" => Some({
+                type $engine = $crate::engines::rocksdb::RocksDb<false>;
+                $body
+            }),
+            "rocksdb-prefix" => Some({
+                type $engine = $crate::engines::rocksdb::RocksDb<true>;
+                $body
+            }),
+            "sqlite" => Some({
+                type $engine = $crate::engines::sqlite::Sqlite;
+                $body
+            }),
+            "kyoto" => Some({
+                type $engine = $crate::engines::kyoto::Kyoto;
+                $body
+            }),
+            "bdb" => Some({
+                type $engine = $crate::engines::bdb::BdbStore;
+                $body
+            }),
+            "wiredtiger" => Some({
+                type $engine = $crate::engines::wiredtiger::BTreeStore;
+                $body
+            }),
+            "wiredtiger-lsm" => Some({
+                type $engine = $crate::engines::wiredtiger::LsmStore;
                 $body
             }),
             "fake" => Some({
@@ -46,5 +114,16 @@ pub fn exists(name: &str) -> bool {
 
 /// The version of an engine's library, or how to install it.
 pub fn version(name: &str) -> Result<String> {
+    if external::has(name) {
+        return external::version(name);
+    }
     with_engine!(name, E => E::version()).unwrap_or_else(|| anyhow::bail!("no such engine"))
+}
+
+/// A number of a variant's tuning, if it has one of that name.
+fn tuned(config: &Config, name: &str) -> Result<Option<u64>> {
+    let parse = |text: &String| {
+        text.parse().with_context(|| format!("--set {name}={text}: not a number of zero or more"))
+    };
+    config.tuning.get(name).map(parse).transpose()
 }

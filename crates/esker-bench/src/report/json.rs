@@ -9,9 +9,6 @@ use crate::system;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// The file's name in a directory of results.
-pub const FILE_NAME: &str = "results.jsonl";
-
 /// Writes everything that was measured.
 pub fn write_json_lines(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let machine = [MACHINE.to_string()];

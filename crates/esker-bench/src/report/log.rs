@@ -1,7 +1,7 @@
 //! Results as they come, so that a crash leaves what was measured. A row that is measured again gets
 //! another line; the last one counts.
 
-use super::json;
+use super::{input, json};
 use crate::results::{Cell, Place, Results};
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -22,7 +22,7 @@ impl Log {
     /// Into a new `results.jsonl` of a directory, which is made if it is not there.
     pub fn create(dir: &Path) -> Result<Self> {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        let path = dir.join(json::FILE_NAME);
+        let path = dir.join(input::FILE_NAME);
         let file =
             File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Log { file: Some(file) })

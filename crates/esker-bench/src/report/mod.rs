@@ -1,24 +1,58 @@
 //! The result, for people and for programs.
 
+mod bars;
+mod chart;
+mod cli;
+mod compare;
+mod documents;
+mod footprint;
+mod format;
+pub mod html;
+mod input;
 mod json;
+mod latency;
+mod layout;
+mod lines;
 mod log;
+pub mod markdown;
+mod model;
+mod palette;
+mod ratios;
+mod scale;
+mod settings;
+mod svg;
 mod table;
+mod text;
 
+pub use cli::{Answer, BenchCommand, CompareArgs, ReportArgs};
+pub use compare::{Comparison, Line, Verdict, compare};
 pub use json::write_json_lines;
 pub use log::Log;
 pub use table::table;
 
 use crate::results::Results;
 use anyhow::{Context, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes everything to a directory: the results, folded over their repetitions, and the reports that
 /// are made of them.
 pub fn write(dir: &Path, results: &Results) -> Result<()> {
     let mut lines = Vec::new();
     write_json_lines(results, &mut lines)?;
-    replace(&dir.join(json::FILE_NAME), &lines)?;
-    replace(&dir.join("table.txt"), table(results).as_bytes())
+    if lines.is_empty() {
+        // Nothing was measured, so there is nothing to draw.
+        return replace(&dir.join("table.txt"), table(results).as_bytes());
+    }
+    replace(&dir.join(input::FILE_NAME), &lines)?;
+    replace(&dir.join("table.txt"), table(results).as_bytes())?;
+    write_all(dir).map(|_| ())
+}
+
+/// Draws everything from the `results.jsonl` of a directory, beside it.
+pub fn write_all(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut written = vec![html::write(dir)?];
+    written.extend(markdown::write(dir)?);
+    Ok(written)
 }
 
 /// Whoever reads the file meanwhile sees the old one or the new one, whole.

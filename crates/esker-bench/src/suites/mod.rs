@@ -82,6 +82,8 @@ pub struct Base {
     pub memory_limit: Option<u64>,
     /// Seconds after which a row of a document stops, unless the command line says otherwise.
     pub seconds_max: f64,
+    /// What the command line multiplies sizes with.
+    pub scale: f64,
 }
 
 impl Base {

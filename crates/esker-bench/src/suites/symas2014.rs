@@ -6,8 +6,8 @@ use super::{Base, Section};
 use crate::plan::{CaseId, Plan, Row, Unit};
 
 const NAME: &str = "symas2014";
-/// Less memory than this, page cache included, and the process itself counts.
-const LEAST_LIMIT: u64 = 32 << 20;
+/// Less memory than this, page cache included, and several engines are killed.
+const LEAST_LIMIT: u64 = 64 << 20;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     let new = |id: &str, title: &str, plan: Plan| {
@@ -39,10 +39,11 @@ fn in_memory(base: &Base, times: u64, readers: u64) -> Plan {
     Plan { entries, memory, readers: vec![readers], ..plan }
 }
 
-/// A quarter of it fits into memory and page cache together.
+/// A quarter of it fits into memory and page cache together, unless the command line asks for less
+/// than all entries.
 fn on_disk(base: &Base) -> Plan {
     let plan = in_memory(base, 1, 4);
     let limit = base.memory_limit.unwrap_or((plan.entries * 116 / 4).max(LEAST_LIMIT));
-    let entries = plan.entries.max(limit * 4 / 116);
-    Plan { entries, memory_limit: Some(limit), ..plan }
+    let larger = limit as f64 * 4.0 / 116.0 * base.scale.min(1.0);
+    Plan { entries: plan.entries.max(larger as u64), memory_limit: Some(limit), ..plan }
 }

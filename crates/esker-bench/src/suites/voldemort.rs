@@ -8,8 +8,8 @@ use crate::plan::{CaseId, Plan, Row, Unit};
 const NAME: &str = "voldemort";
 /// Memory and page cache together, where the command line gives none.
 const LIMIT: u64 = 64 << 20;
-/// Sizes of the stores, in percent of that.
-const SIZES: [u64; 4] = [25, 100, 200, 400];
+/// Sizes of the stores, in percent of that, where the command line does not ask for less.
+const SIZES: [f64; 4] = [25.0, 100.0, 200.0, 400.0];
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     vec![
@@ -29,11 +29,10 @@ fn outgrowing(base: &Base, id: &str, title: &str, value: u64) -> Section {
     };
     let mut section =
         Section::new(NAME, id, title, plan.clone()).table(format!("Voldemort, test {id}"));
-    for percent in SIZES {
-        let entries = (limit * percent / 100 / (value + 16)).max(1);
-        let row = |key: &str, what: &str, unit| {
-            Row::new(key, unit).called(format!("{what}, {percent} % of memory"))
-        };
+    for percent in SIZES.map(|percent| percent * base.scale.min(1.0)) {
+        let bytes = limit as f64 * percent / 100.0;
+        let entries = (bytes as u64 / (value + 16)).max(1);
+        let row = row_of(format!("{} % of memory", (percent * 1e6).round() / 1e6));
         section = section.case_with(
             Plan { entries, ..plan.clone() },
             CaseId::ColdWarm,
@@ -57,9 +56,7 @@ fn pieces(base: &Base) -> Section {
     let mut section = Section::new(NAME, "2", title, plan.clone()).table("Voldemort, test 2");
     for halves in [1, 2, 4, 6] {
         let entries = (plan.entries * halves / 2).max(6);
-        let row = |key: &str, what: &str, unit| {
-            Row::new(key, unit).called(format!("{what}, {} entries", short(entries)))
-        };
+        let row = row_of(format!("{} entries", short(entries)));
         section = section.case_with(
             Plan { entries, ..plan.clone() },
             CaseId::ColdWarm,
@@ -71,6 +68,11 @@ fn pieces(base: &Base) -> Section {
         );
     }
     section
+}
+
+/// How rows of a store of some size are made.
+fn row_of(size: String) -> impl Fn(&str, &str, Unit) -> Row {
+    move |key, what, unit| Row::new(key, unit).called(format!("{what}, {size}"))
 }
 
 /// 1,500,000 as 1.5m.

@@ -1,9 +1,11 @@
 //! `esker bench`: measures Esker beside other engines, and puts the figures side by side.
 
 use crate::exit::{Failure, Outcome};
+use crate::output::Out;
 
 const EXAMPLES: &str = "\
 Examples:
+  esker bench --setup                         install or build the engines that are missing
   esker bench --quick                         a first impression, in a minute or two
   esker bench --engines esker,lmdb,leveldb    all rows, three times, the median
   esker bench --rows 'read*' --entries 20m    some rows, over more entries
@@ -11,6 +13,8 @@ Examples:
   esker bench --suite leveldb2011 --out DIR   every table of a document; results as they come
   esker bench --file users.jsonl --key id     your own keys and values
   esker bench --json results.jsonl            the table, and a line a figure
+  esker bench report results                  pictures of the results in a directory
+  esker bench compare before after            what became slower or larger
 
 Engines that are not installed say how to get them. Every engine gets a fresh process
 and directory, the same memory, keys and durability.";
@@ -19,10 +23,13 @@ and directory, the same memory, keys and durability.";
 const CHILD: &str = "bench-child";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     options: esker_bench::BenchOptions,
+    #[command(subcommand)]
+    command: Option<esker_bench::BenchCommand>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -32,10 +39,26 @@ pub(crate) struct ChildArgs {
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
+    if let Some(command) = &args.command {
+        return with_results(command);
+    }
     match esker_bench::run_and_report(&args.options, &[CHILD.to_string()]) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::Broken("some rows failed; they are named in the table".into())),
         Err(e) => Err(Failure::Broken(format!("{e:#}"))),
+    }
+}
+
+/// Draws or compares what was measured before.
+fn with_results(command: &esker_bench::BenchCommand) -> Outcome {
+    let answer = command.run().map_err(|e| Failure::Broken(format!("{e:#}")))?;
+    let mut out = Out::stdout();
+    out.bytes(answer.text.as_bytes())?;
+    out.finish()?;
+    match answer.worse {
+        0 => Ok(()),
+        1 => Err(Failure::Worse("a figure is worse; it is marked above".into())),
+        n => Err(Failure::Worse(format!("{n} figures are worse; they are marked above"))),
     }
 }
 

@@ -1,0 +1,207 @@
+//! redb: a copy-on-write B-tree. A put is a write transaction, as there is no other way to write;
+//! a reader keeps its read transaction and its table.
+//!
+//! Buffered: `Durability::None`, which a clean close saves and a kill does not. Synced:
+//! `Durability::Immediate`.
+
+use crate::{gather::Gathered, versions};
+use anyhow::{Context, Result};
+use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use redb::{
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
+};
+use std::path::Path;
+
+const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("entries");
+
+/// Reads between two looks at a newer view, beside a writer.
+const RENEW_EVERY: u32 = 256;
+
+/// A redb database with one table.
+pub struct Redb {
+    db: Database,
+    config: Config,
+}
+
+impl Redb {
+    fn durability(&self) -> Durability {
+        match self.config.sync {
+            Sync::Buffered => Durability::None,
+            Sync::Synced => Durability::Immediate,
+        }
+    }
+
+    /// Runs `change` in a transaction.
+    fn write(&self, change: impl FnOnce(&mut Table<&[u8], &[u8]>) -> Result<()>) -> Result<()> {
+        let mut transaction = self.db.begin_write()?;
+        transaction.set_durability(self.durability())?;
+        {
+            let mut table = transaction.open_table(TABLE)?;
+            change(&mut table)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn view(&self) -> Result<ReadOnlyTable<&'static [u8], &'static [u8]>> {
+        Ok(self.db.begin_read()?.open_table(TABLE)?)
+    }
+}
+
+impl Engine for Redb {
+    type Writer<'a> = RedbWriter<'a>;
+    type Reader<'a> = RedbReader<'a>;
+
+    fn version() -> Result<String> {
+        versions::of("redb")
+    }
+
+    fn open(dir: &Path, config: &Config) -> Result<Self> {
+        std::fs::create_dir_all(dir)?;
+        let path = dir.join("data.redb");
+        let db = Database::builder().set_cache_size(config.memory as usize).create(&path);
+        let db = db.with_context(|| path.display().to_string())?;
+        // The first transaction makes the table, durably.
+        let transaction = db.begin_write()?;
+        transaction.open_table(TABLE)?;
+        transaction.commit()?;
+        Ok(Redb { db, config: config.clone() })
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "cache {} MiB, Durability::{:?}, a transaction per put or batch, a read transaction \
+             per reader, renewed every {RENEW_EVERY} reads beside a writer",
+            self.config.memory >> 20,
+            self.durability(),
+        )
+    }
+
+    fn class(&self) -> Class {
+        match self.config.sync {
+            Sync::Buffered => Class::V,
+            Sync::Synced => Class::F,
+        }
+    }
+
+    fn compresses(&self) -> bool {
+        false
+    }
+
+    fn writer(&self, _hint: Hint) -> Result<RedbWriter<'_>> {
+        Ok(RedbWriter { store: self, batch: Gathered::default() })
+    }
+
+    fn reader(&self, access: Access) -> Result<RedbReader<'_>> {
+        Ok(RedbReader { store: self, table: self.view()?, access, reads: 0 })
+    }
+
+    /// A B-tree owes nothing to its readers.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes; a transaction borrows from its database, so a batch is gathered first.
+pub struct RedbWriter<'a> {
+    store: &'a Redb,
+    batch: Gathered,
+}
+
+impl Writer for RedbWriter<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.store.write(|table| {
+            table.insert(key, value)?;
+            Ok(())
+        })
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.store.write(|table| {
+            table.remove(key)?;
+            Ok(())
+        })
+    }
+
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.batch.push(key, value);
+        Ok(())
+    }
+
+    fn batch_commit(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let batch = &self.batch;
+        self.store.write(|table| {
+            for (key, value) in batch.iter() {
+                table.insert(key, value)?;
+            }
+            Ok(())
+        })?;
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+/// Reads from one view until it is time for a newer one.
+pub struct RedbReader<'a> {
+    store: &'a Redb,
+    table: ReadOnlyTable<&'static [u8], &'static [u8]>,
+    access: Access,
+    reads: u32,
+}
+
+impl RedbReader<'_> {
+    #[inline]
+    fn renew_if_due(&mut self) -> Result<()> {
+        if self.access == Access::BesideWriter {
+            self.reads += 1;
+            if self.reads >= RENEW_EVERY {
+                self.reads = 0;
+                self.table = self.store.view()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader for RedbReader<'_> {
+    #[inline]
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        self.renew_if_due()?;
+        Ok(self.table.get(key)?.map(|value| see(value.value())))
+    }
+
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        self.renew_if_due()?;
+        let mut seen = 0;
+        for entry in self.table.range(key..)? {
+            let (key, value) = entry?;
+            see(key.value(), value.value());
+            seen += 1;
+            if seen == count {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let mut entries = self.table.iter()?;
+        let mut seen = 0;
+        loop {
+            let entry = match direction {
+                Direction::Forward => entries.next(),
+                Direction::Reverse => entries.next_back(),
+            };
+            let Some(entry) = entry else { return Ok(seen) };
+            let (key, value) = entry?;
+            see(key.value(), value.value());
+            seen += 1;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Berkeley DB 5.3 as its reference guide tunes it: a B-tree in a transactional environment, a
+//! cache of the memory given, bulk puts and bulk reads, room for the locks of large batches.
+//!
+//! Buffered: `DB_TXN_WRITE_NOSYNC`; a commit hands its log records to the operating system. Synced:
+//! a commit waits for the device.
+//!
+//! Tuning: `page_size` (bytes).
+
+use super::shim::{BDB, Shim};
+use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use crate::engine::{Class, Config, Sync};
+use anyhow::{Result, ensure};
+
+/// Berkeley DB.
+pub struct Bdb;
+
+/// A Berkeley DB store.
+pub type BdbStore = Shimmed<Bdb>;
+
+impl Kind for Bdb {
+    const SHIM: Shim = BDB;
+
+    fn loaded() -> &'static Loaded {
+        static LOADED: Loaded = Loaded::new();
+        &LOADED
+    }
+
+    fn setup(config: &Config) -> Result<Setup> {
+        let page_size = super::tuned(config, "page_size")?.unwrap_or(0);
+        ensure!(
+            page_size == 0 || (page_size.is_power_of_two() && (512..=65536).contains(&page_size)),
+            "--set page_size={page_size}: a power of two from 512 to 65536"
+        );
+        let (class, commit) = match config.sync {
+            Sync::Buffered => (Class::K, "DB_TXN_WRITE_NOSYNC"),
+            Sync::Synced => (Class::F, "full sync"),
+        };
+        let page = if page_size == 0 { "default".to_string() } else { page_size.to_string() };
+        Ok(Setup {
+            connection: String::new(),
+            table: String::new(),
+            page_size: page_size as u32,
+            bulk: false,
+            class,
+            compresses: false,
+            words: format!(
+                "BTREE in a private transactional environment, {commit}, cache {} MiB, page size \
+                 {page}, logs of 64 MiB removed after a checkpoint every 256 MiB, bulk put per \
+                 batch, bulk reads forwards, locks for 50,000 pages",
+                config.memory >> 20
+            ),
+        })
+    }
+}

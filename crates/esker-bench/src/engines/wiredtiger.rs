@@ -1,0 +1,95 @@
+//! WiredTiger, B-tree and LSM, as its tuning guide says: raw keys and values, a session and a
+//! cursor a thread, a cache of the memory given that may be mostly dirty before writers have to
+//! help, snappy where compression is asked for.
+//!
+//! Buffered: `transaction_sync=(enabled=true,method=none)`; a commit writes its log records to the
+//! operating system, so it survives a killed process. (Without `enabled`, records wait in a buffer
+//! of the process, and only class V could be claimed.) Synced: `method=fsync`.
+//!
+//! Tuning: `bulk` (1, B-tree: ascending writers of an empty store use a bulk cursor, which does not
+//! log, hence class V, and shows nothing before the writer is dropped), `leaf_page_max` (bytes), `chunk_size` (bytes, LSM).
+
+use super::shim::{Shim, WIREDTIGER};
+use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use crate::engine::{Class, Config, Sync};
+use anyhow::Result;
+
+/// WiredTiger, with LSM trees or B-trees.
+pub struct WiredTiger<const LSM: bool>;
+
+/// A WiredTiger store with a B-tree.
+pub type BTreeStore = Shimmed<WiredTiger<false>>;
+/// A WiredTiger store with an LSM tree.
+pub type LsmStore = Shimmed<WiredTiger<true>>;
+
+const SNAPPY: &str = "libwiredtiger_snappy.so";
+
+/// Whether the library that compresses can be loaded; Debian packs it with WiredTiger.
+fn has_snappy() -> bool {
+    // SAFETY: loading it runs no more than its own initialisers; WiredTiger would load it next.
+    unsafe { libloading::Library::new(SNAPPY).is_ok() }
+}
+
+impl<const LSM: bool> Kind for WiredTiger<LSM> {
+    const SHIM: Shim = WIREDTIGER;
+
+    fn loaded() -> &'static Loaded {
+        static LOADED: Loaded = Loaded::new();
+        &LOADED
+    }
+
+    fn setup(config: &Config) -> Result<Setup> {
+        // Not for an LSM tree: its bulk cursor stores values as they are, but its reads take a byte
+        // off those that begin as its mark for a deleted key does (two bytes of 0x14).
+        let bulk = !LSM && super::tuned(config, "bulk")?.unwrap_or(0) != 0;
+        let (class, sync) = match config.sync {
+            Sync::Buffered => (Class::K, "enabled=true,method=none"),
+            Sync::Synced => (Class::F, "enabled=true,method=fsync"),
+        };
+        let snappy = config.compression && has_snappy();
+        let compression = match (config.compression, snappy) {
+            (false, _) => "compression off",
+            (true, true) => "snappy",
+            (true, false) => "compression off, because libwiredtiger_snappy.so is not installed",
+        };
+        // It keeps 128 buffers for its log, each a tenth of a log file and at most 256 KiB.
+        let share = if config.larger_than_memory { 16 } else { 4 };
+        let log_file = (config.memory / share).clamp(1 << 20, 32 << 20);
+        let mut connection = format!(
+            "create,cache_size={},session_max=256,log=(enabled=true,file_max={log_file}),\
+             transaction_sync=({sync}),checkpoint=(log_size=256MB),eviction=(threads_max=4),\
+             eviction_dirty_target=60,eviction_dirty_trigger=80",
+            // The least that it takes.
+            config.memory.max(1 << 20)
+        );
+        let mut table = "key_format=u,value_format=u".to_string();
+        // A page is read as a whole: small ones where few of them stay in the cache.
+        let small = config.larger_than_memory.then_some(4096);
+        if let Some(bytes) = super::tuned(config, "leaf_page_max")?.or(small) {
+            table += &format!(",leaf_page_max={bytes}");
+        }
+        if LSM {
+            // Several chunks, being filled, written and merged, share the cache.
+            let chunk = config.memory / 8;
+            let chunk = super::tuned(config, "chunk_size")?.unwrap_or(chunk);
+            let chunk = chunk.clamp(512 << 10, (config.memory / 4).clamp(512 << 10, 500 << 20));
+            table += &format!(
+                ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"
+            );
+        }
+        if snappy {
+            connection += &format!(",extensions=[{SNAPPY}]");
+            table += ",block_compressor=snappy";
+        }
+        let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
+        Ok(Setup {
+            words: format!("{compression}; {connection}; {table}{ascending}"),
+            connection,
+            table,
+            page_size: 0,
+            bulk,
+            class: if bulk { Class::V } else { class },
+            compresses: snappy,
+        })
+    }
+}

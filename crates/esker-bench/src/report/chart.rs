@@ -1,0 +1,92 @@
+//! A suite as one picture in a file of its own, for a README: two columns of panels, in colours
+//! that can be read on white and on black.
+
+use super::bars;
+use super::layout::{LABEL, SMALL};
+use super::model::Section;
+use super::svg::{Anchor, Svg};
+use super::text;
+use crate::published;
+
+const GAP: f64 = 36.0;
+const COLUMNS: usize = 2;
+const HEAD: f64 = 26.0;
+/// More panels than this are too many for a README; the first tables of a document are its main ones.
+const PANELS_MAX: usize = 6;
+/// From line to line of what stands below.
+const LINE: f64 = 14.0;
+
+const STYLE: &str = "\
+text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif;fill:#6b7580}\
+.title{font-size:14px;font-weight:700}.label{font-size:11.5px}.small{font-size:10px}\
+.strong{font-weight:700;fill:#d0560c}.grid{stroke:#80808040;stroke-width:1}\
+.axis{stroke:#808890;stroke-width:1}.ours{fill:#d0560c}.peer{fill:#99a2ab}\
+.published{fill:none;stroke:#808890;stroke-dasharray:3 2}.whisker{stroke:#50575f;stroke-width:1.4}\
+text.strong{fill:#d0560c}";
+
+/// The name of a suite's picture.
+pub(crate) fn file_name(suite: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("chart-{}.svg", suite.chars().map(plain).collect::<String>())
+}
+
+/// The picture.
+pub(crate) fn of_suite(suite: &str, sections: &[Section], machine: &str) -> String {
+    let gone: Vec<&str> = missing_everywhere(sections);
+    let mut panels = Vec::new();
+    let mut hardware = None;
+    for section in sections {
+        for row in &section.rows {
+            let rates = published::rates(&section.suite, &section.id, &row.name);
+            if panels.len() < PANELS_MAX && !rates.is_empty() {
+                hardware = published::of_suite(&section.suite).map(|document| &document.hardware);
+            }
+            let title = format!("{} {}", section.id, row.name);
+            panels.push((title.trim().to_string(), bars::of_row(row, &rates, &gone)));
+        }
+    }
+    let rows = panels.len();
+    panels.truncate(PANELS_MAX);
+    let columns = COLUMNS.min(panels.len().max(1));
+    let width = columns as f64 * (bars::PANEL + GAP) - GAP;
+    let mut svg = Svg::new(width, 0.0);
+    let mut y = 0.0;
+    for line in panels.chunks(columns) {
+        let mut height = 0f64;
+        for (i, (title, panel)) in line.iter().enumerate() {
+            let x = i as f64 * (bars::PANEL + GAP);
+            let title = text::fit(title, LABEL + 3.5, bars::PANEL);
+            svg.text(x, y + 15.0, Anchor::Start, "title", &title);
+            svg.place(x, y + HEAD, &panel.svg);
+            height = height.max(panel.svg.size().1);
+        }
+        y += HEAD + height + GAP / 2.0;
+    }
+    let mut notes = vec![format!("Measured on {machine}.")];
+    if let Some(hardware) = hardware {
+        notes.push(format!("Hollow: published in 2011, {hardware}."));
+    }
+    if rows > PANELS_MAX {
+        notes.push(format!("The first {PANELS_MAX} of {rows} rows; report.html has all."));
+    }
+    for note in notes {
+        svg.text(0.0, y + 8.0, Anchor::Start, "small", &text::fit(&note, SMALL, width));
+        y += LINE;
+    }
+    svg.set_height(y + 4.0);
+    let words: Vec<String> = panels.iter().map(|(t, p)| format!("{t}: {}", p.desc)).collect();
+    svg.file(&format!("{suite}: Esker beside other engines"), &words.join(" "), STYLE)
+}
+
+fn missing_everywhere(sections: &[Section]) -> Vec<&str> {
+    let all = || sections.iter().flat_map(|s| &s.rows).flat_map(|r| &r.records);
+    let mut names: Vec<&str> = all().map(|r| r.engine.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| all().filter(|r| r.engine == *name).all(|r| r.missing.is_some()));
+    names
+}
+
+#[cfg(test)]
+#[path = "chart_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! What `esker bench` does with results that are there: `report` and `compare`.
+
+use super::compare::compare;
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+
+/// Commands that measure nothing.
+#[derive(Debug, clap::Subcommand)]
+pub enum BenchCommand {
+    /// Draw the report of a run again, from its results
+    #[command(after_help = "\
+Examples:
+  esker bench report results            results/report.html, report.md and chart-*.svg
+
+Reads results.jsonl in the directory and nothing else.")]
+    Report(ReportArgs),
+    /// Put two runs side by side
+    #[command(after_help = "\
+Examples:
+  esker bench compare before after                    all engines
+  esker bench compare before after --engine esker     one engine
+  esker bench compare before after --threshold 5      stricter than 10 %
+
+A figure counts as worse when it is so by more than the threshold and by more than the
+repetitions of either run differ. Exits with 1 when there is one.")]
+    Compare(CompareArgs),
+}
+
+/// What is drawn.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// Directory with results.jsonl
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// What is compared.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// The first run: its directory, or its results.jsonl
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// The second run
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// Percent from which on a change for the worse counts
+    #[arg(long, default_value_t = 10.0, value_name = "PERCENT")]
+    threshold: f64,
+    /// Compare only this engine
+    #[arg(long, value_name = "NAME")]
+    engine: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a command has to say.
+#[derive(Debug)]
+pub struct Answer {
+    /// For standard output.
+    pub text: String,
+    /// Figures that are worse beyond the threshold.
+    pub worse: usize,
+}
+
+impl BenchCommand {
+    /// Does it.
+    ///
+    /// # Errors
+    ///
+    /// Results that are missing or broken, or a directory that cannot be written.
+    pub fn run(&self) -> Result<Answer> {
+        match self {
+            BenchCommand::Report(args) => {
+                if !args.dir.is_dir() {
+                    bail!("{} is not a directory with results.jsonl in it", args.dir.display());
+                }
+                let written = super::write_all(&args.dir)?;
+                let text = written.iter().map(|path| format!("{}\n", path.display())).collect();
+                Ok(Answer { text, worse: 0 })
+            }
+            BenchCommand::Compare(args) => {
+                let mut comparison = compare(&args.before, &args.after, args.threshold)?;
+                if let Some(engine) = &args.engine {
+                    comparison = comparison.only(engine)?;
+                }
+                let text = if args.json { comparison.json() } else { comparison.table() };
+                Ok(Answer { text, worse: comparison.worse() })
+            }
+        }
+    }
+}

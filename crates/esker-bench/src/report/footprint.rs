@@ -1,0 +1,82 @@
+//! What a section's stores take: disk, memory, and bytes written for each byte of data.
+
+use super::bars::{self, Panel};
+use super::format;
+use super::input::Record;
+use super::layout::{Bar, Kind};
+use super::model::{Section, Unit};
+use super::palette;
+use crate::results::OURS;
+
+/// Panels of disk, memory and writing, where at least two engines have figures.
+pub(crate) fn of_section(section: &Section, not_installed: &[&str]) -> Vec<Panel> {
+    let mut panels = Vec::new();
+    let engines = engines(section, not_installed);
+    // A section with rows of its own for sizes has shown them already.
+    if !section.rows.iter().any(|r| r.unit == Unit::Bytes)
+        && let Some(row) = section.rows.iter().rev().find(|r| {
+            r.records.iter().filter(|r| r.disk_bytes.is_some_and(|b| b > 0.0)).count() > 1
+        })
+    {
+        let disk = |e: &str| row.of(e).and_then(|r| r.disk_bytes).filter(|b| *b > 0.0);
+        let raw = row.records.iter().find_map(|r| r.raw_bytes);
+        let raw =
+            raw.map_or_else(String::new, |b| format!(" ({} of keys and values)", format::bytes(b)));
+        panels.extend(panel(
+            &format!("Disk after {}{raw}", row.name),
+            &Unit::Bytes,
+            &engines,
+            &disk,
+        ));
+    }
+    let peak = |e: &str| most(section, e, &|r| r.peak_memory_bytes.filter(|b| *b > 0.0));
+    panels.extend(panel("Peak memory of the process", &Unit::Bytes, &engines, &peak));
+    let unit = Unit::Other("bytes written for each byte of keys and values".to_string());
+    let written =
+        |e: &str| most(section, e, &|r| Some(r.written_bytes? / r.raw_bytes.filter(|b| *b > 0.0)?));
+    panels.extend(panel("Written to the device, the most in a row", &unit, &engines, &written));
+    panels
+}
+
+fn engines(section: &Section, not_installed: &[&str]) -> Vec<String> {
+    let mut engines: Vec<String> = Vec::new();
+    for record in section.rows.iter().flat_map(|r| &r.records) {
+        if !engines.contains(&record.engine) && !not_installed.contains(&record.engine.as_str()) {
+            engines.push(record.engine.clone());
+        }
+    }
+    engines.sort_by(|a, b| palette::order(a).cmp(&palette::order(b)));
+    engines
+}
+
+/// The largest that an engine has in any row that counts.
+fn most(section: &Section, engine: &str, of: &dyn Fn(&Record) -> Option<f64>) -> Option<f64> {
+    let records = section.rows.iter().filter_map(|row| row.of(engine));
+    records.filter(|r| r.figure().is_some()).filter_map(of).reduce(f64::max)
+}
+
+fn panel(
+    title: &str,
+    unit: &Unit,
+    engines: &[String],
+    of: &dyn Fn(&str) -> Option<f64>,
+) -> Option<Panel> {
+    let bar = |engine: &String| {
+        let value = of(engine).filter(|v| v.is_finite() && *v >= 0.0);
+        Bar {
+            name: palette::shown(engine).to_string(),
+            mark: String::new(),
+            value,
+            range: None,
+            shown: match value {
+                Some(v) if *unit == Unit::Bytes => format::bytes(v),
+                Some(v) => format::rounded(v),
+                None => "not measured".to_string(),
+            },
+            kind: if engine == OURS { Kind::Ours } else { Kind::Peer },
+        }
+    };
+    let bars: Vec<Bar> = engines.iter().map(bar).collect();
+    let known = bars.iter().filter(|b| b.value.is_some()).count();
+    (known > 1).then(|| bars::draw(title, unit, &bars))
+}

@@ -1,0 +1,134 @@
+//! Numbers as people read them.
+
+/// 1234567 as 1,234,567.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::from(if value <= -0.5 { "-" } else { "" });
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// About three significant digits, grouped: 1234567 as 1,230,000, as the reports of old did.
+pub(crate) fn rounded(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return "0".to_string();
+    }
+    let magnitude = value.abs().log10().floor();
+    if magnitude >= 2.0 {
+        let unit = 10f64.powf(magnitude - 2.0);
+        return grouped((value / unit).round() * unit);
+    }
+    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    trimmed(&format!("{value:.decimals$}"))
+}
+
+/// As short as an axis needs it: 0, 20 k, 1.5 M.
+pub(crate) fn short(value: f64) -> String {
+    let (scaled, suffix) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, " G"),
+        v if v >= 1e6 => (value / 1e6, " M"),
+        v if v >= 1e4 => (value / 1e3, " k"),
+        _ => (value, ""),
+    };
+    format!("{}{suffix}", rounded(scaled))
+}
+
+/// 1536 MB as 1.54 GB: powers of ten, as disks are sold.
+pub(crate) fn bytes(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "GB"),
+        v if v >= 1e6 => (value / 1e6, "MB"),
+        v if v >= 1e3 => (value / 1e3, "kB"),
+        _ => (value, "B"),
+    };
+    format!("{} {unit}", rounded(scaled))
+}
+
+/// Powers of two, as memory is set: 4 MiB.
+pub(crate) fn memory(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v >= 1024f64.powi(3) && v % 1024f64.powi(3) == 0.0 => (v / 1024f64.powi(3), "GiB"),
+        v if v >= 1024f64.powi(2) => (v / 1024f64.powi(2), "MiB"),
+        v if v >= 1024.0 => (v / 1024.0, "KiB"),
+        v => (v, "B"),
+    };
+    format!("{} {unit}", rounded(scaled))
+}
+
+/// A time in the unit that suits it: 12,000 µs as 12 ms.
+pub(crate) fn micros(us: f64) -> String {
+    match us {
+        v if v >= 1e6 => format!("{} s", rounded(v / 1e6)),
+        v if v >= 1e3 => format!("{} ms", rounded(v / 1e3)),
+        0.0 => "0".to_string(),
+        v if v >= 0.1 => format!("{} µs", rounded(v)),
+        v => format!("{} ns", rounded(v * 1e3)),
+    }
+}
+
+/// A moment as people write it: 2026-11-21T03:00:12Z as 2026-11-21 03:00 UTC; others as they are.
+pub(crate) fn moment(text: &str) -> String {
+    match (text.get(..10), text.get(10..11), text.get(11..16)) {
+        (Some(day), Some("T"), Some(time)) if text.ends_with('Z') => format!("{day} {time} UTC"),
+        _ => text.to_string(),
+    }
+}
+
+/// A ratio: 0.85×, 1.3×, 24×.
+pub(crate) fn ratio(value: f64) -> String {
+    match value {
+        v if v >= 9.95 => format!("{}×", grouped(v)),
+        v if v >= 1.95 => format!("{v:.1}×"),
+        v if v >= 0.095 => format!("{v:.2}×"),
+        v if v >= 0.001 => format!("{v:.3}×"),
+        _ => "<0.001×".to_string(),
+    }
+}
+
+/// A share: 85 %, 4.2 %.
+pub(crate) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{} %", grouped(value)) }
+}
+
+fn trimmed(number: &str) -> String {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_grouped() {
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(-1234.0), "-1,234");
+        assert_eq!(rounded(1_234_567.0), "1,230,000");
+        assert_eq!(rounded(999.6), "1,000");
+        assert_eq!(rounded(12.345), "12.3");
+        assert_eq!(rounded(0.00123), "0.00123");
+        assert_eq!(rounded(0.0), "0");
+        assert_eq!(short(20_000.0), "20 k");
+        assert_eq!(short(1_500_000.0), "1.5 M");
+        assert_eq!(short(1000.0), "1,000");
+        assert_eq!(bytes(1_536e6), "1.54 GB");
+        assert_eq!(memory(4.0 * 1024.0 * 1024.0), "4 MiB");
+        assert_eq!(short(316_520.0), "317 k");
+        assert_eq!(moment("2026-11-21T03:00:12Z"), "2026-11-21 03:00 UTC");
+        assert_eq!(moment("yesterday"), "yesterday");
+        assert_eq!(micros(12_000.0), "12 ms");
+        assert_eq!(
+            (ratio(0.8512), ratio(3.06), ratio(24.4)),
+            ("0.85×".into(), "3.1×".into(), "24×".into())
+        );
+        assert_eq!((percent(0.852), percent(0.042)), ("85 %".into(), "4.2 %".into()));
+    }
+}

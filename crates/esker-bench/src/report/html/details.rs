@@ -1,0 +1,172 @@
+//! What stands beside the pictures: how to read them, all figures, the machine, the engines and
+//! their settings, the commands.
+
+use super::super::format;
+use super::super::input::Record;
+use super::super::model::{Model, Section, Unit};
+use super::super::palette;
+use super::page::Page;
+
+pub(super) fn how_to_read(page: &mut Page) {
+    page.heading(2, "reading", "here", "How to read the pictures");
+    page.element(
+        "p",
+        "",
+        "Engines stand in the same order everywhere; Esker has the darker, coloured bar and a bold \
+         name. The value at the end of a bar is the median of the repetitions, and the thin line \
+         across the end reaches from the lowest to the highest of them. Where the largest bar of a \
+         panel is more than 20 times the smallest, its axis is logarithmic and says so.",
+    );
+    page.element(
+        "p",
+        "",
+        "The letter behind a name is what a finished write survives: V nothing (lost when the process is \
+         killed), K kill -9, F a power cut. Engines are compared within a class: one that promises \
+         more does more work. A row says by words where an engine failed, lost data or cannot do it.",
+    );
+}
+
+/// All figures of a section as a table, for those who do not see the pictures or want digits.
+pub(super) fn figures(page: &mut Page, section: &Section) {
+    page.raw("<details class=\"figures\"><summary>All figures as a table</summary>\n");
+    page.raw(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"All figures\" tabindex=\"0\"><table>\n",
+    );
+    let columns = [
+        "row", "engine", "class", "value", "spread", "p50", "p99", "p99.9", "max", "CPU",
+        "written", "memory", "disk", "remarks",
+    ];
+    let class =
+        |name: &&str| if ["row", "engine", "class", "remarks"].contains(name) { "" } else { "n" };
+    let head: Vec<(&str, &str)> = columns.iter().map(|name| (class(name), *name)).collect();
+    page.head(&section.heading(), &head);
+    page.raw("<tbody>\n");
+    for row in &section.rows {
+        for record in &row.records {
+            let cells = figure_cells(&row.name, &row.unit, record);
+            let cells: Vec<(&str, &str)> =
+                cells.iter().zip(&head).map(|(cell, (class, _))| (*class, cell.as_str())).collect();
+            page.cells(&cells);
+        }
+    }
+    page.raw("</tbody>\n</table></div></details>\n");
+}
+
+fn figure_cells(row: &str, unit: &Unit, record: &Record) -> Vec<String> {
+    let text =
+        |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map(show).unwrap_or_default();
+    let value = match record.figure() {
+        Some(value) => unit.show(value),
+        None => record.absent().unwrap_or_default().to_string(),
+    };
+    let remarks: Vec<&str> = record.reason().into_iter().chain(record.note.as_deref()).collect();
+    vec![
+        row.to_string(),
+        palette::shown(&record.engine).to_string(),
+        record.class.clone().unwrap_or_default(),
+        value,
+        text(record.spread, &format::percent),
+        text(record.p50_us, &format::micros),
+        text(record.p99_us, &format::micros),
+        text(record.p999_us, &format::micros),
+        text(record.max_us, &format::micros),
+        text(record.cpu_s, &|s| format!("{} s", format::rounded(s))),
+        text(record.written_bytes, &format::bytes),
+        text(record.peak_memory_bytes, &format::bytes),
+        text(record.disk_bytes, &format::bytes),
+        remarks.join("; "),
+    ]
+}
+
+pub(super) fn machine(page: &mut Page, model: &Model) {
+    page.heading(2, "machine", "", "The machine");
+    page.element("p", "", &format!("{}.", model.machine_line()));
+    if model.limits.is_empty() {
+        return;
+    }
+    page.element("p", "quiet", "What it can do without any store, measured in the same run. A row's share of its limit refers to these.");
+    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"The machine's limits\" tabindex=\"0\"><table>\n");
+    page.head("", &[("", "limit"), ("n", "measured"), ("", "remarks")]);
+    page.raw("<tbody>\n");
+    for limit in &model.limits {
+        let value = limit.figure().map(|v| Unit::parse(limit.unit.as_deref()).show(v));
+        let remark = limit.reason().or(limit.note.as_deref()).unwrap_or_default();
+        page.cells(&[("", &limit.row), ("n", &value.unwrap_or_default()), ("", remark)]);
+    }
+    page.raw("</tbody>\n</table></div>\n");
+}
+
+pub(super) fn engines(page: &mut Page, model: &Model) {
+    page.heading(2, "engines", "", "Engines and settings");
+    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"Engines and settings\" tabindex=\"0\"><table>\n");
+    page.head(
+        "",
+        &[
+            ("", "engine"),
+            ("", "version"),
+            ("", "class"),
+            ("", "settings, and the rows that have others"),
+        ],
+    );
+    page.raw("<tbody>\n");
+    let gone = model.not_installed();
+    for engine in &model.engines {
+        let of = || model.records().filter(|r| r.engine == *engine);
+        let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
+        let mut classes: Vec<String> = of().filter_map(|r| r.class.clone()).collect();
+        classes.sort();
+        classes.dedup();
+        let settings = match gone.iter().find(|(name, _)| name == engine) {
+            Some((_, how)) => format!("not installed: {how}"),
+            None => settings_of(model, engine),
+        };
+        let name = palette::shown(engine);
+        page.cells(&[("", name), ("", &version), ("", &classes.join(", ")), ("", &settings)]);
+    }
+    page.raw("</tbody>\n</table></div>\n");
+}
+
+/// Each setting once, with its rows where there are several.
+fn settings_of(model: &Model, engine: &str) -> String {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for section in &model.sections {
+        for row in &section.rows {
+            let Some(settings) = row.of(engine).and_then(|r| r.settings.clone()) else { continue };
+            let name = format!("{} {}", section.id, row.name).trim().to_string();
+            match all.iter_mut().find(|(known, _)| *known == settings) {
+                Some((_, rows)) => rows.push(name),
+                None => all.push((settings, vec![name])),
+            }
+        }
+    }
+    match all.as_slice() {
+        [(only, _)] => only.clone(),
+        several => {
+            let with_rows = several.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
+            with_rows.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+pub(super) fn commands(page: &mut Page, model: &Model) {
+    page.heading(2, "commands", "here", "Commands");
+    page.element("p", "", "What measured this, to be run again:");
+    let mut commands: Vec<&str> = Vec::new();
+    for record in model.records() {
+        if let Some(command) = record.command.as_deref().filter(|c| !commands.contains(c)) {
+            commands.push(command);
+        }
+    }
+    if commands.is_empty() {
+        page.element("p", "quiet", "The results do not say.");
+    }
+    for command in commands {
+        page.raw("<pre>");
+        page.raw(&super::page::escape(command));
+        page.raw("</pre>\n");
+    }
+    page.element("p", "", "To draw this page again from its results, and to compare two runs:");
+    page.raw(
+        "<pre>esker bench report DIR\nesker bench compare BEFORE AFTER --threshold 10</pre>\n",
+    );
+}

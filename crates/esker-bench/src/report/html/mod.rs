@@ -1,0 +1,97 @@
+//! `report.html`: one file with everything in it, no network, no script.
+
+mod details;
+mod page;
+mod ratios;
+mod sections;
+
+use super::input;
+use super::model::Model;
+use super::palette;
+use anyhow::{Context, Result};
+use page::Page;
+use std::path::{Path, PathBuf};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Draws `report.html` from the results in a directory, beside them.
+pub fn write(dir: &Path) -> Result<PathBuf> {
+    let model = Model::new(input::read(dir)?);
+    let path = dir.join("report.html");
+    std::fs::write(&path, render(&model))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+/// The page.
+pub(crate) fn render(model: &Model) -> String {
+    let mut page = Page::new();
+    page.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page.element("title", "", "Esker beside other embedded stores");
+    page.raw(&format!("\n<style>\n{STYLE}</style>\n</head>\n<body>\n"));
+    header(&mut page, model);
+    page.raw("<main>\n");
+    ratios::write(&mut page, model);
+    details::how_to_read(&mut page);
+    for (suite, of) in model.suites() {
+        sections::suite(&mut page, model, suite, of);
+    }
+    details::machine(&mut page, model);
+    details::engines(&mut page, model);
+    details::commands(&mut page, model);
+    page.raw("</main>\n");
+    footer(&mut page, model);
+    page.raw("</body>\n</html>\n");
+    page.finish()
+}
+
+fn header(page: &mut Page, model: &Model) {
+    page.raw("<header>\n");
+    page.element("h1", "", "Esker beside other embedded stores");
+    let date = model.machine().and_then(|r| r.date.clone());
+    let when =
+        date.map_or_else(String::new, |d| format!(" Measured {}.", super::format::moment(&d)));
+    page.element("p", "lead", &ratios::summary(model));
+    page.element("p", "quiet", &format!("Machine: {}.{when}", model.machine_line()));
+    let gone: Vec<&str> = model.not_installed().iter().map(|(e, _)| palette::shown(e)).collect();
+    if !gone.is_empty() {
+        let text = format!(
+            "Not installed there, and so not in the pictures: {}. The table of engines says how to get them.",
+            gone.join(", ")
+        );
+        page.element("p", "quiet", &text);
+    }
+    let suites = model.suites();
+    page.raw("<nav aria-label=\"Contents\"><ul>\n");
+    let mut links = vec![("ratios".to_string(), "Ratios".to_string())];
+    links.extend(
+        suites.iter().map(|(s, _)| (page::anchor(s), sections::suite_title(s).to_string())),
+    );
+    for (id, text) in
+        [("machine", "The machine"), ("engines", "Engines and settings"), ("commands", "Commands")]
+    {
+        links.push((id.to_string(), text.to_string()));
+    }
+    for (id, text) in links {
+        page.raw(&format!("<li><a href=\"#{id}\">{}</a></li>\n", page::escape(&text)));
+    }
+    page.raw("</ul></nav>\n</header>\n");
+}
+
+fn footer(page: &mut Page, model: &Model) {
+    page.raw("<footer>\n");
+    let version = model.records().find_map(|r| r.bench_version.clone());
+    let version = version.map_or_else(String::new, |v| format!(" {v}"));
+    let text = format!(
+        "Drawn by esker bench{version} from results.jsonl, which has everything shown here and more; \
+         `esker bench report DIR` draws it again."
+    );
+    page.element("p", "quiet", &text);
+    page.raw("</footer>\n");
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! A page as it grows: elements with escaped text, and pictures with ids of their own.
+
+use super::super::bars::Panel;
+pub(super) use super::super::svg::escape;
+use std::fmt::Write;
+
+/// HTML so far.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    out: String,
+    pictures: usize,
+}
+
+impl Page {
+    pub fn new() -> Page {
+        Page::default()
+    }
+
+    /// Markup as it is.
+    pub fn raw(&mut self, markup: &str) {
+        self.out.push_str(markup);
+    }
+
+    /// An element with a text in it; `class` may be empty.
+    pub fn element(&mut self, name: &str, class: &str, text: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = writeln!(self.out, "<{name}{class}>{}</{name}>", escape(text));
+    }
+
+    /// A heading that links lead to.
+    pub fn heading(&mut self, level: u8, id: &str, class: &str, text: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = writeln!(self.out, "<h{level} id=\"{id}\"{class}>{}</h{level}>", escape(text));
+    }
+
+    /// A picture with its caption.
+    pub fn figure(&mut self, panel: &Panel, class: &str, caption: &str) {
+        self.pictures(&[(panel, "")], class, caption);
+    }
+
+    /// A picture in several widths, of which the style sheet shows one by the classes.
+    pub fn pictures(&mut self, widths: &[(&Panel, &str)], class: &str, caption: &str) {
+        let Some((panel, _)) = widths.first() else { return };
+        let mut svg = String::new();
+        for (panel, class) in widths {
+            self.pictures += 1;
+            let id = format!("p{}", self.pictures);
+            svg += &panel.svg.inline(&id, class, &panel.title, &panel.desc);
+        }
+        self.out.push_str("<figure>\n<figcaption>");
+        self.element("h4", class, &panel.title);
+        if !caption.is_empty() {
+            self.element("p", "", caption);
+        }
+        let _ = writeln!(self.out, "</figcaption>\n{svg}\n</figure>");
+    }
+
+    /// A row of cells.
+    pub fn cells(&mut self, cells: &[(&str, &str)]) {
+        self.out.push_str("<tr>");
+        for (i, (class, text)) in cells.iter().enumerate() {
+            let class =
+                if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            let (open, close) = if i == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
+            let _ = write!(self.out, "<{open}{class}>{}</{close}>", escape(text));
+        }
+        self.out.push_str("</tr>\n");
+    }
+
+    /// The head of a table, each column with its class.
+    pub fn head(&mut self, caption: &str, columns: &[(&str, &str)]) {
+        if !caption.is_empty() {
+            self.element("caption", "", caption);
+        }
+        self.out.push_str("<thead><tr>");
+        for (class, text) in columns {
+            let class =
+                if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            let _ = write!(self.out, "<th scope=\"col\"{class}>{}</th>", escape(text));
+        }
+        self.out.push_str("</tr></thead>\n");
+    }
+
+    pub fn finish(self) -> String {
+        self.out
+    }
+}
+
+/// A name as an id: letters and digits.
+pub(super) fn anchor(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    format!("s-{}", name.chars().map(plain).collect::<String>())
+}

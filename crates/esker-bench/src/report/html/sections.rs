@@ -1,0 +1,167 @@
+//! A suite: for each of its sections the bars, then threads over time, latencies, disk and memory.
+
+use super::super::bars::{self, Panel};
+use super::super::documents;
+use super::super::footprint;
+use super::super::format;
+use super::super::latency;
+use super::super::lines;
+use super::super::model::{Model, Row, Section};
+use super::super::palette;
+use super::details;
+use super::page::{Page, anchor};
+use crate::published;
+use crate::results::OURS;
+
+/// What a suite is called in headings.
+pub(super) fn suite_title(suite: &str) -> &str {
+    match suite {
+        "core" => "Core rows",
+        "leveldb2011" => "LevelDB 2011",
+        "wiredtiger2013" => "WiredTiger 2013",
+        "symas2014" => "Symas 2014",
+        "voldemort" => "Voldemort",
+        "ycsb" => "YCSB",
+        "file" => "Your own data",
+        other => other,
+    }
+}
+
+pub(super) fn suite(page: &mut Page, model: &Model, suite: &str, of: &[Section]) {
+    page.heading(2, &anchor(suite), "", suite_title(suite));
+    for section in of {
+        self::section(page, model, section);
+    }
+    let Some(table) = documents::of_suite(suite, of) else { return };
+    page.element("h3", "", "What the document published");
+    page.raw(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"Published\" tabindex=\"0\"><table>\n",
+    );
+    let class = |i: usize| if i == 0 || table.columns.len() == 2 { "" } else { "n" };
+    let head: Vec<_> =
+        table.columns.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
+    page.head(&table.caption, &head);
+    page.raw("<tbody>\n");
+    for line in &table.lines {
+        let cells: Vec<_> = line.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
+        page.cells(&cells);
+    }
+    page.raw("</tbody>\n</table></div>\n");
+}
+
+fn section(page: &mut Page, model: &Model, section: &Section) {
+    let heading = section.heading();
+    if heading != section.suite {
+        page.element("h3", "", &heading);
+    }
+    let repeats = match section.table.is_empty() || section.title.is_empty() {
+        true => String::new(),
+        false => format!(" Repeats {}.", section.table),
+    };
+    page.element("p", "quiet", &format!("{}{repeats}", section.settings_line()));
+    let gone = model.not_installed();
+    let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
+    let of_row = |row: &Row| published::rates(&section.suite, &section.id, &row.name);
+    let rates: Vec<_> = section.rows.iter().map(of_row).collect();
+    let is_published = rates.iter().any(|rates| !rates.is_empty());
+    if let Some(document) = published::of_suite(&section.suite).filter(|_| is_published) {
+        let text = format!(
+            "Dashed, hollow bars: published in 2011, measured on {}. Filled bars: measured on {}.",
+            document.hardware,
+            model.machine_line()
+        );
+        page.element("p", "quiet", &text);
+    }
+    page.raw("<div class=\"panels\">\n");
+    for (row, rates) in section.rows.iter().zip(&rates) {
+        page.figure(&bars::of_row(row, rates, &gone), "", &verdict(row));
+    }
+    page.raw("</div>\n");
+    over_time(page, section);
+    curves(page, section);
+    let footprint = footprint::of_section(section, &gone);
+    footprints(page, &footprint);
+    details::figures(page, section);
+}
+
+fn footprints(page: &mut Page, panels: &[Panel]) {
+    if panels.is_empty() {
+        return;
+    }
+    page.element("div", "part", "Disk and memory");
+    page.raw("<div class=\"panels\">\n");
+    for panel in panels {
+        page.figure(panel, "", "");
+    }
+    page.raw("</div>\n");
+}
+
+/// Latencies of each row that has a distribution, in a width for desks and one for phones.
+fn curves(page: &mut Page, section: &Section) {
+    let of = |width: f64| section.rows.iter().filter_map(move |row| latency::of_row(row, width));
+    let both: Vec<(Panel, Panel)> = of(latency::WIDE).zip(of(bars::PANEL)).collect();
+    if both.is_empty() {
+        return;
+    }
+    page.element("div", "part", "Latency of an operation");
+    page.element(
+        "p",
+        "quiet",
+        "How long operations take, from the fastest to the slowest: at 99, one of a hundred took \
+         longer. Both axes are logarithmic; each line is named at its end.",
+    );
+    page.raw("<div class=\"curves\">\n");
+    for (wide, narrow) in &both {
+        page.pictures(&[(wide, "wide"), (narrow, "narrow")], "", "");
+    }
+    page.raw("</div>\n");
+}
+
+/// Threads over time, for each row that has them.
+fn over_time(page: &mut Page, section: &Section) {
+    for row in &section.rows {
+        let panels = lines::of_row(row);
+        if panels.is_empty() {
+            continue;
+        }
+        page.element("div", "part", &format!("{}: every thread over time", row.name));
+        page.element(
+            "p",
+            "quiet",
+            "A line is a thread. Each panel has scales from zero of its own, named at their top: \
+             compare shapes here (flat is good; teeth are compactions, equal lines a shared lock), \
+             and heights in the bars above.",
+        );
+        page.raw("<div class=\"threads\">\n");
+        let with_threads = row.records.iter().filter(|r| r.threads.is_some());
+        for (panel, record) in panels.iter().zip(with_threads) {
+            let class = if record.engine == OURS { "ours-name" } else { "" };
+            let steady = record
+                .cv
+                .map(|cv| format!("windows vary by {} (standard deviation)", format::percent(cv)));
+            page.figure(panel, class, &steady.unwrap_or_default());
+        }
+        page.raw("</div>\n");
+    }
+}
+
+/// How Esker stands, in a line.
+fn verdict(row: &Row) -> String {
+    let record = row.of(OURS);
+    let limit = record.filter(|r| r.figure().is_some()).and_then(|r| r.ratio_limit);
+    let limit = match limit {
+        Some(share) if row.unit.more_is_better() => {
+            format!("; {} of the machine's limit", format::percent(share))
+        }
+        _ => String::new(),
+    };
+    match row.standing() {
+        Some(s) => {
+            format!("Esker: {} of {}{limit}", format::ratio(s.ratio), palette::shown(&s.peer))
+        }
+        None => match record.and_then(|r| r.absent()) {
+            Some(absent) => format!("Esker: {absent}"),
+            None => String::new(),
+        },
+    }
+}

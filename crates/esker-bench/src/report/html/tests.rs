@@ -1,0 +1,61 @@
+//! The page as a document: what it links to is there, every picture has words, nothing from
+//! elsewhere.
+
+use super::*;
+use crate::report::input::Record;
+
+fn model() -> Model {
+    let record = |engine: &str, row: &str, value: f64| Record {
+        suite: Some("leveldb2011".into()),
+        section: Some("1".into()),
+        table: Some("<Baseline> & more".into()),
+        engine: engine.into(),
+        row: row.into(),
+        value: Some(value),
+        class: Some("K".into()),
+        settings: Some("a <b> \"c\"".into()),
+        cpu: Some("A & B".into()),
+        ..Record::default()
+    };
+    Model::new(vec![
+        record("esker", "Sequential Reads", 40e6),
+        record("leveldb", "Sequential Reads", 9e6),
+        record("esker", "Sequential Writes", 1e6),
+        record("leveldb", "Sequential Writes", 2e6),
+    ])
+}
+
+#[test]
+fn every_link_has_its_target_and_every_picture_its_words() {
+    let html = render(&model());
+    let targets = html.split("href=\"#").skip(1).filter_map(|s| s.split('"').next());
+    let mut links = 0;
+    for id in targets {
+        links += 1;
+        assert_eq!(html.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+    }
+    assert!(links >= 5);
+    let pictures = html.matches("<svg class=\"chart").count();
+    assert_eq!(pictures, 2);
+    assert_eq!(html.matches("<desc id=").count(), pictures);
+    assert!(html.contains("&lt;Baseline&gt; &amp; more") && !html.contains("<Baseline>"));
+}
+
+#[test]
+fn nothing_is_loaded_and_nothing_runs() {
+    let html = render(&model());
+    for foreign in ["http://", "https://", "<script", "@import", "url(", "src="] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+}
+
+#[test]
+fn the_worst_row_is_named_and_on_top() {
+    let html = render(&model());
+    assert!(html.contains("Esker is first in 1 of 2 rows"), "summary");
+    let (behind, first) = (html.find("Another engine is first"), html.find("Esker is first (1)"));
+    assert!(behind.is_some() && behind < first);
+    assert!(html.contains("0.50×"));
+    // The published figures of 2011 stand beside the measured ones.
+    assert!(html.contains("LevelDB 2011: 4,030,000") && html.contains("X5650"));
+}

@@ -1,0 +1,255 @@
+//! `results.jsonl`: one JSON object per engine and row. What is missing is `None`; what is broken
+//! is an error that names file and line.
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The file in a directory of results.
+pub(crate) const FILE_NAME: &str = "results.jsonl";
+
+/// One engine in one row.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Record {
+    #[serde(deserialize_with = "text")]
+    pub suite: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub section: Option<String>,
+    /// What the section is about.
+    #[serde(deserialize_with = "text")]
+    pub title: Option<String>,
+    /// Which table of which document it repeats.
+    #[serde(deserialize_with = "text")]
+    pub table: Option<String>,
+    pub row: String,
+    pub engine: String,
+    #[serde(deserialize_with = "text")]
+    pub version: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub class: Option<String>,
+    pub unit: Option<String>,
+    pub value: Option<f64>,
+    #[serde(alias = "ratio_to_best_peer")]
+    pub ratio_best_peer: Option<f64>,
+    /// The ratio that is aimed at; 0 for none, as for a rate that all are held to.
+    pub target: Option<f64>,
+    #[serde(alias = "ratio_to_limit")]
+    pub ratio_limit: Option<f64>,
+    pub spread: Option<f64>,
+    pub runs: Option<Vec<f64>>,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub p999_us: Option<f64>,
+    pub max_us: Option<f64>,
+    /// Pairs of percentile and microseconds.
+    pub hist: Option<Vec<(f64, f64)>>,
+    pub cpu_s: Option<f64>,
+    pub written_bytes: Option<f64>,
+    #[serde(alias = "rss_bytes")]
+    pub peak_memory_bytes: Option<f64>,
+    pub disk_bytes: Option<f64>,
+    pub raw_bytes: Option<f64>,
+    pub entries: Option<f64>,
+    #[serde(deserialize_with = "text")]
+    pub key_len: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub value_size: Option<String>,
+    pub memory_bytes: Option<f64>,
+    pub memory_limit_bytes: Option<f64>,
+    #[serde(deserialize_with = "text")]
+    pub compression: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub sync: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub seed: Option<String>,
+    pub threads: Option<Vec<Thread>>,
+    pub cv: Option<f64>,
+    #[serde(deserialize_with = "text")]
+    pub settings: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub note: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub failed: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub missing: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub command: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub cpu: Option<String>,
+    pub cores: Option<u64>,
+    #[serde(deserialize_with = "text")]
+    pub kernel: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub date: Option<String>,
+    #[serde(deserialize_with = "text")]
+    pub bench_version: Option<String>,
+}
+
+/// One thread's throughput over time.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Thread {
+    pub name: String,
+    pub window_s: f64,
+    /// A window without a figure is `None`.
+    pub ops_per_s: Vec<Option<f64>>,
+}
+
+/// Anything that is to be shown as text: writers differ in whether a setting is a string, a number,
+/// a switch, or a list of words.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::Null => None,
+        value => Some(flat(&value)).filter(|s| !s.is_empty()),
+    })
+}
+
+fn flat(value: &Value) -> String {
+    let joined = |parts: Vec<String>, by: &str| parts.join(by);
+    match value {
+        Value::Null => String::new(),
+        Value::String(s) => s.clone(),
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_string(),
+        Value::Number(n) => n.to_string(),
+        Value::Array(items) => joined(items.iter().map(word).collect(), " "),
+        Value::Object(map) => {
+            joined(map.iter().map(|(k, v)| format!("{k} {}", flat(v))).collect(), ", ")
+        }
+    }
+}
+
+/// A word of a command, quoted where a shell needs that.
+fn word(value: &Value) -> String {
+    let text = flat(value);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);
+    match text.is_empty() || !text.chars().all(plain) {
+        true => format!("'{}'", text.replace('\'', r"'\''")),
+        false => text,
+    }
+}
+
+/// The file of results that a path means: itself, or the one in a directory.
+pub(crate) fn file_of(path: &Path) -> Result<PathBuf> {
+    let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    if !file.is_file() {
+        bail!(
+            "{} is not there; `esker bench --out DIR` writes it, and DIR is what is asked for here",
+            file.display()
+        );
+    }
+    Ok(file)
+}
+
+/// Reads all lines. Where an engine has a row twice, the later one counts.
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>> {
+    let file = file_of(path)?;
+    let content = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let records = parse(&content).map_err(|e| e.context(format!("in {}", file.display())))?;
+    if records.is_empty() {
+        bail!("{} has no results; a run that ended early leaves none", file.display());
+    }
+    Ok(records)
+}
+
+fn parse(content: &str) -> Result<Vec<Record>> {
+    let mut records: Vec<Record> = Vec::new();
+    for (i, line) in content.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let record: Record = serde_json::from_str(line)
+            .with_context(|| format!("line {} is not a result; repair or remove it", i + 1))?;
+        if record.engine.is_empty() || record.row.is_empty() {
+            bail!("line {} names no engine or no row; repair or remove it", i + 1);
+        }
+        match records.iter_mut().find(|known| known.same_cell(&record)) {
+            Some(known) => *known = record,
+            None => records.push(record),
+        }
+    }
+    Ok(records)
+}
+
+impl Record {
+    fn same_cell(&self, other: &Record) -> bool {
+        self.row == other.row
+            && self.engine == other.engine
+            && self.section == other.section
+            && self.suite == other.suite
+    }
+
+    /// The value, where there is one that counts.
+    pub fn figure(&self) -> Option<f64> {
+        self.value.filter(|v| v.is_finite() && *v >= 0.0 && self.absent().is_none())
+    }
+
+    /// In two words why there is no value; `None` where there is one.
+    pub fn absent(&self) -> Option<&'static str> {
+        if self.missing.is_some() {
+            return Some("not installed");
+        }
+        match &self.failed {
+            Some(why) if why.starts_with("not supported") => Some("not supported"),
+            Some(_) => Some("failed"),
+            None if self.value.is_none() => Some("not measured"),
+            None => None,
+        }
+    }
+
+    /// The whole reason why there is no value.
+    pub fn reason(&self) -> Option<&str> {
+        self.missing.as_deref().or(self.failed.as_deref())
+    }
+
+    /// The lowest and highest repetition.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let runs = self.runs.as_ref().filter(|runs| runs.len() > 1)?;
+        let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some((low, high)).filter(|(low, high)| low.is_finite() && high > low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_fields_are_none_and_settings_become_text() {
+        let line = r#"{"engine":"x","row":"r","value":2.5,"command":["a b","--c"],"sync":false,
+            "settings":{"cache":4,"mode":"wal"},"threads":[{"name":"r","window_s":0.5,"ops_per_s":[1,null]}],
+            "unknown":[1]}"#;
+        let record = &parse(&line.replace('\n', " ")).unwrap()[0];
+        assert_eq!(record.figure(), Some(2.5));
+        assert_eq!(record.command.as_deref(), Some("'a b' --c"));
+        assert_eq!(record.sync.as_deref(), Some("off"));
+        assert_eq!(record.settings.as_deref(), Some("cache 4, mode wal"));
+        assert_eq!(record.threads.as_ref().unwrap()[0].ops_per_s, [Some(1.0), None]);
+        assert_eq!(record.hist, None);
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE_NAME);
+        std::fs::write(&file, "{\"engine\":\"a\",\"row\":\"b\"}\n\n{\"engine\":\"a\",").unwrap();
+        let error = format!("{:#}", read(dir.path()).unwrap_err());
+        assert!(error.contains(FILE_NAME) && error.contains("line 3"), "{error}");
+        std::fs::write(&file, "{\"engine\":\"a\"}\n").unwrap();
+        let error = format!("{:#}", read(&file).unwrap_err());
+        assert!(error.contains("line 1 names no engine or no row"), "{error}");
+        std::fs::write(&file, "\n").unwrap();
+        assert!(format!("{:#}", read(&file).unwrap_err()).contains("has no results"));
+        let error = format!("{:#}", read(&dir.path().join("none")).unwrap_err());
+        assert!(error.contains("esker bench --out DIR"), "{error}");
+    }
+
+    #[test]
+    fn the_later_of_two_counts_and_failures_have_no_figure() {
+        let lines = "{\"engine\":\"a\",\"row\":\"b\",\"value\":1}\n\
+                     {\"engine\":\"a\",\"row\":\"b\",\"value\":2,\"failed\":\"not supported: x\"}";
+        let records = parse(lines).unwrap();
+        assert_eq!(records.len(), 1);
+        assert_eq!((records[0].figure(), records[0].absent()), (None, Some("not supported")));
+    }
+}

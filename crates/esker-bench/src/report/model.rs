@@ -1,0 +1,303 @@
+//! Results in the order of the report: suites, their sections, their rows, engines.
+
+use super::input::Record;
+use super::palette;
+use crate::results::OURS;
+use crate::run::MACHINE;
+use std::collections::BTreeMap;
+
+/// A whole run.
+#[derive(Debug)]
+pub(crate) struct Model {
+    /// In the order in which they were measured.
+    pub sections: Vec<Section>,
+    /// What the machine itself can do.
+    pub limits: Vec<Record>,
+    /// Engines that were asked for, in the fixed order.
+    pub engines: Vec<String>,
+}
+
+/// A table of a document.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub suite: String,
+    /// Its number or name within the suite; may be empty.
+    pub id: String,
+    /// What it is about; may be empty.
+    pub title: String,
+    /// Which table of which document it repeats; may be empty.
+    pub table: String,
+    pub rows: Vec<Row>,
+}
+
+/// One measurement of all engines.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub name: String,
+    pub unit: Unit,
+    /// By engine, in the fixed order.
+    pub records: Vec<Record>,
+}
+
+/// What a value counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unit {
+    OpsPerSecond,
+    Seconds,
+    Milliseconds,
+    Bytes,
+    /// Unknown here: shown as it is, and never compared.
+    Other(String),
+}
+
+/// Esker beside the best of the others in its class.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// Times better than the best peer; above 1 is first.
+    pub ratio: f64,
+    pub peer: String,
+    pub theirs: f64,
+}
+
+impl Unit {
+    pub fn parse(name: Option<&str>) -> Unit {
+        match name {
+            Some("ops_per_second" | "OpsPerSecond") | None => Unit::OpsPerSecond,
+            Some("seconds" | "Seconds") => Unit::Seconds,
+            Some("milliseconds" | "Milliseconds") => Unit::Milliseconds,
+            Some("bytes" | "Bytes") => Unit::Bytes,
+            Some(other) => Unit::Other(other.to_string()),
+        }
+    }
+
+    /// Whether more is better.
+    pub fn more_is_better(&self) -> bool {
+        *self == Unit::OpsPerSecond
+    }
+
+    /// Its name on an axis.
+    pub fn name(&self) -> &str {
+        match self {
+            Unit::OpsPerSecond => "operations a second",
+            Unit::Seconds | Unit::Milliseconds => "time",
+            Unit::Bytes => "bytes",
+            Unit::Other(name) => name,
+        }
+    }
+
+    /// A value with its unit, short.
+    pub fn show(&self, value: f64) -> String {
+        use super::format::{bytes, micros, rounded};
+        match self {
+            Unit::OpsPerSecond => format!("{}/s", rounded(value)),
+            Unit::Seconds => micros(value * 1e6),
+            Unit::Milliseconds => micros(value * 1e3),
+            Unit::Bytes => bytes(value),
+            Unit::Other(name) => format!("{} {name}", rounded(value)),
+        }
+    }
+
+    /// How many times better `a` is than `b`.
+    pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
+        let (a, b) = if self.more_is_better() { (a, b) } else { (b, a) };
+        (b > 0.0 && a > 0.0 && !matches!(self, Unit::Other(_))).then(|| a / b)
+    }
+}
+
+impl Model {
+    pub fn new(records: Vec<Record>) -> Model {
+        let mut model = Model { sections: Vec::new(), limits: Vec::new(), engines: Vec::new() };
+        for record in records {
+            if record.engine == MACHINE {
+                model.limits.push(record);
+                continue;
+            }
+            if !model.engines.contains(&record.engine) {
+                model.engines.push(record.engine.clone());
+            }
+            model.section(&record).add(record);
+        }
+        model.engines.sort_by(|a, b| palette::order(a).cmp(&palette::order(b)));
+        for row in model.sections.iter_mut().flat_map(|s| &mut s.rows) {
+            row.records.sort_by(|a, b| palette::order(&a.engine).cmp(&palette::order(&b.engine)));
+        }
+        // A suite in one piece, however its lines were written.
+        let mut first = BTreeMap::new();
+        for section in &model.sections {
+            let next = first.len();
+            first.entry(section.suite.clone()).or_insert(next);
+        }
+        model.sections.sort_by_key(|s| first[&s.suite]);
+        model
+    }
+
+    fn section(&mut self, record: &Record) -> &mut Section {
+        let suite = record.suite.clone().unwrap_or_else(|| "core".to_string());
+        let id = record.section.clone().unwrap_or_default();
+        let known = self.sections.iter().position(|s| s.suite == suite && s.id == id);
+        let index = known.unwrap_or_else(|| {
+            let [title, table] =
+                [&record.title, &record.table].map(|t| t.clone().unwrap_or_default());
+            self.sections.push(Section { suite, id, title, table, rows: Vec::new() });
+            self.sections.len() - 1
+        });
+        &mut self.sections[index]
+    }
+
+    /// Suites in order, each with its sections.
+    pub fn suites(&self) -> Vec<(&str, &[Section])> {
+        let same = |a: &Section, b: &Section| a.suite == b.suite;
+        self.sections.chunk_by(same).map(|of| (of[0].suite.as_str(), of)).collect()
+    }
+
+    /// All records of engines.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.sections.iter().flat_map(|s| &s.rows).flat_map(|r| &r.records)
+    }
+
+    /// Engines of which nothing is installed, with the way to get them.
+    pub fn not_installed(&self) -> Vec<(&str, &str)> {
+        let of = |engine: &'_ str| -> Option<String> {
+            let mut records = self.records().filter(|r| r.engine == engine);
+            let first = records.next()?.missing.clone()?;
+            records.all(|r| r.missing.is_some()).then_some(first)
+        };
+        let reason = |engine: &str| {
+            self.records().find(|r| r.engine == engine).and_then(|r| r.missing.as_deref())
+        };
+        let gone = self.engines.iter().filter(|engine| of(engine).is_some());
+        gone.map(|engine| (engine.as_str(), reason(engine).unwrap_or_default())).collect()
+    }
+
+    /// What all say of the machine.
+    pub fn machine(&self) -> Option<&Record> {
+        self.records().chain(&self.limits).find(|r| r.cpu.is_some())
+    }
+
+    /// "4 cores of …, Linux …", as far as it is known.
+    pub fn machine_line(&self) -> String {
+        let Some(record) = self.machine() else { return "an unnamed machine".to_string() };
+        let mut line = record.cpu.clone().unwrap_or_default();
+        if let Some(cores) = record.cores.filter(|_| !line.contains(" core")) {
+            line += &format!(", {cores} {}", if cores == 1 { "core" } else { "cores" });
+        }
+        if let Some(kernel) = &record.kernel {
+            line += &format!(", Linux {kernel}");
+        }
+        line
+    }
+}
+
+impl Section {
+    fn add(&mut self, record: Record) {
+        match self.rows.iter_mut().find(|row| row.name == record.row) {
+            Some(row) => {
+                // A missing engine may not know the unit.
+                if row.records.iter().all(|r| r.figure().is_none()) && record.unit.is_some() {
+                    row.unit = Unit::parse(record.unit.as_deref());
+                }
+                row.records.push(record);
+            }
+            None => self.rows.push(Row {
+                name: record.row.clone(),
+                unit: Unit::parse(record.unit.as_deref()),
+                records: vec![record],
+            }),
+        }
+    }
+
+    /// "2A · Large values", as far as it is named.
+    pub fn heading(&self) -> String {
+        let about = if self.title.is_empty() { &self.table } else { &self.title };
+        match (self.id.is_empty(), about.is_empty() || *about == self.id) {
+            (true, true) => self.suite.clone(),
+            (true, false) => about.clone(),
+            (false, true) => self.id.clone(),
+            (false, false) => format!("{} · {about}", self.id),
+        }
+    }
+
+    /// Where to find it among all suites: "LevelDB 2011, 2A · Large values".
+    pub fn place(&self) -> String {
+        match (self.table.is_empty(), self.title.is_empty()) {
+            (false, false) => format!("{} · {}", self.table, self.title),
+            _ => self.heading(),
+        }
+    }
+}
+
+impl Row {
+    pub fn of(&self, engine: &str) -> Option<&Record> {
+        self.records.iter().find(|r| r.engine == engine)
+    }
+
+    /// Esker beside the best peer of its class; nothing where all are held to the same rate.
+    pub fn standing(&self) -> Option<Standing> {
+        let ours = self.of(OURS)?;
+        let value = ours.figure()?;
+        // Sizes and times have no target either, and are compared all the same.
+        if ours.target == Some(0.0) && self.unit == Unit::OpsPerSecond {
+            return None;
+        }
+        let peers = self.records.iter().filter(|r| r.engine != OURS && r.class == ours.class);
+        let (ratio, theirs, peer) = peers
+            .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, &r.engine)))
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(Standing { ratio, peer: peer.clone(), theirs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(engine: &str, row: &str, value: f64, unit: &str, class: &str) -> Record {
+        Record {
+            engine: engine.into(),
+            row: row.into(),
+            value: Some(value),
+            unit: Some(unit.into()),
+            class: Some(class.into()),
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn the_best_peer_is_of_our_class_and_only_rates_that_all_are_held_to_are_left_out() {
+        let model = Model::new(vec![
+            record("lmdb", "w", 90.0, "ops_per_second", "F"),
+            record("leveldb", "w", 40.0, "ops_per_second", "K"),
+            record(OURS, "w", 50.0, "ops_per_second", "K"),
+            record(OURS, "disk", 50.0, "bytes", "K"),
+            record("lmdb", "disk", 25.0, "bytes", "K"),
+            record(MACHINE, "limit.memcpy", 1.0, "bytes", "K"),
+        ]);
+        let rows = &model.sections[0].rows;
+        let standing = rows[0].standing().unwrap();
+        assert_eq!((standing.peer.as_str(), standing.ratio), ("leveldb", 1.25));
+        let standing = rows[1].standing().unwrap();
+        assert_eq!((standing.peer.as_str(), standing.ratio), ("lmdb", 0.5));
+        let rate = |engine: &str, row: &str, unit: &str| Record {
+            target: Some(0.0),
+            ..record(engine, row, 10_000.0, unit, "K")
+        };
+        let both = |row: &str, unit: &str| vec![rate(OURS, row, unit), rate("lmdb", row, unit)];
+        let held = Model::new([both("writes", "ops_per_second"), both("disk", "bytes")].concat());
+        let compared = held.sections[0].rows.iter().map(|r| r.standing().is_some());
+        assert_eq!(compared.collect::<Vec<_>>(), [false, true]);
+        assert_eq!(model.limits.len(), 1);
+        assert_eq!(model.engines, [OURS, "leveldb", "lmdb"]);
+    }
+
+    #[test]
+    fn a_suite_is_in_one_piece() {
+        let in_suite = |suite: &str, section: &str| Record {
+            suite: Some(suite.into()),
+            section: Some(section.into()),
+            ..record(OURS, "r", 1.0, "bytes", "K")
+        };
+        let model = Model::new(vec![in_suite("b", "1"), in_suite("a", "1"), in_suite("b", "2")]);
+        let order: Vec<_> = model.suites().iter().map(|(s, of)| (*s, of.len())).collect();
+        assert_eq!(order, [("b", 2), ("a", 1)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! How Esker stands in every row: where it is behind first, the worst on top.
+
+use super::format;
+use super::input::Record;
+use super::model::{Model, Row, Section, Standing};
+use super::palette;
+use crate::results::OURS;
+
+/// A spread from which on a figure is marked as unsure.
+pub(crate) const WIDE_SPREAD: f64 = 0.2;
+
+/// A row and how Esker stands in it.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    pub section: &'a Section,
+    pub row: &'a Row,
+    pub standing: Option<Standing>,
+}
+
+/// Rows by how Esker stands.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    /// It has no figure: failed or cannot do it.
+    pub without: Vec<Place<'a>>,
+    pub behind: Vec<Place<'a>>,
+    pub first: Vec<Place<'a>>,
+    /// No peer of its class has a figure.
+    pub alone: Vec<Place<'a>>,
+}
+
+/// Sorts all rows.
+pub(crate) fn places(model: &Model) -> Places<'_> {
+    let mut places =
+        Places { without: Vec::new(), behind: Vec::new(), first: Vec::new(), alone: Vec::new() };
+    for section in &model.sections {
+        for row in &section.rows {
+            let standing = row.standing();
+            let ours = row.of(OURS).and_then(|r| r.figure());
+            let list = match (&standing, ours) {
+                (Some(s), _) if s.ratio < 1.0 => &mut places.behind,
+                (Some(_), _) => &mut places.first,
+                (None, Some(_)) => &mut places.alone,
+                (None, None) => &mut places.without,
+            };
+            list.push(Place { section, row, standing });
+        }
+    }
+    let ratio = |p: &Place<'_>| p.standing.as_ref().map_or(f64::INFINITY, |s| s.ratio);
+    for list in [&mut places.behind, &mut places.first] {
+        list.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    }
+    places
+}
+
+impl Place<'_> {
+    /// What there is to say of the figure: its spread where that is wide, the note, the failure.
+    pub fn remark(&self) -> String {
+        let mut remarks = Vec::new();
+        let ours = self.row.of(OURS);
+        if let Some(record) = ours {
+            if let (Some(absent), Some(why)) = (record.absent(), record.reason()) {
+                let named = why.starts_with(absent);
+                remarks.push(if named { why.to_string() } else { format!("{absent}: {why}") });
+            }
+            remarks.extend(record.note.clone());
+        }
+        let peer = self.standing.as_ref().and_then(|s| self.row.of(&s.peer));
+        let wide = |record: &Record| {
+            let spread = record.spread.filter(|s| *s > WIDE_SPREAD)?;
+            Some(format!("{} {}", palette::shown(&record.engine), format::percent(spread)))
+        };
+        let wide: Vec<String> = ours.into_iter().chain(peer).filter_map(wide).collect();
+        if !wide.is_empty() {
+            remarks.push(format!("unsure, repetitions differ: {}", wide.join(", ")));
+        }
+        remarks.join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_row_comes_first() {
+        let record = |engine: &str, row: &str, value: Option<f64>| Record {
+            engine: engine.into(),
+            row: row.into(),
+            value,
+            failed: value.is_none().then(|| "lost data".to_string()),
+            ..Record::default()
+        };
+        let model = Model::new(vec![
+            record(OURS, "good", Some(20.0)),
+            record("lmdb", "good", Some(10.0)),
+            record(OURS, "bad", Some(8.0)),
+            record("lmdb", "bad", Some(10.0)),
+            record(OURS, "worse", Some(5.0)),
+            record("lmdb", "worse", Some(10.0)),
+            record(OURS, "broken", None),
+            record("lmdb", "broken", Some(10.0)),
+            record(OURS, "alone", Some(1.0)),
+        ]);
+        let places = places(&model);
+        let names = |list: &[Place<'_>]| -> Vec<String> {
+            list.iter().map(|p| p.row.name.clone()).collect()
+        };
+        assert_eq!(names(&places.behind), ["worse", "bad"]);
+        assert_eq!(names(&places.first), ["good"]);
+        assert_eq!(names(&places.without), ["broken"]);
+        assert_eq!(names(&places.alone), ["alone"]);
+        assert_eq!(places.without[0].remark(), "failed: lost data");
+    }
+}
