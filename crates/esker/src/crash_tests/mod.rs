@@ -5,6 +5,7 @@
 
 mod explore;
 mod oracle;
+mod regressions;
 mod workload;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

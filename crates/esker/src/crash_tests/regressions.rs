@@ -1,0 +1,161 @@
+//! One test for each way in which a crash or a failed sync once lost something, or could.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::env::Env;
+use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Frozen, Kind, Rng, SimEnv};
+use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options};
+
+const LARGE: usize = 20_000;
+
+fn open_at(env: &SimEnv, dir: &str) -> Result<Db, Error> {
+    env.forget_failures();
+    let options = Options::new()
+        .memory(1 << 20)
+        .segment_size(64 << 10)
+        .separate_values_from(1000)
+        .compression(Compression::None);
+    Db::open_in(Arc::new(env.clone()), Path::new(dir), options)
+}
+
+fn open(env: &SimEnv) -> Db {
+    open_at(env, "/db").unwrap_or_else(|e| panic!("opening: {e}"))
+}
+
+fn get(db: &Db, key: &str) -> Option<Vec<u8>> {
+    db.get(key).unwrap_or_else(|e| panic!("getting {key}: {e}")).map(|v| v.to_vec())
+}
+
+/// The disk after a power cut that took everything that was not synced.
+fn cut(env: &SimEnv) -> SimEnv {
+    image(&env.freeze(), Cut::Nothing, 0)
+}
+
+fn image(frozen: &Frozen, cut: Cut, seed: u64) -> SimEnv {
+    frozen.draw(cut, &mut Rng::new(seed), true).0
+}
+
+/// What `f` returns, in which the first call of this kind to this file fails.
+fn failing<T>(env: &SimEnv, kind: Kind, path: &str, f: impl FnOnce() -> T) -> T {
+    env.fail_first(kind, path);
+    let result = f();
+    assert!(env.calls().iter().any(|c| c.failed), "no {kind:?} of {path}");
+    env.fail(None);
+    result
+}
+
+fn stopped(db: &Db) -> bool {
+    matches!(db.put("refused", ""), Err(Error::Halted { .. }))
+}
+
+/// The log's segments that there are.
+fn segments(env: &SimEnv) -> Vec<String> {
+    let mut names = env.list(Path::new("/db")).unwrap();
+    names.retain(|n| n.ends_with(".log"));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_flush_names_no_values_in_a_log_that_is_not_synced() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    env.set_crash_points(CrashPoints::Always);
+    db.flush().unwrap();
+    for moment in env.take_frozen() {
+        for (seed, cut) in [Cut::Nothing, Cut::Names, Cut::Random].into_iter().enumerate() {
+            let found = get(&open(&image(&moment, cut, seed as u64)), "large");
+            assert!(found.is_none_or(|v| v == [7; LARGE]));
+        }
+    }
+    assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
+}
+
+#[test]
+fn the_names_of_tables_are_durable_before_the_manifest_names_them() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("small", "1").unwrap();
+    env.set_crash_points(CrashPoints::Always);
+    db.flush().unwrap();
+    let entries = [("load 1", "2"), ("load 2", "3")];
+    db.bulk_load(entries).unwrap();
+    for moment in env.take_frozen() {
+        for seed in 0..8 {
+            let found = get(&open(&image(&moment, Cut::Names, seed)), "small");
+            assert_eq!(found.unwrap(), b"1");
+        }
+        open(&image(&moment, Cut::Nothing, 0));
+    }
+    let db = open(&cut(&env));
+    assert_eq!(get(&db, "small").unwrap(), b"1");
+    assert_eq!(get(&db, "load 2").unwrap(), b"3");
+}
+
+#[test]
+fn the_directories_of_a_new_store_and_of_a_checkpoint_are_durable() {
+    let env = SimEnv::new(1, true);
+    let db = open_at(&env, "/far/down/db").unwrap();
+    db.put_with("key", "1", Durability::Synced).unwrap();
+    assert_eq!(get(&open_at(&cut(&env), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    db.checkpoint("/far/copies/1").unwrap();
+    assert_eq!(get(&open_at(&cut(&env), "/far/copies/1").unwrap(), "key").unwrap(), b"1");
+}
+
+#[test]
+fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_again() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.put_with("synced", "1", Durability::Synced))
+        .unwrap_err();
+    assert!(stopped(&db));
+    // Another sync would succeed, and prove nothing.
+    db.sync().unwrap_err();
+    assert_eq!(get(&db, "large").unwrap(), [7; LARGE]);
+    db.resume().unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(get(&found, "large").unwrap(), [7; LARGE]);
+    assert_eq!(get(&found, "synced").unwrap(), b"1");
+    for n in 0..40 {
+        db.put(format!("more {n}"), vec![8; LARGE]).unwrap();
+        db.store().step(std::time::Duration::ZERO);
+    }
+    db.flush().unwrap();
+    assert_eq!(env.violations(), Vec::<String>::new());
+    let renamed =
+        |c: &crate::env::sim::Call| c.kind == Kind::Rename && c.path == Path::new(&active);
+    assert!(!env.calls().iter().any(renamed), "{active} is used again");
+    assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
+}
+
+/// The writer went on in a segment that was never synced; a power cut left its name and no header.
+#[test]
+fn a_segment_that_was_never_synced_ends_the_log() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put_with("first", vec![1; LARGE], Durability::Synced).unwrap();
+    let before = segments(&env).len();
+    let mut n = 0;
+    while segments(&env).len() == before {
+        n += 1;
+        db.put(format!("more {n}"), vec![2; LARGE]).unwrap();
+    }
+    env.sync_dir(Path::new("/db")).unwrap();
+    let frozen = env.freeze();
+    for seed in 0..60 {
+        let kind = if seed == 0 { Cut::Nothing } else { Cut::Random };
+        let left = image(&frozen, kind, seed);
+        assert_eq!(segments(&left).len(), before + 1);
+        let db = open(&left);
+        assert_eq!(get(&db, "first").unwrap(), [1; LARGE], "{seed}");
+        // A prefix: none behind one that is missing.
+        let there = |n: usize| get(&db, &format!("more {n}")).is_some();
+        assert!((2..=n).all(|n| there(n - 1) || !there(n)), "{seed}");
+        db.put_with("after", "all", Durability::Synced).unwrap();
+        assert_eq!(get(&open(&cut(&left)), "after").unwrap(), b"all");
+    }
+}
