@@ -104,6 +104,28 @@ fn the_directories_of_a_new_store_and_of_a_checkpoint_are_durable() {
     assert_eq!(get(&open_at(&cut(&env), "/far/copies/1").unwrap(), "key").unwrap(), b"1");
 }
 
+/// The first open made the directory, and failed or was killed before it was synced. The next one
+/// found it there and took it for durable.
+#[test]
+fn a_directory_that_an_earlier_attempt_made_is_synced() {
+    for parent in ["/", "/far", "/far/down"] {
+        let env = SimEnv::new(1, true);
+        failing(&env, Kind::SyncDir, parent, || open_at(&env, "/far/down/db")).unwrap_err();
+        let db = open_at(&env, "/far/down/db").unwrap();
+        db.put_with("key", "1", Durability::Synced).unwrap();
+        assert_eq!(get(&open_at(&cut(&env), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    }
+    let env = SimEnv::new(1, true);
+    env.set_crash_points(CrashPoints::Always);
+    open_at(&env, "/far/down/db").unwrap();
+    for moment in env.take_frozen() {
+        let killed = image(&moment, Cut::Kill, 0);
+        let db = open_at(&killed, "/far/down/db").unwrap();
+        db.put_with("key", "1", Durability::Synced).unwrap();
+        assert_eq!(get(&open_at(&cut(&killed), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    }
+}
+
 #[test]
 fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_again() {
     let env = SimEnv::new(1, true);
