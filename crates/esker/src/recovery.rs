@@ -401,6 +401,7 @@ impl Recovery {
             self.memtables.entry(ks).or_default().insert(0, memtable);
         }
         let end = frames.finish();
+        segment.note_found(&end);
         if let End::Clean { last_seq, .. } = end {
             self.last_seq = self.last_seq.max(last_seq);
         }

@@ -154,6 +154,55 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// A sync of the log failed, and the store was opened again: everything is there, out of the page
+/// cache, where it counts as clean. Syncing that succeeds and writes nothing.
+#[test]
+fn what_recovery_reads_after_a_failed_sync_is_made_durable_by_the_next() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    db.close().unwrap_err();
+    let db = open(&env);
+    assert_eq!(get(&db, "large").unwrap(), [7; LARGE]);
+    db.put_with("after", "all", Durability::Synced).unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(get(&found, "after").unwrap(), b"all");
+    assert_eq!(get(&found, "large").unwrap(), [7; LARGE]);
+}
+
+/// The same of the manifest: a page in its middle was not on the device, and all edits after it were
+/// lost with it.
+#[test]
+fn a_manifest_that_failed_to_sync_is_written_again_when_it_is_opened() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let end = |db: &Db| db.store().control.lock().manifest_end().end;
+    let mut n = 0;
+    let mut next = || {
+        n += 1;
+        format!("{n:0>200}")
+    };
+    while end(&db) < 4096 - 200 {
+        db.create_keyspace(&next(), KeyspaceOptions::new()).unwrap();
+    }
+    let failed = next();
+    failing(&env, Kind::Sync, "/db/MANIFEST-0000000001", || {
+        db.create_keyspace(&failed, KeyspaceOptions::new()).map(drop)
+    })
+    .unwrap_err();
+    db.close().unwrap_err();
+    let db = open(&env);
+    let count = db.keyspaces().len();
+    let last = db.create_keyspace("last", KeyspaceOptions::new()).unwrap();
+    assert!(end(&db) > 4096);
+    last.put_with("key", "1", Durability::Synced).unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(found.keyspaces().len(), count + 1);
+    assert_eq!(found.keyspace("last").unwrap().get("key").unwrap().unwrap().as_ref(), b"1");
+}
+
 /// The writer went on in a segment that was never synced; a power cut left its name and no header.
 #[test]
 fn a_segment_that_was_never_synced_ends_the_log() {

@@ -56,6 +56,21 @@ fn sync_parent(env: &dyn Env, dir: &Path) -> io::Result<()> {
     }
 }
 
+/// Writes the first `len` bytes of a file over themselves, so that the next sync makes them durable
+/// even if an earlier one failed: the kernel then holds them, calls them clean, and will not write
+/// them on its own.
+pub(crate) fn write_again(file: &dyn File, len: u64) -> io::Result<()> {
+    let mut buf = vec![0; len.min(1 << 20) as usize];
+    let mut at = 0;
+    while at < len {
+        let n = (len - at).min(buf.len() as u64) as usize;
+        file.read_exact_at(&mut buf[..n], at)?;
+        file.write_all_at(&buf[..n], at)?;
+        at += n as u64;
+    }
+    Ok(())
+}
+
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
