@@ -154,6 +154,39 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// What only later writes needed could not be synced, and a flush that did not need it went on as if
+/// nothing had happened.
+#[test]
+fn any_sync_of_the_log_that_fails_stops_writes() {
+    let fill = |env: &SimEnv| {
+        let db = open(env);
+        for n in 0..6 {
+            db.put(format!("key {n}"), vec![7; LARGE]).unwrap();
+        }
+        db
+    };
+    let dry = SimEnv::new(1, true);
+    let db = fill(&dry);
+    let from = dry.call_count() as usize;
+    db.flush().unwrap();
+    let calls = dry.calls();
+    let syncs = |n: &usize| matches!(calls[*n].kind, Kind::Sync | Kind::SyncDir);
+    let mut looked = 0;
+    for at in (from..calls.len()).filter(syncs) {
+        let env = SimEnv::new(1, true);
+        let db = fill(&env);
+        env.fail(Some(FaultPlan { at: at as u64, fault: Fault::Eio, from_then_on: false }));
+        drop(db.flush());
+        assert!(env.calls()[at].failed);
+        assert!(stopped(&db), "{} failed, and writes go on", env.calls()[at]);
+        db.resume().unwrap();
+        db.put_with("after", "all", Durability::Synced).unwrap();
+        assert_eq!(get(&open(&cut(&env)), "key 5").unwrap(), [7; LARGE]);
+        looked += 1;
+    }
+    assert!(looked > 6, "{looked} syncs");
+}
+
 /// A sync of the log failed, and the store was opened again: everything is there, out of the page
 /// cache, where it counts as clean. Syncing that succeeds and writes nothing.
 #[test]

@@ -90,7 +90,7 @@ impl Store {
         if (keeps_values || self.segments.others_wait(ks.id, upto))
             && let Some(position) = self.segments.end_of(upto)
         {
-            self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))?;
+            self.wait_durable(position)?;
         }
         Ok(())
     }

@@ -207,10 +207,18 @@ impl Store {
     fn wait_if_synced(&self, position: Position, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => Ok(()),
-            Durability::Synced => {
-                self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))
-            }
+            Durability::Synced => self.wait_durable(position),
         }
+    }
+
+    /// Waits until the log is durable up to `position`. A failed sync stops writes, also one that
+    /// only what was written later needed: the log cannot be synced any more.
+    pub(crate) fn wait_durable(&self, position: Position) -> Result<()> {
+        let result = self.sync.wait_durable(position);
+        if let Some(e) = result.as_ref().err().cloned().or_else(|| self.sync.failed()) {
+            self.halt(e);
+        }
+        result
     }
 
     #[inline]
