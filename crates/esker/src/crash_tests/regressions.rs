@@ -154,6 +154,29 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// After a failed sync `resume` wrote one keyspace after the other into tables. A power cut in between
+/// kept later writes to the one and lost earlier writes to the other, which no log held any more.
+#[test]
+fn resume_keeps_all_keyspaces_or_none() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    other.put("earlier", "1").unwrap();
+    db.put("later", "2").unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    env.set_crash_points(CrashPoints::Always);
+    db.resume().unwrap();
+    let mut moments = env.take_frozen();
+    moments.push(env.freeze());
+    for (n, moment) in moments.iter().enumerate() {
+        let db = open(&image(moment, Cut::Nothing, 0));
+        let earlier = db.keyspace("other").unwrap().get("earlier").unwrap();
+        assert_eq!(earlier.is_some(), get(&db, "later").is_some(), "moment {n}");
+        assert!(earlier.is_some() || n + 1 < moments.len(), "resume loses what it made durable");
+    }
+}
+
 /// What only later writes needed could not be synced, and a flush that did not need it went on as if
 /// nothing had happened.
 #[test]

@@ -283,7 +283,7 @@ impl Store {
     pub(crate) fn advance_log(&self) -> Result<()> {
         let mut control = self.control.lock();
         let active = self.active_number();
-        let (log_start, founded) = self.segments.log_start_after(active, None);
+        let (log_start, founded) = self.segments.log_start_after(active, &[]);
         self.pressure.set_pending(self.segments.pending_bytes(active));
         if log_start > control.state().log_start {
             let change = Change::LogStart { segment: log_start, founded };
