@@ -4,6 +4,8 @@
 //! says how many disks are looked at.
 
 mod explore;
+mod fault_campaigns;
+mod faults;
 mod oracle;
 mod regressions;
 mod workload;
