@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Frozen, Kind, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
@@ -208,6 +209,21 @@ fn any_sync_of_the_log_that_fails_stops_writes() {
         looked += 1;
     }
     assert!(looked > 6, "{looked} syncs");
+}
+
+/// Writes had stopped for a table that could not be synced, and a keyspace could still be dropped.
+#[test]
+fn no_keyspace_is_dropped_while_writes_are_stopped() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    db.put("key", "1").unwrap();
+    let table = format!("/db/{:010}.tbl", db.store().next_file.load(Ordering::Relaxed) + 1);
+    failing(&env, Kind::Sync, &table, || db.flush()).unwrap_err();
+    assert!(stopped(&db));
+    assert!(matches!(db.drop_keyspace("other"), Err(Error::Halted { .. })));
+    db.resume().unwrap();
+    db.drop_keyspace("other").unwrap();
 }
 
 /// A sync of the log failed, and the store was opened again: everything is there, out of the page
