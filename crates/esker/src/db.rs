@@ -154,6 +154,7 @@ impl Db {
         store.sync_all()?;
         let ks = &keyspace.state;
         let _w = store.writer.lock();
+        store.check_writable()?;
         let mut control = store.control.lock();
         ks.check_alive()?;
         let seq = store.visible_seq();

@@ -127,11 +127,7 @@ impl Store {
                 self.rotate(&mut w, 0)?;
             }
             // Also where an earlier attempt got no further than the new segment.
-            let distrusted = self.distrusted.load(Ordering::Acquire);
-            for ks in self.all_keyspaces() {
-                self.flush_upto(&ks, distrusted)?;
-            }
-            Ok(())
+            self.flush_together(self.distrusted.load(Ordering::Acquire))
         })();
         if let Err(e) = &resumed {
             let cause: &Error = e;
@@ -145,17 +141,7 @@ impl Store {
     /// Writes all memtables below segment `upto` into tables, on this thread.
     fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
         let view = ks.view.load_full();
-        let memtables: Vec<_> =
-            view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
-        if memtables.is_empty() {
-            return Ok(());
-        }
-        let inputs = describe(&memtables);
-        let runs = view.version.runs();
-        let parts =
-            clusters::clusters(&ks.order, &inputs, runs, 0..0, self.options.table_bytes(), |_| {
-                false
-            });
+        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto) else { return Ok(()) };
         self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
     }
 

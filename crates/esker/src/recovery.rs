@@ -119,6 +119,8 @@ fn create(env: &Arc<dyn Env>, dir: &Path, options: &Options, orders: Orders) -> 
     }]));
     let mut state = state.map_err(|e| Error::corrupt(dir, 0, e.to_string()))?;
     state.close(0);
+    // The directory may be what a first attempt left behind, which did not get so far as to sync it.
+    create_dir_durably(&**env, dir).map_err(|e| Error::io("sync the parent of", dir, e))?;
     Ok(Control::Writable(Manifest::create(Arc::clone(env), dir, state)?))
 }
 
@@ -396,6 +398,7 @@ impl Recovery {
             self.memtables.entry(ks).or_default().insert(0, memtable);
         }
         let end = frames.finish();
+        segment.note_found(&end);
         if let End::Clean { last_seq, .. } = end {
             self.last_seq = self.last_seq.max(last_seq);
         }

@@ -292,15 +292,16 @@ impl Segments {
     }
 
     /// The first segment that recovery still needs, given that those below `active` are sealed and
-    /// that a flush is about to strike (`keyspace`, `upto`); and whether it is known to be durable.
-    pub(crate) fn log_start_after(&self, active: u64, flushed: Option<(u32, u64)>) -> (u64, bool) {
+    /// that flushes are about to strike each (`keyspace`, `upto`); and whether it is known to be
+    /// durable.
+    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> (u64, bool) {
         let inner = self.inner.lock();
         for s in &inner.log {
             let number = s.segment.number();
             let waits = s
                 .unflushed
                 .iter()
-                .any(|k| !flushed.is_some_and(|(f, upto)| f == *k && number <= upto));
+                .any(|k| !flushed.iter().any(|(f, upto)| f == k && number <= *upto));
             if number >= active || waits {
                 return (number, s.founded);
             }

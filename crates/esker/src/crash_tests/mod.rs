@@ -4,7 +4,10 @@
 //! says how many disks are looked at.
 
 mod explore;
+mod fault_campaigns;
+mod faults;
 mod oracle;
+mod regressions;
 mod workload;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -15,12 +15,14 @@ pub(super) type State = BTreeMap<String, Space>;
 #[derive(Debug, Clone)]
 pub(super) struct History {
     states: Vec<Arc<State>>,
+    /// What operations that failed may have left all the same.
+    others: Vec<Arc<State>>,
 }
 
 impl History {
     pub(super) fn new() -> History {
         let empty = State::from([("default".to_string(), Space::new())]);
-        History { states: vec![Arc::new(empty)] }
+        History { states: vec![Arc::new(empty)], others: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -35,6 +37,31 @@ impl History {
         self.states.push(state);
     }
 
+    /// The last state, if any came after the first `n`.
+    pub(super) fn since(&self, n: usize) -> Option<Arc<State>> {
+        assert!(self.len() <= n + 1, "one operation at a time");
+        (self.len() > n).then(|| Arc::clone(self.last()))
+    }
+
+    /// The last operation did not come about.
+    pub(super) fn take_back(&mut self) {
+        self.states.pop();
+    }
+
+    /// May be found as well.
+    pub(super) fn admit(&mut self, state: Arc<State>) {
+        self.others.push(state);
+    }
+
+    pub(super) fn admit_no_more(&mut self) {
+        self.others.clear();
+    }
+
+    /// How a state differs from the last.
+    pub(super) fn not_last(&self, found: &State) -> String {
+        format!("not the last state: {}", difference(found, self.last()))
+    }
+
     pub(super) fn at(&self, n: usize) -> &State {
         &self.states[n]
     }
@@ -44,13 +71,17 @@ impl History {
     pub(super) fn judge(&self, found: &State, promise: &Promise) -> Result<usize, String> {
         let begun = promise.begun.min(self.len());
         let named = |n: usize| found.keys().eq(self.states[n].keys());
-        if !(promise.named..=begun).any(named) {
+        let others = || self.others.iter().filter(|o| found.keys().eq(o.keys()));
+        if !(promise.named..=begun).any(named) && others().next().is_none() {
             let names: Vec<_> = found.keys().collect();
             return Err(format!("the keyspaces {names:?} were never those after {promise:?}"));
         }
         let fits = |n: &usize| same(found, &self.states[*n]);
         if let Some(n) = (promise.durable..=begun).rev().find(fits) {
             return Ok(n);
+        }
+        if self.others.iter().any(|o| same(found, o)) {
+            return Ok(begun);
         }
         let close = (0..=self.len()).rev().find(fits);
         let differs = difference(found, &self.states[begun]);

@@ -10,13 +10,13 @@ use crate::{Compression, Db, Durability, KeyspaceOptions, Options, Result, Write
 
 pub(super) const DIR: &str = "/db";
 
-/// A value that no other operation writes, and that tells which one wrote it.
-fn value(op: usize, len: usize) -> Arc<Vec<u8>> {
-    let word = format!("{op}:{len}.");
+/// A value that is written once only, and tells its number.
+fn value(number: usize, len: usize) -> Arc<Vec<u8>> {
+    let word = format!("{number}:{len}.");
     Arc::new(word.bytes().cycle().take(len).collect())
 }
 
-/// The beginning of a value, which names the operation that wrote it.
+/// The beginning of a value, which tells it from all others.
 pub(super) fn name_of(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..value.len().min(12)]).into_owned()
 }
@@ -39,9 +39,29 @@ pub(super) struct World {
     pub promise: Promise,
     /// Directory and number of operations of each checkpoint that was begun.
     pub checkpoints: Vec<(PathBuf, usize)>,
-    rng: Rng,
+    pub rng: Rng,
     /// Whether background work is done in steps.
     stepped: bool,
+    /// Numbers for values and checkpoints that were given out.
+    given: usize,
+}
+
+/// What a workload does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Put,
+    Delete,
+    Batch,
+    Flush,
+    Sync,
+    BulkLoad,
+    Compact,
+    Create,
+    Drop,
+    Checkpoint,
+    Reopen,
+    /// Lets background work be done, as if nothing had been written for so many milliseconds.
+    Rest(u64),
 }
 
 impl World {
@@ -56,10 +76,12 @@ impl World {
             checkpoints: Vec::new(),
             rng,
             stepped,
+            given: 0,
         }
     }
 
     pub(super) fn open(&mut self) -> Result<()> {
+        self.env.forget_failures();
         let env = Arc::new(self.env.clone());
         self.db = Some(Db::open_in(env, Path::new(DIR), self.options.clone())?);
         Ok(())
@@ -71,20 +93,38 @@ impl World {
 
     /// One random operation.
     pub(super) fn act(&mut self) -> Result<()> {
-        match self.rng.below(100) {
-            0..50 => self.put(),
-            50..60 => self.delete(),
-            60..75 => self.batch(),
-            75..78 => self.simple(Db::flush),
-            78..82 => self.simple(Db::sync),
-            82..85 => self.bulk_load(),
-            85..88 => self.compact(),
-            88..90 => self.create(),
-            90..91 => self.drop_keyspace(),
-            91..92 => self.checkpoint(),
-            92..93 => self.reopen(),
-            _ => {
-                let quiet = [0, 0, 0, 100, 3000][self.rng.below(5)];
+        let op = match self.rng.below(100) {
+            0..50 => Op::Put,
+            50..60 => Op::Delete,
+            60..75 => Op::Batch,
+            75..78 => Op::Flush,
+            78..82 => Op::Sync,
+            82..85 => Op::BulkLoad,
+            85..88 => Op::Compact,
+            88..90 => Op::Create,
+            90..91 => Op::Drop,
+            91..92 => Op::Checkpoint,
+            92..93 => Op::Reopen,
+            _ => Op::Rest([0, 0, 0, 100, 3000][self.rng.below(5)]),
+        };
+        self.run(op)
+    }
+
+    /// One operation, of random keys and values.
+    pub(super) fn run(&mut self, op: Op) -> Result<()> {
+        match op {
+            Op::Put => self.put(),
+            Op::Delete => self.delete(),
+            Op::Batch => self.batch(),
+            Op::Flush => self.simple(Db::flush),
+            Op::Sync => self.simple(Db::sync),
+            Op::BulkLoad => self.bulk_load(),
+            Op::Compact => self.compact(),
+            Op::Create => self.create(),
+            Op::Drop => self.drop_keyspace(),
+            Op::Checkpoint => self.checkpoint(),
+            Op::Reopen => self.reopen(),
+            Op::Rest(quiet) => {
                 self.rest(Duration::from_millis(quiet));
                 Ok(())
             }
@@ -120,7 +160,8 @@ impl World {
             34..39 => 4096 + self.rng.below(9000),
             _ => 66_000 + self.rng.below(9000),
         };
-        value(self.history.len() + 1, len)
+        self.given += 1;
+        value(self.given, len)
     }
 
     fn durability(&mut self) -> Durability {
@@ -250,7 +291,8 @@ impl World {
     }
 
     fn checkpoint(&mut self) -> Result<()> {
-        let dir = PathBuf::from(format!("/copy {}", self.checkpoints.len()));
+        self.given += 1;
+        let dir = PathBuf::from(format!("/copy {}", self.given));
         self.begin(self.next());
         self.checkpoints.push((dir.clone(), self.history.len()));
         self.db().checkpoint(&dir)?;
@@ -266,6 +308,40 @@ impl World {
         }
         self.open()?;
         self.end(true);
+        Ok(())
+    }
+
+    /// An operation failed that began after the first `before`: what is there now is what was before
+    /// it, or after it. Where writes have stopped the other may be found when the store is opened
+    /// again: the manifest's last edit may be durable or not.
+    pub(super) fn settle(&mut self, before: usize, now: &State) -> Result<(), String> {
+        let Some(after) = self.history.since(before) else { return Ok(()) };
+        self.checkpoints.truncate(self.promise.checkpoints);
+        if *after != *now {
+            self.history.take_back();
+            if self.history.last().as_ref() != now {
+                return Err(self.history.not_last(now));
+            }
+            if self.db.as_ref().is_none_or(|db| db.store().halt_cause().is_some()) {
+                self.history.admit(after);
+            }
+        }
+        self.promise.begun = self.history.len();
+        self.env.set_promise(self.promise);
+        Ok(())
+    }
+
+    /// Writes go on, or the store was opened again: what is there now is what is.
+    pub(super) fn resumed(&mut self, now: &State) -> Result<(), String> {
+        let promise = Promise { durable: self.promise.acknowledged, ..self.promise };
+        self.history.judge(now, &promise)?;
+        self.history.admit_no_more();
+        if self.history.last().as_ref() != now {
+            self.history.push(Arc::new(now.clone()));
+            self.promise.begun = self.history.len();
+            self.promise.acknowledged = self.history.len();
+            self.env.set_promise(self.promise);
+        }
         Ok(())
     }
 }

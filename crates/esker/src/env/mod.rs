@@ -21,26 +21,52 @@ pub(crate) use heap::HeapPages;
 pub(crate) use map::Map;
 pub(crate) use os::OsEnv;
 
-/// Makes a directory, and those above it that are missing, durably.
+/// Makes a directory, and those above it that are missing, durably; if it is there, sees to it that
+/// it stays there. One after the other, so that what an attempt that failed or was killed left behind
+/// is at most one directory whose name is not durable: the lowest one found.
 pub(crate) fn create_dir_durably(env: &dyn Env, dir: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
     for d in dir.ancestors().filter(|d| !d.as_os_str().is_empty()) {
         if env.exists(d)? {
+            sync_parent(env, d)?;
             break;
         }
         missing.push(d);
     }
-    env.create_dir_all(dir)?;
     for d in missing.into_iter().rev() {
-        let parent = match d.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p,
-            _ => Path::new("."),
-        };
-        match env.sync_dir(parent) {
-            // A directory may be open for writing and not for reading; it cannot be synced then.
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-            synced => synced?,
-        }
+        env.create_dir_all(d)?;
+        sync_parent(env, d)?;
+    }
+    Ok(())
+}
+
+/// Makes the name of a directory durable.
+fn sync_parent(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    let parent = match dir.parent() {
+        Some(p) if p.as_os_str().is_empty() => Path::new("."),
+        Some(p) => p,
+        None => return Ok(()),
+    };
+    match env.sync_dir(parent) {
+        // A directory may be open for writing and not for reading, or on a file system that cannot
+        // sync it, where another is mounted.
+        Err(e) if matches!(e.kind(), PermissionDenied | InvalidInput | Unsupported) => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Writes the first `len` bytes of a file over themselves, so that the next sync makes them durable
+/// even if an earlier one failed: the kernel then holds them, calls them clean, and will not write
+/// them on its own.
+pub(crate) fn write_again(file: &dyn File, len: u64) -> io::Result<()> {
+    let mut buf = vec![0; len.min(1 << 20) as usize];
+    let mut at = 0;
+    while at < len {
+        let n = (len - at).min(buf.len() as u64) as usize;
+        file.read_exact_at(&mut buf[..n], at)?;
+        file.write_all_at(&buf[..n], at)?;
+        at += n as u64;
     }
     Ok(())
 }

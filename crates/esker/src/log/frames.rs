@@ -48,7 +48,6 @@ impl End {
     }
 
     /// Where the frames stop, in bytes from the file's start.
-    #[cfg(test)]
     pub(crate) fn offset(&self) -> u64 {
         match *self {
             End::Clean { offset, .. } | End::Torn { offset, .. } => offset,

@@ -17,10 +17,10 @@ use super::format::{
     self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
     RECORD_HEADER, SEAL, frame_checksum, value_checksum,
 };
-use super::frames::{Behind, Frames};
+use super::frames::{Behind, End, Frames};
 use super::record::{self, Record};
 use super::values::Verified;
-use crate::env::{Env, File, Map, OpenMode};
+use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
 use crate::util::MAX_NUMBER;
@@ -59,6 +59,8 @@ pub(crate) struct Segment {
     /// Whether an appender is at work, or was: a segment is written in one go.
     taken: AtomicBool,
     verified: Verified,
+    /// Bytes that recovery found and that this process has not written. See `write_again`.
+    found: AtomicU64,
     /// Successful syncs.
     syncs: AtomicU64,
     /// The sync that failed. After it the kernel may have dropped dirty pages and forgotten the
@@ -155,6 +157,7 @@ impl Segment {
             end: AtomicU64::new(FIRST_FRAME as u64),
             taken: AtomicBool::new(false),
             verified: Verified::default(),
+            found: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             failed: OnceLock::new(),
         }
@@ -431,12 +434,27 @@ impl Segment {
         if let Some(e) = self.failed.get() {
             return Err(e.clone());
         }
-        self.file.sync().map_err(|e| {
-            let e = Error::io("sync", &self.path, e);
-            self.failed.get_or_init(|| e).clone()
-        })?;
+        let synced = self
+            .write_again()
+            .and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &self.path, e)));
+        synced.map_err(|e| self.failed.get_or_init(|| e).clone())?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Recovery has found entries up to `end` here.
+    pub(crate) fn note_found(&self, end: &End) {
+        let upto = (end.offset() + SEAL as u64).min(self.len as u64);
+        self.found.store(upto, Ordering::Relaxed);
+    }
+
+    /// What recovery found may be in the page cache only, and count as clean there: that is how a
+    /// sync that failed in an earlier process leaves it. A sync makes it durable only when it is
+    /// written once more.
+    fn write_again(&self) -> Result<()> {
+        let found = self.found.swap(0, Ordering::Relaxed);
+        let again = write_again(&*self.file, found);
+        again.map_err(|e| Error::io("write again to", &self.path, e))
     }
 
     /// Whether a sync of it failed.

@@ -27,23 +27,68 @@ pub(crate) struct Outcome {
     pub dead_values: std::collections::HashMap<u64, Vec<(u64, u64)>>,
 }
 
+impl Outcome {
+    /// Numbers of the tables that were written for it.
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = u64> {
+        let stays = |n: &u64| self.removed.iter().any(|t| t.meta.number == *n);
+        self.added.iter().map(|(_, t)| t.meta.number).filter(move |n| !stays(n))
+    }
+}
+
+/// What the manifest has to know of one keyspace.
+fn changes_of(ks: &KeyspaceState, outcome: &Outcome) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for t in &outcome.removed {
+        changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
+    }
+    for (run, t) in &outcome.added {
+        changes.push(Change::AddTable { keyspace: ks.id, run: *run, meta: t.meta.clone() });
+    }
+    if let Some(upto) = outcome.flushed {
+        changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
+    }
+    changes
+}
+
 impl Store {
     /// Makes `outcome` the truth. On an error nothing has changed for readers, and the caller
     /// removes the files of the added tables.
     pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
-        if let Some(upto) = outcome.flushed {
-            self.sync_log(ks, upto, !outcome.live_values.is_empty())?;
-        }
-        self.sync_names(&outcome)?;
-        let mut control = self.control.lock();
-        ks.check_alive()?;
-        let active = self.active_number();
-        let (log_start, founded) =
-            self.segments.log_start_after(active, outcome.flushed.map(|upto| (ks.id, upto)));
-        let change = Change::LogStart { segment: log_start, founded };
-        let edit = self.edit_for(ks, &outcome, change);
-        self.commit(&mut control, edit)?;
+        self.install_together(vec![(ks, outcome)])
+    }
 
+    /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
+    pub(crate) fn install_together(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+        let mut flushed = Vec::new();
+        for (ks, outcome) in &outcomes {
+            if let Some(upto) = outcome.flushed {
+                self.sync_log(ks, upto, !outcome.live_values.is_empty())?;
+                flushed.push((ks.id, upto));
+            }
+        }
+        self.sync_names(&outcomes)?;
+        let mut control = self.control.lock();
+        outcomes.iter().try_for_each(|(ks, _)| ks.check_alive())?;
+        let (log_start, founded) = self.segments.log_start_after(self.active_number(), &flushed);
+        let mut changes: Vec<Change> =
+            outcomes.iter().flat_map(|(ks, outcome)| changes_of(ks, outcome)).collect();
+        if !flushed.is_empty() {
+            changes.push(Change::LogStart { segment: log_start, founded });
+        }
+        let number = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
+        changes.push(Change::NextFile { number });
+        self.commit(&mut control, Edit { changes })?;
+        for (ks, outcome) in &outcomes {
+            self.show(ks, outcome)?;
+        }
+        for (ks, outcome) in outcomes {
+            self.give_up(ks, outcome, log_start);
+        }
+        Ok(())
+    }
+
+    /// Publishes the version that an outcome leads to.
+    fn show(&self, ks: &KeyspaceState, outcome: &Outcome) -> Result<()> {
         let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
         let mut refused = None;
         ks.publish(|view| {
@@ -61,11 +106,10 @@ impl Store {
                 }
             }
         });
-        if let Some(e) = refused {
-            return Err(self.inconsistent(e));
+        match refused {
+            Some(e) => Err(self.inconsistent(e)),
+            None => Ok(()),
         }
-        self.give_up(ks, outcome, log_start);
-        Ok(())
     }
 
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
@@ -90,39 +134,21 @@ impl Store {
         if (keeps_values || self.segments.others_wait(ks.id, upto))
             && let Some(position) = self.segments.end_of(upto)
         {
-            self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))?;
+            self.wait_durable(position)?;
         }
         Ok(())
     }
 
     /// A new table is synced, but a power cut may still take its name away, and that of a segment
     /// that it points into; the manifest must not know it longer than the directory does.
-    fn sync_names(&self, outcome: &Outcome) -> Result<()> {
-        let is_old = |n: u64| outcome.removed.iter().any(|t| t.meta.number == n);
-        if outcome.added.iter().all(|(_, t)| is_old(t.meta.number)) {
+    fn sync_names(&self, outcomes: &[(&KeyspaceState, Outcome)]) -> Result<()> {
+        if outcomes.iter().all(|(_, outcome)| outcome.fresh().next().is_none()) {
             return Ok(());
         }
         self.env
             .sync_dir(&self.dir)
             .map_err(|e| Error::io("sync", &self.dir, e))
             .inspect_err(|e| self.halt(e.clone()))
-    }
-
-    fn edit_for(&self, ks: &KeyspaceState, outcome: &Outcome, log_start: Change) -> Edit {
-        let mut changes = Vec::new();
-        for t in &outcome.removed {
-            changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
-        }
-        for (run, t) in &outcome.added {
-            changes.push(Change::AddTable { keyspace: ks.id, run: *run, meta: t.meta.clone() });
-        }
-        if let Some(upto) = outcome.flushed {
-            changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
-            changes.push(log_start);
-        }
-        let next = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
-        changes.push(Change::NextFile { number: next });
-        Edit { changes }
     }
 
     /// After the version is durable and public: files that nothing needs any more.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::current::{self, manifest_name, parse_manifest_name};
 use super::record::{self, HEADER_LEN};
 use super::{Edit, Loaded, State};
-use crate::env::{Env, File, OpenMode};
+use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::log::ManifestEnd;
@@ -61,8 +61,9 @@ impl Manifest {
 
     /// Goes on with the manifest that was loaded.
     ///
-    /// What was read may still be in the page cache only, so file and directory are synced before
-    /// anybody acts on it. Nothing is ever appended behind a torn record: a new manifest is made.
+    /// What was read may still be in the page cache only, and count as clean there after a sync that
+    /// failed; so it is written once more, and file and directory are synced before anybody acts on
+    /// it. Nothing is ever appended behind a torn record: a new manifest is made.
     /// A clean close still holds: whoever is about to write to the log ends it.
     pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, loaded: Loaded) -> Result<Manifest> {
         let Loaded { state, number, end, snapshot_bytes, torn, .. } = loaded;
@@ -77,6 +78,7 @@ impl Manifest {
         if len != end {
             return Err(Error::corrupt(&path, end, "the file changed while it was being opened"));
         }
+        write_again(&*file, end).map_err(|e| Error::io("write again to", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         remove_others(&*env, dir, number);

@@ -322,9 +322,7 @@ impl Store {
             self.pressure.begin_flush(sealed, read);
         }
         let result = merge.run().and_then(|outcome| {
-            let stays = |n: &u64| outcome.removed.iter().any(|t| t.meta.number == *n);
-            let added = outcome.added.iter().map(|(_, t)| t.meta.number);
-            let fresh: Vec<u64> = added.filter(|n| !stays(n)).collect();
+            let fresh: Vec<u64> = outcome.fresh().collect();
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
         if is_flush {
@@ -342,6 +340,51 @@ impl Store {
             self.pressure.note_flush(flushed_bytes, read, start.elapsed());
         }
         Ok(())
+    }
+
+    /// Writes all memtables below segment `upto` into tables, on this thread, and makes those of all
+    /// keyspaces the truth at once: the log may not hold what is older in one than the tables of
+    /// another any more. The caller holds the writer and the right to merge.
+    pub(crate) fn flush_together(&self, upto: u64) -> Result<()> {
+        let keyspaces = self.all_keyspaces();
+        let mut outcomes = Vec::new();
+        let mut fresh = Vec::new();
+        let result = keyspaces.iter().try_for_each(|ks| {
+            let view = ks.view.load_full();
+            let Some((memtables, clusters)) = self.whole_flush(ks, &view, upto) else {
+                return Ok(());
+            };
+            let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
+            let runs = &view.runs;
+            let merge = Merge { store: self, ks, memtables, runs, range, clusters, run, relocate };
+            let outcome = merge.run()?;
+            fresh.extend(outcome.fresh());
+            outcomes.push((&**ks, outcome));
+            Ok(())
+        });
+        let result = result.and_then(|()| match outcomes.is_empty() {
+            true => Ok(()),
+            false => self.install_together(outcomes),
+        });
+        result.inspect_err(|_| self.remove_tables(&fresh))
+    }
+
+    /// The memtables below segment `upto`, and a plan that writes them into a run of their own.
+    pub(crate) fn whole_flush(
+        &self,
+        ks: &KeyspaceState,
+        view: &SuperVersion,
+        upto: u64,
+    ) -> Option<(Vec<Arc<Memtable>>, Vec<Cluster>)> {
+        let memtables: Vec<_> =
+            view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
+        if memtables.is_empty() {
+            return None;
+        }
+        let (inputs, runs) = (describe(&memtables), view.version.runs());
+        let size = self.options.table_bytes();
+        let parts = clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false);
+        Some((memtables, parts))
     }
 
     /// Removes table files that no version came to name. Not after a failure that stopped writes:

@@ -207,10 +207,18 @@ impl Store {
     fn wait_if_synced(&self, position: Position, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => Ok(()),
-            Durability::Synced => {
-                self.sync.wait_durable(position).inspect_err(|e| self.halt(e.clone()))
-            }
+            Durability::Synced => self.wait_durable(position),
         }
+    }
+
+    /// Waits until the log is durable up to `position`. A failed sync stops writes, also one that
+    /// only what was written later needed: the log cannot be synced any more.
+    pub(crate) fn wait_durable(&self, position: Position) -> Result<()> {
+        let result = self.sync.wait_durable(position);
+        if let Some(e) = result.as_ref().err().cloned().or_else(|| self.sync.failed()) {
+            self.halt(e);
+        }
+        result
     }
 
     #[inline]
@@ -275,7 +283,7 @@ impl Store {
     pub(crate) fn advance_log(&self) -> Result<()> {
         let mut control = self.control.lock();
         let active = self.active_number();
-        let (log_start, founded) = self.segments.log_start_after(active, None);
+        let (log_start, founded) = self.segments.log_start_after(active, &[]);
         self.pressure.set_pending(self.segments.pending_bytes(active));
         if log_start > control.state().log_start {
             let change = Change::LogStart { segment: log_start, founded };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::crash::{Frozen, Promise};
-use super::faults::{Call, FaultPlan, Kind};
+use super::faults::{Call, Fault, FaultPlan, Kind, Trap};
 use super::inode::Inode;
 use super::names::{Change, Names, Node, Tree};
 use super::rng::Rng;
@@ -30,6 +30,7 @@ pub(super) struct Disk {
     pub clock: Duration,
     pub calls: Vec<Call>,
     pub plan: Option<FaultPlan>,
+    pub trap: Option<Trap>,
     /// The machine is off: every call fails.
     pub dead: bool,
     pub crash_points: CrashPoints,
@@ -55,6 +56,7 @@ impl Disk {
             clock: Duration::ZERO,
             calls: Vec::new(),
             plan: None,
+            trap: None,
             dead: false,
             crash_points: CrashPoints::Never,
             promise: Promise::default(),
@@ -86,6 +88,9 @@ impl Disk {
             let random = self.rng.next();
             self.inodes[n].write_back(random);
         }
+        if self.trap.take_if(|t| t.kind == kind && t.path == path).is_some() {
+            self.plan = Some(FaultPlan { at: number, fault: Fault::Eio, from_then_on: false });
+        }
         let failed = self.plan.filter(|p| p.strikes(number));
         let call = Call { kind, path: path.to_path_buf(), range, failed: failed.is_some() };
         self.calls.push(call);
@@ -97,11 +102,12 @@ impl Disk {
     }
 
     /// After a sync of it failed, a file must not be written or synced any more.
-    pub(super) fn touch(&mut self, inode: usize, kind: Kind, path: &Path) {
-        if self.inodes[inode].failed.is_some() {
+    pub(super) fn touch(&mut self, inode: usize) {
+        if self.inodes[inode].failed.is_some()
+            && let Some(call) = self.calls.last()
+        {
             let n = self.calls.len() - 1;
-            let what = format!("call {n}: {kind:?} of {} after a sync failed", path.display());
-            self.violations.push(what);
+            self.violations.push(format!("call {n}: {call}, after a sync of it failed"));
         }
     }
 

@@ -5,7 +5,6 @@ use std::io;
 use std::path::PathBuf;
 
 /// How a call fails.
-#[allow(dead_code, reason = "the runs over all faults follow")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The device fails.
@@ -21,7 +20,6 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    #[allow(dead_code, reason = "the runs over all faults follow")]
     pub(crate) const ALL: [Fault; 5] =
         [Fault::Eio, Fault::Enospc, Fault::Emfile, Fault::Eintr, Fault::ShortWrite];
 
@@ -45,6 +43,13 @@ pub(crate) struct FaultPlan {
     pub fault: Fault,
     /// Whether all calls after it fail too.
     pub from_then_on: bool,
+}
+
+/// The first call of a kind to a file, which is to fail with [`Fault::Eio`].
+#[derive(Debug)]
+pub(super) struct Trap {
+    pub kind: Kind,
+    pub path: PathBuf,
 }
 
 impl FaultPlan {

@@ -52,21 +52,21 @@ impl File for SimFile {
             }
             return Err(e);
         }
-        disk.touch(self.inode, Kind::Write, &self.path);
+        disk.touch(self.inode);
         disk.inodes[self.inode].write(buf, offset)
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(Kind::Allocate, &self.path, (0, len))?;
-        disk.touch(self.inode, Kind::Allocate, &self.path);
+        disk.touch(self.inode);
         disk.inodes[self.inode].allocate(len)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(Kind::SetLen, &self.path, (0, len))?;
-        disk.touch(self.inode, Kind::SetLen, &self.path);
+        disk.touch(self.inode);
         disk.inodes[self.inode].set_len(len)
     }
 
@@ -80,7 +80,7 @@ impl File for SimFile {
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let called = disk.call(Kind::Sync, &self.path, (0, 0));
-        disk.touch(self.inode, Kind::Sync, &self.path);
+        disk.touch(self.inode);
         match called {
             Ok(()) => disk.inodes[self.inode].sync(),
             Err(_) if !disk.dead => disk.inodes[self.inode].fail_sync(),

@@ -122,6 +122,8 @@ impl Inode {
         self.memory(end)?.write(offset as usize, bytes);
         self.len = self.len.max(end);
         let (first, last) = (offset as usize / PAGE, page::count(end));
+        // Dirty again, though they may be as they were.
+        self.lost.retain(|n, _| !(first..last).contains(n));
         self.holes.retain(|n| !(first..last).contains(n));
         Ok(())
     }

@@ -36,6 +36,7 @@ use parking_lot::Mutex;
 pub(crate) use crash::{Cut, Frozen, Promise};
 pub(crate) use disk::CrashPoints;
 use disk::Disk;
+use faults::Trap;
 pub(crate) use faults::{Call, Fault, FaultPlan, Kind};
 use file::SimFile;
 use names::{Change, Node, Tree};
@@ -87,6 +88,11 @@ impl SimEnv {
         self.disk.lock().plan = plan;
     }
 
+    /// Makes the next call of a kind to a file fail, with an I/O error.
+    pub(crate) fn fail_first(&self, kind: Kind, path: &str) {
+        self.disk.lock().trap = Some(Trap { kind, path: PathBuf::from(path) });
+    }
+
     /// All calls fail from here on, and none changes anything.
     pub(crate) fn turn_off(&self) {
         self.disk.lock().dead = true;
@@ -100,6 +106,11 @@ impl SimEnv {
     /// How many calls there were.
     pub(crate) fn call_count(&self) -> u64 {
         self.disk.lock().calls.len() as u64
+    }
+
+    /// Another process opens the store: it cannot know of the syncs that failed before.
+    pub(crate) fn forget_failures(&self) {
+        self.disk.lock().inodes.iter_mut().for_each(|i| i.failed = None);
     }
 
     /// What was done to files whose sync had failed, which nobody may.

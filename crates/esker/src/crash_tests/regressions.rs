@@ -1,0 +1,312 @@
+//! One test for each way in which a crash or a failed sync once lost something, or could.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Frozen, Kind, Rng, SimEnv};
+use crate::env::{Env, OpenMode};
+use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options};
+
+const LARGE: usize = 20_000;
+
+fn open_at(env: &SimEnv, dir: &str) -> Result<Db, Error> {
+    env.forget_failures();
+    let options = Options::new()
+        .memory(1 << 20)
+        .segment_size(64 << 10)
+        .separate_values_from(1000)
+        .compression(Compression::None);
+    Db::open_in(Arc::new(env.clone()), Path::new(dir), options)
+}
+
+fn open(env: &SimEnv) -> Db {
+    open_at(env, "/db").unwrap_or_else(|e| panic!("opening: {e}"))
+}
+
+fn get(db: &Db, key: &str) -> Option<Vec<u8>> {
+    db.get(key).unwrap_or_else(|e| panic!("getting {key}: {e}")).map(|v| v.to_vec())
+}
+
+/// The disk after a power cut that took everything that was not synced.
+fn cut(env: &SimEnv) -> SimEnv {
+    image(&env.freeze(), Cut::Nothing, 0)
+}
+
+fn image(frozen: &Frozen, cut: Cut, seed: u64) -> SimEnv {
+    frozen.draw(cut, &mut Rng::new(seed), true).0
+}
+
+/// What `f` returns, in which the first call of this kind to this file fails.
+fn failing<T>(env: &SimEnv, kind: Kind, path: &str, f: impl FnOnce() -> T) -> T {
+    env.fail_first(kind, path);
+    let result = f();
+    assert!(env.calls().iter().any(|c| c.failed), "no {kind:?} of {path}");
+    env.fail(None);
+    result
+}
+
+fn stopped(db: &Db) -> bool {
+    matches!(db.put("refused", ""), Err(Error::Halted { .. }))
+}
+
+/// The log's segments that there are.
+fn segments(env: &SimEnv) -> Vec<String> {
+    let mut names = env.list(Path::new("/db")).unwrap();
+    names.retain(|n| n.ends_with(".log"));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_flush_names_no_values_in_a_log_that_is_not_synced() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    env.set_crash_points(CrashPoints::Always);
+    db.flush().unwrap();
+    for moment in env.take_frozen() {
+        for (seed, cut) in [Cut::Nothing, Cut::Names, Cut::Random].into_iter().enumerate() {
+            let found = get(&open(&image(&moment, cut, seed as u64)), "large");
+            assert!(found.is_none_or(|v| v == [7; LARGE]));
+        }
+    }
+    assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
+}
+
+#[test]
+fn the_names_of_tables_are_durable_before_the_manifest_names_them() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("small", "1").unwrap();
+    env.set_crash_points(CrashPoints::Always);
+    db.flush().unwrap();
+    let entries = [("load 1", "2"), ("load 2", "3")];
+    db.bulk_load(entries).unwrap();
+    for moment in env.take_frozen() {
+        for seed in 0..8 {
+            let found = get(&open(&image(&moment, Cut::Names, seed)), "small");
+            assert_eq!(found.unwrap(), b"1");
+        }
+        open(&image(&moment, Cut::Nothing, 0));
+    }
+    let db = open(&cut(&env));
+    assert_eq!(get(&db, "small").unwrap(), b"1");
+    assert_eq!(get(&db, "load 2").unwrap(), b"3");
+}
+
+#[test]
+fn the_directories_of_a_new_store_and_of_a_checkpoint_are_durable() {
+    let env = SimEnv::new(1, true);
+    let db = open_at(&env, "/far/down/db").unwrap();
+    db.put_with("key", "1", Durability::Synced).unwrap();
+    assert_eq!(get(&open_at(&cut(&env), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    db.checkpoint("/far/copies/1").unwrap();
+    assert_eq!(get(&open_at(&cut(&env), "/far/copies/1").unwrap(), "key").unwrap(), b"1");
+}
+
+/// The first open made the directory, and failed or was killed before it was synced. The next one
+/// found it there and took it for durable.
+#[test]
+fn a_directory_that_an_earlier_attempt_made_is_synced() {
+    for parent in ["/", "/far", "/far/down"] {
+        let env = SimEnv::new(1, true);
+        failing(&env, Kind::SyncDir, parent, || open_at(&env, "/far/down/db")).unwrap_err();
+        let db = open_at(&env, "/far/down/db").unwrap();
+        db.put_with("key", "1", Durability::Synced).unwrap();
+        assert_eq!(get(&open_at(&cut(&env), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    }
+    let env = SimEnv::new(1, true);
+    env.set_crash_points(CrashPoints::Always);
+    open_at(&env, "/far/down/db").unwrap();
+    for moment in env.take_frozen() {
+        let killed = image(&moment, Cut::Kill, 0);
+        let db = open_at(&killed, "/far/down/db").unwrap();
+        db.put_with("key", "1", Durability::Synced).unwrap();
+        assert_eq!(get(&open_at(&cut(&killed), "/far/down/db").unwrap(), "key").unwrap(), b"1");
+    }
+}
+
+#[test]
+fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_again() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.put_with("synced", "1", Durability::Synced))
+        .unwrap_err();
+    assert!(stopped(&db));
+    // Another sync would succeed, and prove nothing.
+    db.sync().unwrap_err();
+    assert_eq!(get(&db, "large").unwrap(), [7; LARGE]);
+    db.resume().unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(get(&found, "large").unwrap(), [7; LARGE]);
+    assert_eq!(get(&found, "synced").unwrap(), b"1");
+    for n in 0..40 {
+        db.put(format!("more {n}"), vec![8; LARGE]).unwrap();
+        db.store().step(std::time::Duration::ZERO);
+    }
+    db.flush().unwrap();
+    assert_eq!(env.violations(), Vec::<String>::new());
+    let renamed =
+        |c: &crate::env::sim::Call| c.kind == Kind::Rename && c.path == Path::new(&active);
+    assert!(!env.calls().iter().any(renamed), "{active} is used again");
+    assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
+}
+
+/// After a failed sync `resume` wrote one keyspace after the other into tables. A power cut in between
+/// kept later writes to the one and lost earlier writes to the other, which no log held any more.
+#[test]
+fn resume_keeps_all_keyspaces_or_none() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    other.put("earlier", "1").unwrap();
+    db.put("later", "2").unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    env.set_crash_points(CrashPoints::Always);
+    db.resume().unwrap();
+    let mut moments = env.take_frozen();
+    moments.push(env.freeze());
+    for (n, moment) in moments.iter().enumerate() {
+        let db = open(&image(moment, Cut::Nothing, 0));
+        let earlier = db.keyspace("other").unwrap().get("earlier").unwrap();
+        assert_eq!(earlier.is_some(), get(&db, "later").is_some(), "moment {n}");
+        assert!(earlier.is_some() || n + 1 < moments.len(), "resume loses what it made durable");
+    }
+}
+
+/// What only later writes needed could not be synced, and a flush that did not need it went on as if
+/// nothing had happened.
+#[test]
+fn any_sync_of_the_log_that_fails_stops_writes() {
+    let fill = |env: &SimEnv| {
+        let db = open(env);
+        for n in 0..6 {
+            db.put(format!("key {n}"), vec![7; LARGE]).unwrap();
+        }
+        db
+    };
+    let dry = SimEnv::new(1, true);
+    let db = fill(&dry);
+    let from = dry.call_count() as usize;
+    db.flush().unwrap();
+    let calls = dry.calls();
+    let syncs = |n: &usize| matches!(calls[*n].kind, Kind::Sync | Kind::SyncDir);
+    let mut looked = 0;
+    for at in (from..calls.len()).filter(syncs) {
+        let env = SimEnv::new(1, true);
+        let db = fill(&env);
+        env.fail(Some(FaultPlan { at: at as u64, fault: Fault::Eio, from_then_on: false }));
+        drop(db.flush());
+        assert!(env.calls()[at].failed);
+        assert!(stopped(&db), "{} failed, and writes go on", env.calls()[at]);
+        db.resume().unwrap();
+        db.put_with("after", "all", Durability::Synced).unwrap();
+        assert_eq!(get(&open(&cut(&env)), "key 5").unwrap(), [7; LARGE]);
+        looked += 1;
+    }
+    assert!(looked > 6, "{looked} syncs");
+}
+
+/// Writes had stopped for a table that could not be synced, and a keyspace could still be dropped.
+#[test]
+fn no_keyspace_is_dropped_while_writes_are_stopped() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    db.put("key", "1").unwrap();
+    let table = format!("/db/{:010}.tbl", db.store().next_file.load(Ordering::Relaxed) + 1);
+    failing(&env, Kind::Sync, &table, || db.flush()).unwrap_err();
+    assert!(stopped(&db));
+    assert!(matches!(db.drop_keyspace("other"), Err(Error::Halted { .. })));
+    db.resume().unwrap();
+    db.drop_keyspace("other").unwrap();
+}
+
+/// A sync of the log failed, and the store was opened again: everything is there, out of the page
+/// cache, where it counts as clean. Syncing that succeeds and writes nothing.
+#[test]
+fn what_recovery_reads_after_a_failed_sync_is_made_durable_by_the_next() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("large", vec![7; LARGE]).unwrap();
+    let active = format!("/db/{}", segments(&env).last().unwrap());
+    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    db.close().unwrap_err();
+    let db = open(&env);
+    assert_eq!(get(&db, "large").unwrap(), [7; LARGE]);
+    db.put_with("after", "all", Durability::Synced).unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(get(&found, "after").unwrap(), b"all");
+    assert_eq!(get(&found, "large").unwrap(), [7; LARGE]);
+}
+
+/// The same of the manifest: a page in its middle was not on the device, and all edits after it were
+/// lost with it.
+#[test]
+fn a_manifest_that_failed_to_sync_is_written_again_when_it_is_opened() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let end = |db: &Db| db.store().control.lock().manifest_end().end;
+    let mut n = 0;
+    let mut next = || {
+        n += 1;
+        format!("{n:0>200}")
+    };
+    while end(&db) < 4096 - 200 {
+        db.create_keyspace(&next(), KeyspaceOptions::new()).unwrap();
+    }
+    let failed = next();
+    failing(&env, Kind::Sync, "/db/MANIFEST-0000000001", || {
+        db.create_keyspace(&failed, KeyspaceOptions::new()).map(drop)
+    })
+    .unwrap_err();
+    db.close().unwrap_err();
+    let db = open(&env);
+    let count = db.keyspaces().len();
+    let last = db.create_keyspace("last", KeyspaceOptions::new()).unwrap();
+    assert!(end(&db) > 4096);
+    last.put_with("key", "1", Durability::Synced).unwrap();
+    let found = open(&cut(&env));
+    assert_eq!(found.keyspaces().len(), count + 1);
+    assert_eq!(found.keyspace("last").unwrap().get("key").unwrap().unwrap().as_ref(), b"1");
+}
+
+/// The writer went on in a segment that was never synced; a power cut left its name and no header.
+/// The seal that leads to it may have got to the device before.
+#[test]
+fn a_segment_that_was_never_synced_ends_the_log() {
+    for sealed in [false, true] {
+        let env = SimEnv::new(1, true);
+        let db = open(&env);
+        db.put_with("first", vec![1; LARGE], Durability::Synced).unwrap();
+        let before = segments(&env);
+        let mut n = 0;
+        while segments(&env) == before {
+            n += 1;
+            db.put(format!("more {n}"), vec![2; LARGE]).unwrap();
+        }
+        env.sync_dir(Path::new("/db")).unwrap();
+        if sealed {
+            let last = Path::new("/db").join(before.last().unwrap());
+            env.open(&last, OpenMode::ReadWrite).unwrap().sync().unwrap();
+        }
+        let frozen = env.freeze();
+        for seed in 0..60 {
+            let kind = if seed == 0 { Cut::Nothing } else { Cut::Random };
+            let left = image(&frozen, kind, seed);
+            assert_eq!(segments(&left).len(), before.len() + 1);
+            let db = open(&left);
+            assert_eq!(get(&db, "first").unwrap(), [1; LARGE], "{seed}");
+            // A prefix: none behind one that is missing, and all of a segment that was synced.
+            let there = |n: usize| get(&db, &format!("more {n}")).is_some();
+            assert!((2..=n).all(|n| there(n - 1) || !there(n)), "{seed}");
+            assert!(!sealed || (1..n).all(there), "{seed}");
+            db.put_with("after", "all", Durability::Synced).unwrap();
+            assert_eq!(get(&open(&cut(&left)), "after").unwrap(), b"all");
+        }
+    }
+}
