@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
 use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::read::SuperVersion;
 use crate::recovery::{self, new_keyspace};
 use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
-use crate::version::{Change, Edit};
+use crate::version::{Change, Edit, KeyspaceVersion};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
@@ -173,8 +174,7 @@ impl Db {
             .segments
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
-        let empty = new_keyspace(store, ks.id, name, ks.order.clone(), None, None);
-        ks.view.store(empty.view.load_full());
+        ks.publish(|view| SuperVersion::new(Arc::clone(&view.lock), KeyspaceVersion::default()));
         store.signal.wake();
         Ok(())
     }

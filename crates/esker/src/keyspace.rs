@@ -66,9 +66,7 @@ impl Keyspace {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.check_open()?;
-        // The view first: it then misses nothing that was published before this call.
-        let view = self.state.view.load();
-        let seq = self.handle.store.visible_seq();
+        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         get::get(view, &self.state.order, key.as_ref(), seq)
     }
 
@@ -83,8 +81,7 @@ impl Keyspace {
     /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.check_open()?;
-        let view = self.state.view.load();
-        let seq = self.handle.store.visible_seq();
+        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         get::contains(&view, &self.state.order, key.as_ref(), seq)
     }
 

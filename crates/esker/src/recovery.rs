@@ -450,7 +450,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
         let mut view = SuperVersion::new(Arc::clone(&store.lock), version);
         view.memtables = memtables.remove(&ks.id).unwrap_or_default();
-        state.view.store(Arc::new(view));
+        state.publish(|_| view.clone());
         store.keyspaces.write().insert(Arc::new(state));
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Small helpers that know nothing of the store.
 
+pub(crate) mod sync;
+
 /// A value on a cache line of its own (two, as processors fetch lines in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
