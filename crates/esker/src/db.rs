@@ -154,7 +154,7 @@ impl Db {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         store.sync_all()?;
         let ks = &keyspace.state;
-        let _w = store.writer.lock();
+        let w = store.writer.lock();
         let mut control = store.control.lock();
         ks.check_alive()?;
         let seq = store.visible_seq();
@@ -175,6 +175,10 @@ impl Db {
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
         ks.publish(|view| SuperVersion::new(Arc::clone(&view.lock), KeyspaceVersion::default()));
+        // What a reader of it holds is not punched: whoever punches holds `control`, and asks there.
+        store.dropped_views.lock().extend(ks.old_views());
+        drop((control, w));
+        store.give_up_values(ks, &view);
         store.signal.wake();
         Ok(())
     }

@@ -151,6 +151,26 @@ fn a_failure_and_a_reset_reach_everyone() {
     });
 }
 
+/// The log goes on elsewhere in the middle of a sync: not before that is over.
+#[test]
+fn a_reset_waits_for_the_sync_under_way() {
+    explore("reset", 3, || {
+        let group = group(0);
+        let (old, new) = (Fake::new(1), Fake::new(2));
+        group.rotate(old.clone(), true);
+        let position = old.append();
+        let waiter = {
+            let group = group.clone();
+            loom::thread::spawn(move || group.wait_durable(position).unwrap())
+        };
+        group.reset(new.clone(), true);
+        let position = new.append();
+        group.wait_durable(position).unwrap();
+        assert!(new.holds(position));
+        waiter.join().unwrap();
+    });
+}
+
 /// A flush takes a segment out of the log while a thread waits for it.
 #[test]
 fn what_a_flush_made_durable_needs_no_sync() {

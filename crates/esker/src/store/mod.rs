@@ -54,6 +54,8 @@ pub(crate) struct Store {
     /// The next log segment, made ahead.
     pub spare: Mutex<Option<NewSegment>>,
     pub keyspaces: RwLock<Names>,
+    /// Views of dropped keyspaces, as long as a reader may hold one.
+    pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
@@ -212,6 +214,7 @@ impl Store {
             writer: Mutex::new(writer),
             spare: Mutex::default(),
             keyspaces: RwLock::default(),
+            dropped_views: Mutex::default(),
             control: Mutex::new(control),
             jobs: Mutex::new(()),
             segments,
@@ -312,9 +315,16 @@ impl Store {
         ks.view.consistent(&self.visible.0)
     }
 
-    /// The views of all keyspaces before the present ones that a reader may hold.
+    /// The views of all keyspaces before the present ones that a reader may hold, those of dropped
+    /// keyspaces included.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        self.all_keyspaces().iter().flat_map(|ks| ks.old_views()).collect()
+        let mut views = {
+            let mut dropped = self.dropped_views.lock();
+            dropped.retain(|v| v.strong_count() > 0);
+            dropped.clone()
+        };
+        views.extend(self.all_keyspaces().iter().flat_map(|ks| ks.old_views()));
+        views
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.

@@ -10,18 +10,29 @@
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::{Published, Visible};
 use crate::key::Seq;
 use crate::snapshot::{Snapshot, SnapshotList};
-use crate::util::sync::{AtomicBool, Mutex, explore};
+use crate::util::sync::{AtomicBool, AtomicU64, atomics, explore};
 
-use std::sync::atomic::Ordering::{Acquire, Release};
-
-/// The versions of the one key in a memtable: their sequences, newest last.
-#[derive(Default)]
+/// The versions of the one key in a memtable, as the index has them: stored with release, loaded with
+/// acquire. Version n is in place n once it was written.
 struct Memtable {
-    seqs: Mutex<Vec<Seq>>,
+    seqs: [AtomicU64; 4],
+}
+
+impl Memtable {
+    fn new() -> Arc<Memtable> {
+        Arc::new(Memtable { seqs: atomics![AtomicU64::new(0); 4] })
+    }
+    fn insert(&self, seq: Seq) {
+        self.seqs[seq as usize].store(seq, Release);
+    }
+    fn versions(&self) -> Vec<Seq> {
+        self.seqs.iter().map(|s| s.load(Acquire)).filter(|s| *s > 0).collect()
+    }
 }
 
 /// What a merge kept, and the segment that its values lie in.
@@ -47,7 +58,7 @@ impl View {
     fn get(&self, seq: Seq) -> Option<Seq> {
         let newest = |seqs: &[Seq]| seqs.iter().copied().rfind(|s| *s <= seq);
         for m in &self.memtables {
-            if let Some(found) = newest(&m.seqs.lock()) {
+            if let Some(found) = newest(&m.versions()) {
                 return Some(found);
             }
         }
@@ -66,8 +77,8 @@ struct Store {
 impl Store {
     /// With version 1 of the key in a memtable.
     fn new() -> Arc<Store> {
-        let first = Arc::new(Memtable::default());
-        first.seqs.lock().push(1);
+        let first = Memtable::new();
+        first.insert(1);
         let view = View { memtables: vec![first], tables: Vec::new() };
         let view = Published::new(view);
         Arc::new(Store { view, visible: Visible::new(1), snapshots: Arc::default() })
@@ -78,11 +89,11 @@ impl Store {
         if new_memtable {
             self.view.publish(|view| {
                 let mut next = View::clone(view);
-                next.memtables.insert(0, Arc::default());
+                next.memtables.insert(0, Memtable::new());
                 next
             });
         }
-        self.view.load().memtables[0].seqs.lock().push(seq);
+        self.view.load().memtables[0].insert(seq);
         self.visible.set(seq);
     }
 
@@ -94,7 +105,7 @@ impl Store {
         let mut all: Vec<Seq> = view.tables.iter().flat_map(|t| t.seqs.clone()).collect();
         let flushed: Vec<_> = view.memtables[1..].to_vec();
         for m in flushed.iter().rev() {
-            all.extend(m.seqs.lock().iter());
+            all.extend(m.versions());
         }
         all.sort_unstable();
         // The newest at each boundary, and all above the last.
