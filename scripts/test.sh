@@ -2,7 +2,7 @@
 # Installs what the tests need and runs every one of them. Goes on after a failure, lists all
 # failures at the end, and exits with 1 when there was any.
 #
-#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs miri bench report
+#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs models miri tsan bench report
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -63,6 +63,37 @@ miri() {
         cargo +nightly miri test --locked -p esker --lib -- "${sample[@]}"
 }
 
+# All interleavings of a few threads of what synchronizes without locks, or decides who waits: loom
+# in place of the locks and atomics. ESKER_MODELS=all allows one preemption more, for hours.
+models() {
+    RUSTFLAGS="--cfg esker_models" CARGO_TARGET_DIR="$(target_dir)/models" \
+        cargo test --locked -p esker --lib -- models:: --nocapture --test-threads=1
+}
+
+# The tests with many threads under ThreadSanitizer, the standard library built with it too. Halts on
+# the first report of each program. ESKER_TSAN=all runs every test of the engine's, for long.
+tsan() {
+    if ! cargo +nightly --version >/dev/null 2>&1; then
+        note "no nightly toolchain: ThreadSanitizer is left out"
+        return 0
+    fi
+    rustup component add --toolchain nightly rust-src || return 1
+    local host dir status=0
+    dir=$(target_dir)
+    host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+    local run=(cargo +nightly test --locked -Zbuild-std --target "$host" -p esker)
+    local -x RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1 exitcode=66"
+    local -x CARGO_TARGET_DIR=$dir/tsan
+    if [ "${ESKER_TSAN:-}" = all ]; then
+        "${run[@]}" --lib --tests --no-fail-fast
+        return
+    fi
+    "${run[@]}" --lib -- memtable::index::tests::threads::readers_of_scattered \
+        memtable::index::tests::threads::readers_of_keys_backwards log::sync_tests || status=1
+    ESKER_RACES=${ESKER_RACES:-200} "${run[@]}" --test concurrent --test races || status=1
+    return $status
+}
+
 # Every row of the comparison at a small size, by the command as built: that it runs, that no row
 # loses data, that Esker and its peers are all there. Not how fast they are.
 bench() {
@@ -94,7 +125,9 @@ step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
 step docs docs
+step models models
 step miri miri
+step tsan tsan
 step bench bench
 step report report
 

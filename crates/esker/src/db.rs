@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
 use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::read::SuperVersion;
 use crate::recovery::{self, new_keyspace};
 use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
-use crate::version::{Change, Edit};
+use crate::version::{Change, Edit, KeyspaceVersion};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
@@ -153,7 +154,7 @@ impl Db {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         store.sync_all()?;
         let ks = &keyspace.state;
-        let _w = store.writer.lock();
+        let w = store.writer.lock();
         store.check_writable()?;
         let mut control = store.control.lock();
         ks.check_alive()?;
@@ -174,8 +175,11 @@ impl Db {
             .segments
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
-        let empty = new_keyspace(store, ks.id, name, ks.order.clone(), None, None);
-        ks.view.store(empty.view.load_full());
+        ks.publish(|view| SuperVersion::new(Arc::clone(&view.lock), KeyspaceVersion::default()));
+        // What a reader of it holds is not punched: whoever punches holds `control`, and asks there.
+        store.dropped_views.lock().extend(ks.old_views());
+        drop((control, w));
+        store.give_up_values(ks, &view);
         store.signal.wake();
         Ok(())
     }

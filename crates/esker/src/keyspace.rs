@@ -50,7 +50,9 @@ impl Keyspace {
         self.state.id
     }
 
-    /// Reads and writes end once the store is closed: another process may then reuse its files.
+    /// Reads and writes end once the store is closed: another process may then reuse its files. A
+    /// reader asks after it has taken its view: that of a dropped keyspace is empty, and whoever
+    /// sees that sees the mark as well.
     #[inline]
     fn check_open(&self) -> Result<()> {
         if self.handle.store.closed.load(Ordering::Relaxed) {
@@ -65,26 +67,23 @@ impl Keyspace {
     /// Damage in the files that hold it, and [`Error::Closed`].
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         self.check_open()?;
-        // The view first: it then misses nothing that was published before this call.
-        let view = self.state.view.load();
-        let seq = self.handle.store.visible_seq();
         get::get(view, &self.state.order, key.as_ref(), seq)
     }
 
     /// The values of several keys as of one moment, in the order asked for. Faster than one
     /// [`get`](Keyspace::get) after the other: the memory accesses overlap.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.check_open()?;
         let (view, seq) = self.handle.store.consistent_view(&self.state);
+        self.check_open()?;
         get::multi_get(&view, &self.state.order, keys, seq)
     }
 
     /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         self.check_open()?;
-        let view = self.state.view.load();
-        let seq = self.handle.store.visible_seq();
         get::contains(&view, &self.state.order, key.as_ref(), seq)
     }
 
@@ -128,7 +127,9 @@ impl Keyspace {
         self.handle.store.write_one(&self.state, Kind::Delete, key.as_ref(), &[], durability)
     }
 
-    /// All keys and values, in order, from both ends. Unaffected by later writes.
+    /// All keys and values, in order, from both ends. Unaffected by later writes. Of a store that is
+    /// closed, or a keyspace that was dropped, it gives an error and ends; so do the other iterators
+    /// and cursors.
     pub fn iter(&self) -> Iter {
         self.range::<&[u8]>(..)
     }
@@ -148,26 +149,26 @@ impl Keyspace {
     /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Iter::new(view, &self.state.order, seq, &range)
+        Iter::new(view, &self.state.order, seq, &range).provided(self.check_open())
     }
 
     /// Keys that start with `prefix`, and their values. Under a comparator of the user's own this
     /// looks at all keys.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Iter::with_prefix(view, &self.state.order, seq, prefix.as_ref())
+        Iter::with_prefix(view, &self.state.order, seq, prefix.as_ref()).provided(self.check_open())
     }
 
     /// A cursor over the present state.
     pub fn cursor(&self) -> Cursor {
         let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Cursor::new(view, &self.state.order, seq, false)
+        Cursor::new(view, &self.state.order, seq, false).provided(self.check_open())
     }
 
     /// A cursor that does not fetch values; [`Cursor::value`] is empty.
     pub fn cursor_keys_only(&self) -> Cursor {
         let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Cursor::new(view, &self.state.order, seq, true)
+        Cursor::new(view, &self.state.order, seq, true).provided(self.check_open())
     }
 
     /// This keyspace as `snapshot` sees it.
@@ -239,23 +240,26 @@ impl View {
 
     /// As [`Keyspace::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.keyspace.check_open()?;
         let ks = &self.keyspace.state;
-        get::get(ks.view.load(), &ks.order, key.as_ref(), self.seq())
+        let view = ks.view.load();
+        self.keyspace.check_open()?;
+        get::get(view, &ks.order, key.as_ref(), self.seq())
     }
 
     /// As [`Keyspace::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.keyspace.check_open()?;
         let ks = &self.keyspace.state;
-        get::multi_get(&ks.view.load_full(), &ks.order, keys, self.seq())
+        let view = ks.view.load_full();
+        self.keyspace.check_open()?;
+        get::multi_get(&view, &ks.order, keys, self.seq())
     }
 
     /// As [`Keyspace::contains_key`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.keyspace.check_open()?;
         let ks = &self.keyspace.state;
-        get::contains(&ks.view.load(), &ks.order, key.as_ref(), self.seq())
+        let view = ks.view.load();
+        self.keyspace.check_open()?;
+        get::contains(&view, &ks.order, key.as_ref(), self.seq())
     }
 
     /// As [`Keyspace::iter`].
@@ -266,24 +270,28 @@ impl View {
     /// As [`Keyspace::range`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         let ks = &self.keyspace.state;
-        Iter::new(ks.view.load_full(), &ks.order, self.seq(), &range)
+        let view = ks.view.load_full();
+        Iter::new(view, &ks.order, self.seq(), &range).provided(self.keyspace.check_open())
     }
 
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let ks = &self.keyspace.state;
-        Iter::with_prefix(ks.view.load_full(), &ks.order, self.seq(), prefix.as_ref())
+        let iter = Iter::with_prefix(ks.view.load_full(), &ks.order, self.seq(), prefix.as_ref());
+        iter.provided(self.keyspace.check_open())
     }
 
     /// As [`Keyspace::cursor`].
     pub fn cursor(&self) -> Cursor {
         let ks = &self.keyspace.state;
-        Cursor::new(ks.view.load_full(), &ks.order, self.seq(), false)
+        let view = ks.view.load_full();
+        Cursor::new(view, &ks.order, self.seq(), false).provided(self.keyspace.check_open())
     }
 
     /// As [`Keyspace::cursor_keys_only`].
     pub fn cursor_keys_only(&self) -> Cursor {
         let ks = &self.keyspace.state;
-        Cursor::new(ks.view.load_full(), &ks.order, self.seq(), true)
+        let view = ks.view.load_full();
+        Cursor::new(view, &ks.order, self.seq(), true).provided(self.keyspace.check_open())
     }
 }

@@ -183,6 +183,8 @@ mod log;
 mod maintenance;
 mod memtable;
 mod merge;
+#[cfg(test)]
+mod numbers_tests;
 mod options;
 mod purge;
 mod read;

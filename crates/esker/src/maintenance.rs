@@ -316,7 +316,7 @@ impl Load<'_> {
         store.rotate(&mut w, 0).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.install(self.ks, Outcome { added, ..Outcome::default() })?;
-        store.visible.0.store(seq, Ordering::Release);
+        store.visible.0.set(seq);
         Ok(())
     }
 }

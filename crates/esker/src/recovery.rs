@@ -24,6 +24,7 @@ use crate::read::SuperVersion;
 use crate::segments::Segments;
 use crate::store::{Control, DEFAULT_KEYSPACE, KeyspaceState, LOCK, Store, Writer};
 use crate::table;
+use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
 
 /// Opens the store in `dir`, or makes one.
@@ -164,6 +165,27 @@ struct Recovery {
     open_end: Option<(Arc<Segment>, u64)>,
 }
 
+/// Why a store with such numbers cannot be written to, and what to do.
+#[cold]
+fn no_numbers_left(dir: &Path, named: u64, newest: Option<&String>, control: &Control) -> Error {
+    match newest {
+        Some(name) if named >= MAX_NEXT_FILE && named > control.state().next_file => {
+            let what = "its number leaves none for new files, so it is none of this store's: move it \
+                        out of the directory, and open again";
+            Error::corrupt(&dir.join(name), 0, what)
+        }
+        _ => {
+            let manifest = dir.join(version::manifest_name(control.manifest_end().number));
+            let what = format!(
+                "the next file would have number {}, which leaves none for new files, and no store \
+                 makes so many; reading works (read_only), and a repair counts anew",
+                control.state().next_file
+            );
+            Error::corrupt(&manifest, 0, what)
+        }
+    }
+}
+
 impl Recovery {
     fn new(
         env: Arc<dyn Env>,
@@ -173,11 +195,13 @@ impl Recovery {
         control: Control,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
-        let numbers = names
-            .iter()
-            .filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
-        let state = control.state();
-        let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(state.next_file);
+        let number = |n: &str| log::parse_file_name(n).or_else(|| table::parse_file_name(n));
+        let newest = names.iter().filter_map(|n| Some((number(n)?, n))).max();
+        let named = newest.map_or(1, |(n, _)| n + 1);
+        let next_file = named.max(control.state().next_file);
+        if next_file >= MAX_NEXT_FILE && !options.read_only {
+            return Err(no_numbers_left(&dir, named, newest.map(|(_, name)| name), &control));
+        }
         let purge = Arc::new(PurgeQueue::default());
         Ok(Recovery {
             segments: {
@@ -186,7 +210,7 @@ impl Recovery {
                 segments
             },
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
-            last_seq: state.last_seq,
+            last_seq: control.state().last_seq,
             memtables: HashMap::new(),
             open_end: None,
             env,
@@ -450,7 +474,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
         let mut view = SuperVersion::new(Arc::clone(&store.lock), version);
         view.memtables = memtables.remove(&ks.id).unwrap_or_default();
-        state.view.store(Arc::new(view));
+        state.publish(|_| view.clone());
         store.keyspaces.write().insert(Arc::new(state));
     }
     Ok(())

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::key::Seq;
+use crate::util::sync::Mutex;
 
 /// The sequences somebody may still read at.
 #[derive(Debug, Default)]

@@ -288,3 +288,94 @@ fn a_log_kept_for_its_values_hid_that_the_manifest_lost_its_end() {
         assert!(opened.is_err(), "cut at {cut} of {}", whole.len());
     }
 }
+
+#[test]
+fn iterators_and_cursors_of_what_is_gone_just_gave_nothing() {
+    fn all_refused(ks: &esker::Keyspace, snapshot: &esker::Snapshot, refused: fn(&Error) -> bool) {
+        let view = ks.at(snapshot);
+        let iters = [ks.iter(), ks.range("a".."z"), ks.prefix("k"), view.iter(), view.prefix("k")];
+        for mut iter in iters.into_iter().chain([view.range("a".."z")]) {
+            assert!(refused(&iter.next().expect("an error").unwrap_err()));
+            assert!(iter.next().is_none());
+        }
+        assert!(refused(&ks.iter().next_back().expect("an error").unwrap_err()));
+        for mut cursor in
+            [ks.cursor(), ks.cursor_keys_only(), view.cursor(), view.cursor_keys_only()]
+        {
+            for step in [cursor.first(), cursor.last(), cursor.seek("k"), cursor.seek_for_prev("k")]
+            {
+                assert!(refused(&step.unwrap_err()));
+            }
+            assert!(refused(&cursor.next().unwrap_err()) && refused(&cursor.prev().unwrap_err()));
+            assert!(!cursor.valid() && cursor.key().is_empty() && cursor.value().is_empty());
+        }
+    }
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    other.put("key", "value").unwrap();
+    db.put("key", "value").unwrap();
+    let (before, snapshot) = (other.iter(), db.snapshot());
+    db.drop_keyspace("other").unwrap();
+    all_refused(&other, &snapshot, |e| matches!(e, Error::UnknownKeyspace { .. }));
+    // One that was there before goes on.
+    assert_eq!(before.map(|e| e.unwrap().1).collect::<Vec<_>>(), [b"value"]);
+    let default = db.clone();
+    db.close().unwrap();
+    all_refused(&default, &snapshot, |e| matches!(e, Error::Closed));
+}
+
+#[test]
+fn values_of_a_dropped_keyspace_beside_those_of_another_kept_their_space() {
+    let dir = tempdir().unwrap();
+    let db = small().segment_size(4 << 20).open(dir.path().join("db")).unwrap();
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    for n in 0..100u32 {
+        db.put(n.to_be_bytes(), [1; 32 << 10]).unwrap();
+        other.put(n.to_be_bytes(), [2; 32 << 10]).unwrap();
+    }
+    db.settle().unwrap();
+    let before = db.stats().disk_bytes;
+    let held = other.get(50u32.to_be_bytes()).unwrap().unwrap();
+    db.drop_keyspace("other").unwrap();
+    db.settle().unwrap();
+    // A reader keeps its value, and no more than that its view's.
+    assert_eq!(held, [2; 32 << 10]);
+    drop(held);
+    // It goes in the background, one round after the last reader.
+    let mut after = before;
+    for _ in 0..100 {
+        db.settle().unwrap();
+        after = db.stats().disk_bytes;
+        if after + (2 << 20) < before {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(after + (2 << 20) < before, "{before} bytes on disk before, {after} after");
+    for n in 0..100u32 {
+        assert_eq!(db.get(n.to_be_bytes()).unwrap().unwrap(), [1; 32 << 10]);
+    }
+    db.verify(&mut |_, _| ()).unwrap();
+}
+
+#[test]
+fn a_value_was_punched_under_a_reader_of_a_dropped_keyspace() {
+    let dir = tempdir().unwrap();
+    let db = small().segment_size(4 << 20).open(dir.path().join("db")).unwrap();
+    for round in 0..20u8 {
+        let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        let value = [round; 20_000];
+        other.put("key", value).unwrap();
+        db.put([round], value).unwrap();
+        // In a table, while the segment may still be part of the log for the sake of the other.
+        other.compact_range::<&str>(..).unwrap();
+        let held = other.get("key").unwrap().unwrap();
+        db.drop_keyspace("other").unwrap();
+        for _ in 0..3 {
+            db.settle().unwrap();
+        }
+        assert_eq!(held, value);
+        assert_eq!(db.get([round]).unwrap().unwrap(), value);
+    }
+}

@@ -17,6 +17,22 @@ mod index;
 #[path = "../../../crates/esker/src/key.rs"]
 #[allow(dead_code)]
 mod key;
+#[cfg(not(test))]
+mod util {
+    /// Stands for the engine's module, of which the index needs the atomics only.
+    pub(crate) mod sync {
+        pub(crate) use std::hint::spin_loop;
+        pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+        pub(crate) use std::thread::yield_now;
+
+        macro_rules! atomics {
+            ($atomic:ident::new($value:expr); $len:expr) => {
+                [const { $atomic::new($value) }; $len]
+            };
+        }
+        pub(crate) use atomics;
+    }
+}
 /// What key.rs expects of its crate.
 pub type Result<T> = std::result::Result<T, ()>;
 

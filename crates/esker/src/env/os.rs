@@ -104,7 +104,7 @@ static HELD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
 struct DirLock {
     key: PathBuf,
-    _file: fs::File,
+    file: fs::File,
 }
 
 impl DirLock {
@@ -125,13 +125,16 @@ impl DirLock {
             .open(path)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         held.insert(key.clone());
-        Ok(DirLock { key, _file: file })
+        Ok(DirLock { key, file })
     }
 }
 
 impl Drop for DirLock {
     fn drop(&mut self) {
         if let Some(held) = HELD.lock().as_mut() {
+            // The kernel's lock belongs to the open file, which a process forked a moment ago has
+            // too, until it runs its program: closing our end would not free it then.
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
             held.remove(&self.key);
         }
     }
@@ -222,5 +225,26 @@ impl OsFile {
             at += n as u64;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that is forked while a store is closed has the lock's file open until it runs its
+    /// program.
+    #[test]
+    fn a_lock_is_free_when_it_is_dropped_whoever_has_its_file_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let lock = DirLock::take(&path).unwrap();
+        let inherited = lock.file.try_clone().unwrap();
+        assert!(DirLock::take(&path).is_err());
+        drop(lock);
+        let again = DirLock::take(&path).unwrap();
+        drop(inherited);
+        assert!(DirLock::take(&path).is_err());
+        drop(again);
     }
 }

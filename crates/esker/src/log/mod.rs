@@ -28,6 +28,8 @@ mod walk;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
+#[cfg(all(test, esker_models))]
+mod models;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]

@@ -18,15 +18,14 @@ use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::segment::Segment;
 use super::waiters::{Place, Verdict, Waiters};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::util::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, yield_now};
 
 /// A place in the log. Ordered as the log is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -289,7 +288,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             let began = self.env.now();
             while ledger.waiting.len() + 1 < group && self.env.now().saturating_sub(began) < took {
                 drop(ledger);
-                std::thread::yield_now();
+                yield_now();
                 ledger = self.ledger.lock();
             }
         }

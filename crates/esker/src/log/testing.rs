@@ -18,6 +18,9 @@ pub(super) struct HeapEnv {
     pub fail_dir_sync: AtomicBool,
     /// Stands for a full disk.
     pub fail_allocate: Arc<AtomicBool>,
+    /// How far the clock moves each time it is read, in nanoseconds, and where it is.
+    pub clock_step: AtomicU64,
+    clock: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -171,7 +174,8 @@ impl Env for HeapEnv {
         unimplemented!("the log takes no locks")
     }
     fn now(&self) -> Duration {
-        Duration::ZERO
+        let step = self.clock_step.load(Ordering::Relaxed);
+        Duration::from_nanos(self.clock.fetch_add(step, Ordering::Relaxed))
     }
     fn sleep(&self, _: Duration) {}
 }

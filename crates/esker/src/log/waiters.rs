@@ -5,10 +5,10 @@
 //! lock, and the next leader is woken first, so that its sync runs while the others wake.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread::Thread;
+use std::sync::atomic::Ordering;
 
 use super::sync::Position;
+use crate::util::sync::{AtomicU8, Thread, current, park, thread_local};
 
 /// What a waiting thread is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Place {
 
 thread_local! {
     static PLACE: Arc<Place> =
-        Arc::new(Place { told: AtomicU8::new(0), thread: std::thread::current() });
+        Arc::new(Place { told: AtomicU8::new(0), thread: current() });
 }
 
 impl Place {
@@ -48,7 +48,7 @@ impl Place {
     pub(super) fn wait(&self) -> Verdict {
         loop {
             match self.told.load(Ordering::Acquire) {
-                0 => std::thread::park(),
+                0 => park(),
                 1 => return Verdict::Covered,
                 2 => return Verdict::Lead,
                 _ => return Verdict::Look,

@@ -4,13 +4,14 @@
 //! overwrite makes a node here of the new record and the reference that was there before, and the
 //! index refers to the node. So readers at an older sequence walk back from newest to oldest.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+
+use crate::util::sync::{AtomicU32, AtomicU64, OnceLock};
 
 /// Marks a reference to a node rather than to a record.
 pub(super) const NODE: u32 = 1 << 31;
 /// Nodes in the first chunk; every further chunk is twice as long.
-const FIRST: u32 = 256;
+const FIRST: u32 = if cfg!(all(test, esker_models)) { 2 } else { 256 };
 /// Enough chunks for 2^31 nodes.
 const CHUNKS: usize = 24;
 
@@ -59,6 +60,43 @@ fn place(at: u32) -> (usize, usize) {
     let chunk = (at / FIRST + 1).ilog2();
     let before = FIRST * ((1 << chunk) - 1);
     (chunk as usize, (at - before) as usize)
+}
+
+#[cfg(all(test, esker_models))]
+mod models {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::util::sync::explore;
+
+    /// The reference to the newest node is published as the index does it: a release store, an
+    /// acquire load.
+    #[test]
+    fn a_published_reference_leads_back_through_all_versions() {
+        explore("chains", 3, || {
+            let shared = Arc::new((Chains::default(), AtomicU32::new(0)));
+            let reader = {
+                let shared = Arc::clone(&shared);
+                loom::thread::spawn(move || {
+                    let (chains, newest) = &*shared;
+                    let mut at = newest.load(Ordering::Acquire);
+                    let mut expected = chains.resolve(at).0;
+                    while expected > 0 {
+                        let (n, before) = chains.resolve(at);
+                        assert_eq!(n, expected);
+                        at = before.expect("there is an older one");
+                        expected -= 1;
+                    }
+                })
+            };
+            let (chains, newest) = &*shared;
+            for n in 1..=4 {
+                let node = chains.push(n, newest.load(Ordering::Relaxed));
+                newest.store(node, Ordering::Release);
+            }
+            reader.join().unwrap();
+        });
+    }
 }
 
 #[cfg(test)]

@@ -7,13 +7,15 @@ use super::run_cursor::RunCursor;
 use super::source::Source;
 use super::super_version::SuperVersion;
 use super::visible::VisibleCursor;
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
 
 /// A walk over the keys and values of one keyspace, as they were at one moment.
 ///
 /// A new cursor is on no entry: position it first. Every move returns whether it is on an entry
-/// now. After an error the cursor is on no entry and can be positioned again.
+/// now. After an error the cursor is on no entry and can be positioned again. One that was made after
+/// the store was closed, or its keyspace dropped, answers every move with that error; one that was
+/// made before goes on.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -46,6 +48,8 @@ enum Walk {
     /// One run in which every entry is visible: nothing to merge, nothing to check.
     Clean(RunCursor),
     Merged(VisibleCursor),
+    /// There is nothing to walk, and this is why.
+    Refused(Error),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,11 +85,20 @@ impl Cursor {
         Cursor { walk, keys_only, buf: Vec::new(), place: Place::Entry, _view: view }
     }
 
+    /// The same, if it may be used; else every move gives the error.
+    pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
+        if let Err(e) = allowed {
+            self.walk = Walk::Refused(e);
+        }
+        self
+    }
+
     /// To the first key.
     pub fn first(&mut self) -> Result<bool> {
         match &mut self.walk {
             Walk::Clean(c) => c.first()?,
             Walk::Merged(c) => c.first()?,
+            Walk::Refused(e) => return Err(e.clone()),
         }
         self.arrive()
     }
@@ -95,6 +108,7 @@ impl Cursor {
         match &mut self.walk {
             Walk::Clean(c) => c.last()?,
             Walk::Merged(c) => c.last()?,
+            Walk::Refused(e) => return Err(e.clone()),
         }
         self.arrive()
     }
@@ -104,6 +118,7 @@ impl Cursor {
         match &mut self.walk {
             Walk::Clean(c) => c.seek(key.as_ref())?,
             Walk::Merged(c) => c.seek(key.as_ref())?,
+            Walk::Refused(e) => return Err(e.clone()),
         }
         self.arrive()
     }
@@ -113,6 +128,7 @@ impl Cursor {
         match &mut self.walk {
             Walk::Clean(c) => c.seek_for_prev(key.as_ref())?,
             Walk::Merged(c) => c.seek_for_prev(key.as_ref())?,
+            Walk::Refused(e) => return Err(e.clone()),
         }
         self.arrive()
     }
@@ -124,6 +140,7 @@ impl Cursor {
         match &mut self.walk {
             Walk::Clean(c) if c.valid() => c.next()?,
             Walk::Merged(c) => c.next()?,
+            Walk::Refused(e) => return Err(e.clone()),
             Walk::Clean(_) => {}
         }
         self.arrive()
@@ -135,6 +152,7 @@ impl Cursor {
         match &mut self.walk {
             Walk::Clean(c) if c.valid() => c.prev()?,
             Walk::Merged(c) => c.prev()?,
+            Walk::Refused(e) => return Err(e.clone()),
             Walk::Clean(_) => {}
         }
         self.arrive()
@@ -146,6 +164,7 @@ impl Cursor {
         match &self.walk {
             Walk::Clean(c) => c.valid(),
             Walk::Merged(c) => c.valid(),
+            Walk::Refused(_) => false,
         }
     }
 
@@ -187,6 +206,7 @@ impl Cursor {
     fn arrive(&mut self) -> Result<bool> {
         match &self.walk {
             Walk::Merged(c) => Ok(c.valid()),
+            Walk::Refused(e) => Err(e.clone()),
             Walk::Clean(c) => {
                 if !c.valid() {
                     return Ok(false);

@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use arc_swap::Guard;
-
 use super::loaded::LoadedTable;
 use super::slice::Slice;
 use super::super_version::SuperVersion;
 use crate::Result;
 use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
+use crate::util::sync::Guard;
 
 /// Most runs whose index lines are asked for ahead; more than a settled store ever has.
 const MAX_AHEAD: usize = 16;

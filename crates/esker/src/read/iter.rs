@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::super_version::SuperVersion;
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
 
 /// Keys and values of a range, in order, as they were when the iterator was made. Takes from both
 /// ends. Copies keys and values; a [`Cursor`] does not.
 ///
-/// After an error the iterator ends.
+/// After an error the iterator ends. One that was made after the store was closed, or its keyspace
+/// dropped, gives just that error; one that was made before goes on.
 #[derive(Debug)]
 pub struct Iter {
     view: Arc<SuperVersion>,
@@ -23,6 +24,8 @@ pub struct Iter {
     must_start_with: Option<Vec<u8>>,
     front: Option<Cursor>,
     back: Option<Cursor>,
+    /// Why there is nothing to walk.
+    refused: Option<Error>,
     done: bool,
 }
 
@@ -43,8 +46,15 @@ impl Iter {
             must_start_with: None,
             front: None,
             back: None,
+            refused: None,
             done: false,
         }
+    }
+
+    /// The same, if it may be walked; else the error is all that it gives.
+    pub(crate) fn provided(mut self, allowed: Result<()>) -> Iter {
+        self.refused = allowed.err();
+        self
     }
 
     pub(crate) fn with_prefix(
@@ -94,6 +104,7 @@ impl Iter {
     }
 
     fn step_front(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.refused.take().map_or(Ok(()), Err)?;
         let (mut cursor, mut on) = match self.front.take() {
             Some(mut c) => {
                 let on = c.next()?;
@@ -128,6 +139,7 @@ impl Iter {
     }
 
     fn step_back(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.refused.take().map_or(Ok(()), Err)?;
         let (mut cursor, mut on) = match self.back.take() {
             Some(mut c) => {
                 let on = c.prev()?;

@@ -4,9 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use arc_swap::Guard;
-
 use super::super_version::SuperVersion;
+use crate::util::sync::Guard;
 
 /// The bytes of a value. Derefs to `[u8]`.
 ///

@@ -22,6 +22,7 @@ use crate::key::{KeyOrder, Seq, Stored};
 use crate::log::{self, ManifestEnd, Segment};
 use crate::memtable::Memtable;
 use crate::table::{self, Table, TableSummary};
+use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
 use copy::{Copy, meta_of_table, show};
 
@@ -89,7 +90,10 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let numbers =
         names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
-    let next_file = numbers.map(|n| n + 1).max().unwrap_or(1).max(salvaged.state.next_file);
+    // Numbers that no store comes to are not gone on from.
+    let sound = |n: &u64| *n < MAX_NEXT_FILE;
+    let noted = Some(salvaged.state.next_file);
+    let next_file = numbers.map(|n| n + 1).chain(noted).filter(sound).max().unwrap_or(1);
     let mut lost = salvaged.lost;
     // When only CURRENT is damaged the manifest says as precisely as ever what there is.
     let mut manifest_damaged = !salvaged.whole;

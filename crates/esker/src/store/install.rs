@@ -1,12 +1,12 @@
 //! The one place where a version changes: first durably in the manifest, then for readers, and
 //! only then are files given up.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{KeyspaceState, Store};
 use crate::error::{Error, Result};
-use crate::key::Seq;
+use crate::key::{Cursor, Seq, Stored};
 use crate::log::Segment;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
@@ -24,7 +24,7 @@ pub(crate) struct Outcome {
     /// Separated values that tables in `added` left in segments of the log: segment, ranges.
     pub live_values: Vec<(u64, Vec<(u64, u64)>)>,
     /// Separated values that nothing will point to.
-    pub dead_values: std::collections::HashMap<u64, Vec<(u64, u64)>>,
+    pub dead_values: HashMap<u64, Vec<(u64, u64)>>,
 }
 
 impl Outcome {
@@ -177,6 +177,31 @@ impl Store {
             self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
             self.signal.notify_done();
         }
+    }
+
+    /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
+    /// their space goes back once no reader holds the `view`. (A segment that no table points into
+    /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
+    pub(crate) fn give_up_values(&self, ks: &KeyspaceState, view: &SuperVersion) {
+        let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+        for table in view.version.tables() {
+            let shared = |s: &Arc<Segment>| {
+                self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s))
+            };
+            if !table.segments().iter().any(shared) {
+                continue;
+            }
+            let mut cursor = table.table.cursor();
+            let mut moved = cursor.first();
+            while moved.is_ok() && cursor.valid() {
+                if let Stored::Pointer(p) = cursor.stored() {
+                    dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                }
+                moved = cursor.next();
+            }
+        }
+        let dead = self.segments.strike(dead);
+        self.segments.punch_unread(dead, ks.old_views());
     }
 
     /// Opens a table that was just written and readies it for a version.

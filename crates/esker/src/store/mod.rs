@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwapOption;
 use parking_lot::{Mutex, RwLock};
 
 use crate::env::Env;
@@ -27,10 +27,14 @@ use crate::version::{Manifest, State};
 
 mod counters;
 pub(crate) mod install;
+#[cfg(all(test, esker_models))]
+mod models;
+mod published;
 mod signal;
 mod writer;
 
 pub(crate) use counters::Counters;
+pub(crate) use published::{Published, Visible};
 pub(crate) use signal::Signal;
 pub(crate) use writer::{NewSegment, Writer};
 
@@ -45,11 +49,13 @@ pub(crate) struct Store {
     pub dir: PathBuf,
     pub options: Options,
     /// The last published sequence. On a line of its own: every reader loads it.
-    pub visible: Padded<AtomicU64>,
+    pub visible: Padded<Visible>,
     pub writer: Mutex<Writer>,
     /// The next log segment, made ahead.
     pub spare: Mutex<Option<NewSegment>>,
     pub keyspaces: RwLock<Names>,
+    /// Views of dropped keyspaces, as long as a reader may hold one.
+    pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
     pub control: Mutex<Control>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
@@ -144,9 +150,7 @@ pub(crate) struct KeyspaceState {
     pub compression: Compression,
     pub separate_values_from: usize,
     /// What readers read.
-    pub view: ArcSwap<SuperVersion>,
-    /// Views that were published before, as long as a reader may hold one.
-    old_views: Mutex<Vec<Weak<SuperVersion>>>,
+    pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
     /// Ids of the runs that a merge is reading: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
@@ -168,8 +172,7 @@ impl KeyspaceState {
             order,
             compression,
             separate_values_from,
-            view: ArcSwap::from_pointee(view),
-            old_views: Mutex::default(),
+            view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
         }
@@ -177,18 +180,12 @@ impl KeyspaceState {
 
     /// Publishes what `next` makes of the present view.
     pub(crate) fn publish(&self, next: impl FnMut(&Arc<SuperVersion>) -> SuperVersion) {
-        // Under the lock, so that no view is missing from the list once another has followed it.
-        let mut old = self.old_views.lock();
-        let before = self.view.rcu(next);
-        old.retain(|v| v.strong_count() > 0);
-        old.push(Arc::downgrade(&before));
+        self.view.publish(next);
     }
 
     /// The views before the present one that a reader may hold.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        let mut old = self.old_views.lock();
-        old.retain(|v| v.strong_count() > 0);
-        old.clone()
+        self.view.before()
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {
@@ -221,10 +218,11 @@ impl Store {
             env,
             dir,
             options,
-            visible: Padded(AtomicU64::new(last_seq)),
+            visible: Padded(Visible::new(last_seq)),
             writer: Mutex::new(writer),
             spare: Mutex::default(),
             keyspaces: RwLock::default(),
+            dropped_views: Mutex::default(),
             control: Mutex::new(control),
             jobs: Mutex::new(()),
             segments,
@@ -255,7 +253,7 @@ impl Store {
 
     #[inline]
     pub(crate) fn visible_seq(&self) -> Seq {
-        self.visible.0.load(Ordering::Acquire)
+        self.visible.0.get()
     }
 
     /// A number for a new file.
@@ -322,19 +320,19 @@ impl Store {
     /// A view of a keyspace and the sequence to read it at, that belong together: the view holds
     /// every version that a reader at the sequence can see, and no entry up to it is missing.
     pub(crate) fn consistent_view(&self, ks: &KeyspaceState) -> (Arc<SuperVersion>, Seq) {
-        loop {
-            let view = ks.view.load_full();
-            let seq = self.visible_seq();
-            // Had a memtable been added in between, writes in it up to `seq` would be missing.
-            if Arc::ptr_eq(&view, &ks.view.load()) {
-                return (view, seq);
-            }
-        }
+        ks.view.consistent(&self.visible.0)
     }
 
-    /// The views of all keyspaces before the present ones that a reader may hold.
+    /// The views of all keyspaces before the present ones that a reader may hold, those of dropped
+    /// keyspaces included.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        self.all_keyspaces().iter().flat_map(|ks| ks.old_views()).collect()
+        let mut views = {
+            let mut dropped = self.dropped_views.lock();
+            dropped.retain(|v| v.strong_count() > 0);
+            dropped.clone()
+        };
+        views.extend(self.all_keyspaces().iter().flat_map(|ks| ks.old_views()));
+        views
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.

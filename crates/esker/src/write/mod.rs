@@ -198,8 +198,7 @@ impl Store {
     fn publish(&self, w: &mut Writer, seq: Seq, bytes: u64) -> Position {
         w.last_seq = seq;
         Counters::add_exclusive(&self.counters.user_bytes, bytes);
-        // Release: whoever sees the sequence sees the index entries stored before it.
-        self.visible.0.store(seq, Ordering::Release);
+        self.visible.0.set(seq);
         position(w.appender.as_ref().expect("just appended to"))
     }
 

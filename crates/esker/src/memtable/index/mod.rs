@@ -16,6 +16,8 @@ mod descend;
 mod head;
 mod image;
 mod insert;
+#[cfg(all(test, esker_models))]
+mod models;
 mod node;
 mod prefix;
 mod search;
@@ -25,9 +27,10 @@ mod tests;
 use std::cell::UnsafeCell;
 #[cfg(debug_assertions)]
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::key::KeyOrder;
+use crate::util::sync::AtomicPtr;
 use arena::Arena;
 pub(crate) use cursor::IndexCursor;
 use head::Heads;

@@ -1,16 +1,19 @@
 //! The nodes and their sequence lock.
 
-use std::hint::spin_loop;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
-use std::thread::yield_now;
+use std::sync::atomic::Ordering::*;
 
 use super::prefix::Prefix;
+use crate::util::sync::{AtomicPtr, AtomicU32, AtomicU64, atomics, fence, spin_loop, yield_now};
 
-/// Entries of a leaf: what a 64-bit permutation word can order.
-pub(super) const LEAF: usize = 15;
-/// Separators of an inner node: what five halvings tell apart.
-pub(super) const INNER: usize = 31;
+/// Entries of a leaf: what a 64-bit permutation word can order. (Few in a model, which tries every
+/// interleaving of the loads and stores of them.)
+pub(super) const LEAF: usize = if cfg!(all(test, esker_models)) { 3 } else { 15 };
+/// How a search of an inner node narrows it down.
+pub(super) const HALVES: &[usize] =
+    if cfg!(all(test, esker_models)) { &[2, 1] } else { &[16, 8, 4, 2, 1] };
+/// Separators of an inner node: what the halvings tell apart.
+pub(super) const INNER: usize = 2 * HALVES[0] - 1;
 
 /// What leaves and inner nodes begin with, so that a pointer to either is one to this.
 #[repr(C)]
@@ -117,6 +120,7 @@ pub(super) struct Leaf {
     pub(super) refs: [AtomicU32; LEAF + 1],
 }
 
+#[cfg(not(all(test, esker_models)))]
 const _: () = assert!(size_of::<Leaf>() == 256);
 
 impl Leaf {
@@ -126,8 +130,8 @@ impl Leaf {
             entries: AtomicU64::new(Permutation::sorted(0).0),
             next: AtomicPtr::new(ptr::null_mut()),
             prev: AtomicPtr::new(ptr::null_mut()),
-            heads: [const { AtomicU64::new(0) }; LEAF],
-            refs: [const { AtomicU32::new(0) }; LEAF + 1],
+            heads: atomics![AtomicU64::new(0); LEAF],
+            refs: atomics![AtomicU32::new(0); LEAF + 1],
         }
     }
 
@@ -182,9 +186,9 @@ impl Inner {
         Inner {
             header: Header { version: AtomicU32::new(0), level, prefix: Prefix::new() },
             len: AtomicU32::new(0),
-            heads: [const { AtomicU64::new(u64::MAX) }; INNER],
-            refs: [const { AtomicU32::new(0) }; INNER],
-            children: [const { AtomicPtr::new(ptr::null_mut()) }; INNER + 1],
+            heads: atomics![AtomicU64::new(u64::MAX); INNER],
+            refs: atomics![AtomicU32::new(0); INNER],
+            children: atomics![AtomicPtr::new(ptr::null_mut()); INNER + 1],
         }
     }
 

@@ -1,9 +1,10 @@
 //! The bytes that all keys of a node begin with.
 
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::head::{first_bytes, shared_len, word_at};
+use crate::util::sync::{AtomicU32, AtomicU64, atomics};
 
 const WORDS: usize = 4;
 /// So many bytes of a prefix are kept in the node; the rest of a longer one are read from a key.
@@ -26,7 +27,7 @@ pub(super) struct PrefixCopy {
 
 impl Prefix {
     pub(super) fn new() -> Prefix {
-        Prefix { len: AtomicU32::new(0), words: [const { AtomicU64::new(0) }; WORDS] }
+        Prefix { len: AtomicU32::new(0), words: atomics![AtomicU64::new(0); WORDS] }
     }
 
     #[inline]

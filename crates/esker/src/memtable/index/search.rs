@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::node::{Inner, LEAF, Leaf, Permutation};
+use super::node::{HALVES, Inner, LEAF, Leaf, Permutation};
 use super::{Index, KeySource};
 
 /// A key's place in a leaf.
@@ -111,7 +111,7 @@ impl Index {
         let head = self.heads.head(key, prefix.len());
         // Halves without a branch: `low` separators are known to be below.
         let mut low = 0;
-        for half in [16, 8, 4, 2, 1] {
+        for &half in HALVES {
             low += half * usize::from(inner.heads[low + half - 1].load(Relaxed) < head);
         }
         // Only in a node that is being changed there may be more than were counted.

@@ -1,0 +1,197 @@
+//! Views, sequences and snapshots under all interleavings of writer, merge and reader, by loom.
+//!
+//! `Published`, `Visible` and `SnapshotList` are the engine's own, on loom's locks and atomics. What
+//! they publish is made small here: a memtable is a list of versions of one key, a table is what a
+//! merge keeps of it. The steps and their order are those of
+//!
+//! - `write/mod.rs`, `memtable_of` to `publish`: view, entry, sequence;
+//! - `worker/mod.rs`, `merge`: view, boundaries, table, `install`;
+//! - `segments.rs`, `Quieting::is_read`: what no view of before is held for is punched;
+//! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use super::{Published, Visible};
+use crate::key::Seq;
+use crate::snapshot::{Snapshot, SnapshotList};
+use crate::util::sync::{AtomicBool, AtomicU64, atomics, explore};
+
+/// The versions of the one key in a memtable, as the index has them: stored with release, loaded with
+/// acquire. Version n is in place n once it was written.
+struct Memtable {
+    seqs: [AtomicU64; 4],
+}
+
+impl Memtable {
+    fn new() -> Arc<Memtable> {
+        Arc::new(Memtable { seqs: atomics![AtomicU64::new(0); 4] })
+    }
+    fn insert(&self, seq: Seq) {
+        self.seqs[seq as usize].store(seq, Release);
+    }
+    fn versions(&self) -> Vec<Seq> {
+        self.seqs.iter().map(|s| s.load(Acquire)).filter(|s| *s > 0).collect()
+    }
+}
+
+/// What a merge kept, and the segment that its values lie in.
+struct Table {
+    seqs: Vec<Seq>,
+    segment: Arc<Segment>,
+}
+
+#[derive(Default)]
+struct Segment {
+    punched: AtomicBool,
+}
+
+#[derive(Clone, Default)]
+struct View {
+    /// Newest first.
+    memtables: Vec<Arc<Memtable>>,
+    tables: Vec<Arc<Table>>,
+}
+
+impl View {
+    /// The newest version at `seq`, as a reader finds it.
+    fn get(&self, seq: Seq) -> Option<Seq> {
+        let newest = |seqs: &[Seq]| seqs.iter().copied().rfind(|s| *s <= seq);
+        for m in &self.memtables {
+            if let Some(found) = newest(&m.versions()) {
+                return Some(found);
+            }
+        }
+        let table = self.tables.iter().find(|t| newest(&t.seqs).is_some())?;
+        assert!(!table.segment.punched.load(Acquire), "a value was punched under a reader");
+        newest(&table.seqs)
+    }
+}
+
+struct Store {
+    view: Published<View>,
+    visible: Visible,
+    snapshots: Arc<SnapshotList>,
+}
+
+impl Store {
+    /// With version 1 of the key in a memtable.
+    fn new() -> Arc<Store> {
+        let first = Memtable::new();
+        first.insert(1);
+        let view = View { memtables: vec![first], tables: Vec::new() };
+        let view = Published::new(view);
+        Arc::new(Store { view, visible: Visible::new(1), snapshots: Arc::default() })
+    }
+
+    /// Another version, in the newest memtable or in a new one.
+    fn write(&self, seq: Seq, new_memtable: bool) {
+        if new_memtable {
+            self.view.publish(|view| {
+                let mut next = View::clone(view);
+                next.memtables.insert(0, Memtable::new());
+                next
+            });
+        }
+        self.view.load().memtables[0].insert(seq);
+        self.visible.set(seq);
+    }
+
+    /// Merges the memtables below the newest, and all tables, into one table; punches the segments
+    /// of the old tables if no reader is there.
+    fn merge(&self) {
+        let view = self.view.load_full();
+        let boundaries = self.snapshots.boundaries(|| self.visible.get());
+        let mut all: Vec<Seq> = view.tables.iter().flat_map(|t| t.seqs.clone()).collect();
+        let flushed: Vec<_> = view.memtables[1..].to_vec();
+        for m in flushed.iter().rev() {
+            all.extend(m.versions());
+        }
+        all.sort_unstable();
+        // The newest at each boundary, and all above the last.
+        let last = *boundaries.last().unwrap();
+        let newest = |at: &Seq| all.iter().copied().rfind(|s| s <= at);
+        let mut seqs: Vec<Seq> = boundaries.iter().filter_map(newest).collect();
+        seqs.extend(all.iter().filter(|s| **s > last));
+        seqs.dedup();
+        let table = Arc::new(Table { seqs, segment: Arc::default() });
+        self.view.publish(|view| View {
+            memtables: view
+                .memtables
+                .iter()
+                .filter(|m| !flushed.iter().any(|f| Arc::ptr_eq(f, m)))
+                .cloned()
+                .collect(),
+            tables: vec![Arc::clone(&table)],
+        });
+        let old = view.tables.clone();
+        drop(view);
+        if self.view.before().iter().all(|v| v.strong_count() == 0) {
+            for t in old {
+                t.segment.punched.store(true, Release);
+            }
+        }
+    }
+}
+
+/// Runs `reader` beside a writer of versions 2 and 3 and two merges after one another.
+fn beside_writer_and_merge(
+    name: &str,
+    preemptions: usize,
+    reader: impl Fn(&Store) + Send + Sync + Copy + 'static,
+) {
+    explore(name, preemptions, move || {
+        let store = Store::new();
+        let writer = {
+            let store = Arc::clone(&store);
+            loom::thread::spawn(move || {
+                store.write(2, true);
+                store.write(3, true);
+            })
+        };
+        let merger = {
+            let store = Arc::clone(&store);
+            loom::thread::spawn(move || {
+                store.merge();
+                store.merge();
+            })
+        };
+        reader(&store);
+        writer.join().unwrap();
+        merger.join().unwrap();
+        assert_eq!(store.view.load().get(store.visible.get()), Some(3));
+    });
+}
+
+#[test]
+fn a_get_finds_what_was_written_before_it() {
+    beside_writer_and_merge("get", 3, |store| {
+        let before = store.visible.get();
+        let (view, seq) = store.view.now(&store.visible);
+        let found = view.get(seq).expect("the key has a value all the time");
+        assert!(found >= before, "wrote {before}, read {found}");
+    });
+}
+
+#[test]
+fn an_iterator_sees_one_moment() {
+    beside_writer_and_merge("iterator", 3, |store| {
+        let (view, seq) = store.view.consistent(&store.visible);
+        // All versions up to `seq` were written; so the newest of them is `seq` itself.
+        assert_eq!(view.get(seq), Some(seq));
+        // And so it stays while the view is held.
+        assert_eq!(view.get(seq), Some(seq));
+    });
+}
+
+#[test]
+fn a_snapshot_keeps_its_versions() {
+    beside_writer_and_merge("snapshot", 3, |store| {
+        let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());
+        let seq = snapshot.sequence();
+        // A view that was loaded later, as `View::get` does.
+        for _ in 0..2 {
+            assert_eq!(store.view.load().get(seq), Some(seq));
+        }
+    });
+}
