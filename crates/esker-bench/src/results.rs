@@ -97,6 +97,10 @@ impl Results {
     pub fn missing(&mut self, engine: &str, why: String) {
         self.missing.insert(engine.to_string(), why);
     }
+    /// Whether an engine is not installed.
+    pub fn is_missing(&self, engine: &str) -> bool {
+        self.missing.contains_key(engine)
+    }
     /// Adds a measurement of a row.
     pub fn add(&mut self, engine: &str, row: &Row, sample: Sample) {
         self.samples.entry((engine.to_string(), row.path())).or_default().push(sample);

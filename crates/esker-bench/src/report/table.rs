@@ -319,7 +319,14 @@ fn grouped_remarks(results: &Results) -> Vec<String> {
             None => all.push(one),
         }
     }
-    let told = |r: &Remark| format!("{}: {} [{}]", r.engines.join(", "), r.text, r.rows.join(", "));
+    let present = results.engines.iter().filter(|engine| !results.is_missing(engine)).count();
+    let told = |r: &Remark| {
+        let engines = match r.engines.len() {
+            n if n == present && n > 1 => "all engines".to_string(),
+            _ => r.engines.join(", "),
+        };
+        format!("{engines}: {} [{}]", r.text, r.rows.join(", "))
+    };
     all.iter().map(told).collect()
 }
 
