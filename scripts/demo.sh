@@ -4,8 +4,9 @@
 #
 #   scripts/demo.sh [ARGUMENTS OF esker bench]
 #
-# The store stays in target/demo. Arguments replace those of the comparison, which is every row once;
-# `scripts/demo.sh --entries 1m --repeat 5` takes the median of five runs, and much longer.
+# The store stays in target/demo. Arguments replace those of the comparison, which is every row once with
+# three engines; `scripts/demo.sh --quick` has all engines that are installed, and `esker bench --setup`
+# installs the others.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -32,9 +33,9 @@ ESKER=$esker crates/esker-cli/examples/debian-packages.sh "$demo/packages.db" "$
 say "everything checked"
 "$esker" verify "$demo/packages.db"
 
-say "Esker beside LMDB and LevelDB on this machine"
+say "Esker beside other engines on this machine"
 if [ $# -eq 0 ]; then
-    set -- --entries 1m --repeat 1 --seconds 3
+    set -- --engines esker,lmdb,leveldb --entries 1m --repeat 1 --seconds 3
 fi
 status=0
 "$esker" bench --dir "$demo/bench" --out "$demo/results" "$@" || status=$?
@@ -42,5 +43,6 @@ status=0
 say "done"
 echo "The store:  $demo/packages.db   try: $esker scan $demo/packages.db --prefix bash --keys-only"
 echo "The table:  $demo/results/table.txt"
+echo "Pictures:   $demo/results/report.html"
 echo "As JSON:    $demo/results/results.jsonl"
 exit $status

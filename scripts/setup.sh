@@ -63,8 +63,16 @@ need_faults() {
     command -v prlimit >/dev/null && command -v unshare >/dev/null || apt_install util-linux
 }
 
-# The libraries that the benchmark compares with. It finds them at run time.
-need_peers() { apt_install liblmdb0 libleveldb1d; }
+# The libraries that the benchmark compares with. It finds them at run time; Berkeley DB and WiredTiger
+# need a C compiler and their headers too. One that this release does not have keeps out nothing else.
+need_peers() {
+    local packages=(gcc libc6-dev liblmdb-dev libleveldb-dev librocksdb-dev libsqlite3-dev
+        libdb5.3-dev libkyotocabinet-dev libwiredtiger-dev) package
+    apt_install "${packages[@]}" && return 0
+    for package in "${packages[@]}"; do
+        apt_install "$package" || note "no $package: what needs it is left out"
+    done
+}
 
 # Where cargo puts what it builds, also when that is set somewhere else.
 target_dir() {

@@ -94,21 +94,57 @@ tsan() {
     return $status
 }
 
-# Every row of the comparison at a small size, by the command as built: that it runs, that no row
-# loses data, that Esker and its peers are all there. Not how fast they are.
+# Every row of every suite with every engine at a small size, by the command as built: that it runs,
+# that no row loses data, that all engines are there and all files are written. Not how fast they are.
 bench() {
     cargo build --locked -p esker-cli || return 1
-    local esker out
+    local esker out status=0
     esker=$(target_dir)/debug/esker
     out=$(mktemp -d)
-    "$esker" bench --entries 5k --repeat 1 --seconds 0.3 --threads 4 \
-        --dir "$out/stores" --json "$out/rows.jsonl"
-    local status=$?
-    for engine in esker lmdb leveldb; do
-        grep -q "\"engine\":\"$engine\"" "$out/rows.jsonl" || { echo "no rows of $engine"; status=1; }
-    done
+    "$esker" bench --setup || status=1
+    # The adapters outside the workspace, beside what the set-up has just built.
+    local engines=${ESKER_BENCH_ENGINES:-${XDG_CACHE_HOME:-$HOME/.cache}/esker-bench}
+    cargo test --locked --release --manifest-path crates/esker-bench-engines/Cargo.toml \
+        --target-dir "$engines/target" || status=1
+    timeout --kill-after=10 900 "$esker" bench --suite all --engines all --quick --scale 0.01 \
+        --dir "$out/stores" --out "$out/results" >"$out/table.txt" || status=1
+    tail -n 40 "$out/table.txt"
+    check_results "$out/results" "$("$esker" bench --list | sed -n 's/^engine \([^:]*\):.*/\1/p')" || status=1
     rm -rf "$out"
     return $status
+}
+
+# Whether a directory of results has its files, every engine with as many rows of 2011 as Esker, every
+# field in every line, and no failure.
+check_results() {
+    local dir=$1 engines=$2 status=0 name rows wanted field bad
+    local lines=$dir/results.jsonl
+    for name in results.jsonl table.txt report.html report.md chart-leveldb2011.svg; do
+        [ -s "$dir/$name" ] || { echo "no $name"; status=1; }
+    done
+    [ "$(wc -w <<<"$engines")" -ge 17 ] || { echo "engines are missing: $engines"; status=1; }
+    wanted=$(rows_of_2011 "$lines" esker)
+    [ "$wanted" -ge 30 ] || { echo "only $wanted rows of leveldb2011"; status=1; }
+    for name in $engines; do
+        rows=$(rows_of_2011 "$lines" "$name")
+        [ "$rows" -eq "$wanted" ] || { echo "$name has $rows of $wanted rows of leveldb2011"; status=1; }
+    done
+    for field in suite section table row engine version class unit value ops_per_s ratio_best_peer \
+        ratio_limit spread runs p50_us p99_us p999_us max_us hist cpu_s written_bytes read_bytes \
+        peak_memory_bytes disk_bytes raw_bytes entries key_len value_size memory_bytes \
+        memory_limit_bytes compression sync seed threads writer cv settings note failed missing \
+        command cpu cores kernel date bench_version; do
+        bad=$(grep -vc "\"$field\":" "$lines") || true
+        [ "$bad" -eq 0 ] || { echo "$bad lines have no $field"; status=1; }
+    done
+    bad=$(grep -v '"failed":null' "$lines" | grep -vE '"failed":"(not supported|too slow): ') || true
+    [ -z "$bad" ] || { echo "failed: $bad"; status=1; }
+    return $status
+}
+
+# How many rows of the suite an engine has figures in, or has no means for.
+rows_of_2011() {
+    grep '"suite":"leveldb2011"' "$1" | grep "\"engine\":\"$2\"" | grep -c '"missing":null' || true
 }
 
 # The report of a run, opened in a real browser: light, dark, printed, on a desk and on a phone.

@@ -45,7 +45,7 @@ fn bf_tree_conforms_in_what_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let unsupported = check::<bf_tree::BfTree>(dir.path(), &config(Sync::Buffered, false));
     let unsupported = unsupported.unwrap_or_else(|e| panic!("{e:#}"));
-    for what in ["scans from the end", "empty values", "records outside"] {
+    for what in ["scans from the end", "empty values", "records outside", "batches"] {
         assert!(unsupported.iter().any(|said| said.contains(what)), "{what}: {unsupported:?}");
     }
     assert!(unsupported.iter().all(|said| said.contains("not supported: the engine has no ")));

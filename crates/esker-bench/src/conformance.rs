@@ -1,7 +1,9 @@
 //! What every adapter must do, checked against a sorted map. What an engine says it has no call
 //! for is left out of the map, and told.
 
-use crate::engine::{Access, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer};
+use crate::engine::{
+    Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer,
+};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +36,9 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     check.compare(&engine).context("after writes")?;
     check.write_batches(&engine)?;
     check.compare(&engine).context("after batches")?;
+    check.abandon_a_batch(&engine).context("a batch that is abandoned")?;
     check.follow(&engine).context("a reader beside a writer")?;
+    check.threads(&engine).context("threads")?;
     engine.settle().context("settle")?;
     check.compare(&engine).context("settled")?;
     engine.close().context("close")?;
@@ -53,6 +57,33 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     Ok(check.unsupported)
 }
 
+/// [`check`] of every variant: both durabilities, compression, the settings for a store larger than
+/// memory and, where there is one, the bulk path. Whether the class that is told is one of the
+/// durability is checked too.
+pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
+    let mut larger = config(Sync::Buffered, false);
+    larger.larger_than_memory = true;
+    let mut bulk = config(Sync::Buffered, false);
+    bulk.tuning.insert("bulk".to_string(), "1".to_string());
+    let variants = [
+        ("buffered", config(Sync::Buffered, false)),
+        ("compressed", config(Sync::Buffered, true)),
+        ("synced", config(Sync::Synced, false)),
+        ("larger", larger),
+        ("bulk", bulk),
+    ];
+    let mut unsupported = BTreeSet::new();
+    for (name, config) in variants {
+        let dir = dir.join(name);
+        std::fs::create_dir_all(&dir)?;
+        unsupported.extend(check::<E>(&dir, &config).context(name)?);
+        let class = E::open(&dir.join("any"), &config)?.class();
+        let fits = (class == Class::F) == (config.sync == Sync::Synced);
+        ensure!(fits, "{name}: writes {:?}, but class {class:?}", config.sync);
+    }
+    Ok(unsupported)
+}
+
 struct Check {
     model: BTreeMap<Vec<u8>, Vec<u8>>,
     unsupported: BTreeSet<String>,
@@ -68,9 +99,10 @@ fn key(number: u64) -> Vec<u8> {
     format!("{number:016}").into_bytes()
 }
 
-/// Keys whose order is that of their bytes and of nothing else: prefixes, zeros, high bytes.
+/// Keys whose order is that of their bytes and of nothing else: prefixes, zeros, high bytes, letters.
 fn odd_keys() -> Vec<Vec<u8>> {
     let mut keys = vec![b"k".to_vec(), b"k\0".to_vec(), b"k\0\0".to_vec(), b"kk".to_vec()];
+    keys.extend([b"B".to_vec(), b"b".to_vec(), b"%".to_vec(), b"'".to_vec(), "é".into()]);
     keys.extend([vec![0], vec![0, 1], vec![0x7F], vec![0x80], vec![0xFF], vec![0xFF; 8]]);
     keys.extend([vec![b'x'; 100], [vec![b'x'; 99], vec![b'y']].concat()]);
     keys
@@ -132,6 +164,19 @@ impl Check {
         Ok(())
     }
 
+    /// A writer that is dropped with a batch begun leaves nothing of it and blocks nobody.
+    fn abandon_a_batch(&mut self, engine: &impl Engine) -> Result<()> {
+        let mut writer = engine.writer(Hint::Any)?;
+        writer.batch_put(b"abandoned", b"some value")?;
+        drop(writer);
+        if engine.reader(Access::Quiet)?.get(b"abandoned", |_| ())?.is_some() {
+            let why = "the engine has no batches that are written all or nothing";
+            self.unsupported.insert(Unsupported::new(why).to_string());
+            engine.writer(Hint::Any)?.delete(b"abandoned")?;
+        }
+        Ok(())
+    }
+
     /// A reader that lives beside a writer sees what is written within some reads.
     fn follow(&mut self, engine: &impl Engine) -> Result<()> {
         let mut reader = engine.reader(Access::BesideWriter)?;
@@ -151,6 +196,38 @@ impl Check {
             ensure!(seen.as_ref() == Some(&value), "it never saw what was written");
         }
         Ok(())
+    }
+
+    /// Threads that write and read at once.
+    fn threads(&mut self, engine: &impl Engine) -> Result<()> {
+        let of_thread = |thread: u64, i: u64| (key(2_000_000 + i * 4 + thread), bytes(i, 40));
+        let model = &self.model;
+        std::thread::scope(|scope| -> Result<()> {
+            let write = |thread: u64| -> Result<()> {
+                let mut writer = engine.writer(Hint::Any)?;
+                for i in 0..100u64 {
+                    let (key, value) = of_thread(thread, i);
+                    writer.put(&key, &value)?;
+                }
+                Ok(())
+            };
+            let read = || -> Result<()> {
+                let mut reader = engine.reader(Access::BesideWriter)?;
+                for (key, value) in model {
+                    let same = reader.get(key, |found| found == value.as_slice())?;
+                    ensure!(same == Some(true), "get {}: {}", key.escape_ascii(), told(same));
+                }
+                Ok(())
+            };
+            let writers: Vec<_> = (0..4).map(|t| scope.spawn(move || write(t))).collect();
+            let readers: Vec<_> = (0..2).map(|_| scope.spawn(read)).collect();
+            for thread in writers.into_iter().chain(readers) {
+                thread.join().ok().context("a thread panicked")??;
+            }
+            Ok(())
+        })?;
+        self.model.extend((0..400).map(|n| of_thread(n % 4, n / 4)));
+        self.compare(engine)
     }
 
     fn ascending(&mut self, engine: &impl Engine) -> Result<()> {
@@ -241,26 +318,47 @@ mod tests {
     use crate::engines::{self, fake::Fake, with_engine};
     use crate::external;
 
-    #[test]
-    fn every_engine_that_is_installed_conforms() {
-        for name in engines::NAMES.iter().copied().chain(["fake"]) {
-            if external::has(name) {
-                continue; // tested where it is adapted
-            }
-            if let Err(e) = engines::version(name) {
-                println!("skipped {name}: {e:#}");
-                continue;
-            }
-            for (sync, compression) in
-                [(Sync::Buffered, false), (Sync::Buffered, true), (Sync::Synced, false)]
-            {
-                let dir = tempfile::tempdir().unwrap();
-                let config = config(sync, compression);
-                let outcome = with_engine!(name, E => check::<E>(dir.path(), &config));
-                let unsupported = outcome.unwrap().unwrap_or_else(|e| panic!("{name}: {e:#}"));
-                assert_eq!(unsupported, BTreeSet::new(), "{name}");
-            }
+    /// One engine, in a test of its own.
+    fn conforms(name: &str) {
+        if let Err(e) = engines::version(name) {
+            return println!("skipped {name}: {e:#}");
         }
+        let dir = tempfile::tempdir().unwrap();
+        let outcome = with_engine!(name, E => check_all::<E>(dir.path()));
+        let unsupported = outcome.expect("every name has an engine");
+        let unsupported = unsupported.unwrap_or_else(|e| panic!("{name}: {e:#}"));
+        assert_eq!(unsupported, BTreeSet::new(), "{name}");
+    }
+
+    macro_rules! engines {
+        ($($test:ident: $name:literal,)*) => {
+            const TESTED: &[&str] = &[$($name),*];
+            $(#[test] fn $test() { conforms($name) })*
+        };
+    }
+
+    engines! {
+        esker: "esker",
+        lmdb: "lmdb",
+        leveldb: "leveldb",
+        hyperleveldb: "hyperleveldb",
+        basho: "basho",
+        rocksdb: "rocksdb",
+        rocksdb_prefix: "rocksdb-prefix",
+        sqlite: "sqlite",
+        bdb: "bdb",
+        kyoto: "kyoto",
+        wiredtiger: "wiredtiger",
+        wiredtiger_lsm: "wiredtiger-lsm",
+        fake: "fake",
+    }
+
+    #[test]
+    fn every_engine_is_tested() {
+        // Those of the other program are tested there.
+        let here = engines::NAMES.iter().filter(|name| !external::has(name));
+        let missing: Vec<_> = here.filter(|name| !TESTED.contains(name)).collect();
+        assert!(missing.is_empty(), "add {missing:?} to the list above");
     }
 
     #[test]

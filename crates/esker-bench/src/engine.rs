@@ -74,14 +74,29 @@ pub enum Direction {
     Reverse,
 }
 
-/// What an engine has no call for. Its row says so and does not count as failed.
+/// What an engine has no call for, or what it is too slow for. Its row says so and does not count
+/// as failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported(String);
 
 impl Unsupported {
     /// Why: "the engine has no ...".
     pub fn new(why: impl Into<String>) -> Self {
-        Unsupported(why.into())
+        Unsupported(format!("{NOT_SUPPORTED}: {}", why.into()))
+    }
+    /// What takes so long that the row is left out.
+    pub fn too_slow(why: impl Into<String>) -> Self {
+        Unsupported(format!("{TOO_SLOW}: {}", why.into()))
+    }
+    /// The two words that a text of this kind begins with; `None` for any other text.
+    pub fn words(text: &str) -> Option<&'static str> {
+        let begins = |words: &&str| text.strip_prefix(*words).is_some_and(|t| t.starts_with(": "));
+        [NOT_SUPPORTED, TOO_SLOW].into_iter().find(begins)
+    }
+    /// The part of a text that is of this kind. Whoever handed it on may have put words before it.
+    pub fn part_of(text: &str) -> Option<&str> {
+        let starts = text.match_indices(": ").map(|(at, _)| at + 2);
+        [0].into_iter().chain(starts).map(|at| &text[at..]).find(|part| Self::words(part).is_some())
     }
     /// Whether this is what went wrong.
     pub fn is_cause_of(error: &anyhow::Error) -> bool {
@@ -97,12 +112,12 @@ impl Unsupported {
     }
 }
 
-/// How its text begins.
-pub const NOT_SUPPORTED: &str = "not supported: ";
+const NOT_SUPPORTED: &str = "not supported";
+const TOO_SLOW: &str = "too slow";
 
 impl std::fmt::Display for Unsupported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{NOT_SUPPORTED}{}", self.0)
+        f.write_str(&self.0)
     }
 }
 
@@ -175,6 +190,12 @@ mod tests {
         assert_eq!(Unsupported::or_error(&error), "not supported: the engine has no x");
         let other = anyhow!("no space").context("open");
         assert!(!Unsupported::is_cause_of(&other));
+        let slow = format!("load: {}", Unsupported::too_slow("10 % after 5 s"));
+        assert_eq!(Unsupported::part_of(&slow), Some("too slow: 10 % after 5 s"));
+        assert_eq!(Unsupported::words("too slow: 10 % after 5 s"), Some("too slow"));
+        for other in ["Operation not supported (os error 95)", "too slow", "open: no space"] {
+            assert_eq!(Unsupported::part_of(other), None, "{other}");
+        }
         assert_eq!(Unsupported::or_error(&other), "open: no space");
     }
 }

@@ -79,6 +79,11 @@ pub struct BenchOptions {
     #[arg(long, default_value_t = 3, value_name = "TIMES")]
     pub repeat: u32,
 
+    /// Minutes after which nothing is measured once more [default: 40 for each suite of a document,
+    /// else none]
+    #[arg(long, value_name = "MINUTES")]
+    pub minutes: Option<f64>,
+
     /// Threads of the row fillsyncN
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub threads: u64,
@@ -176,6 +181,14 @@ impl BenchOptions {
         if self.quick { 1 } else { self.repeat.max(1) }
     }
 
+    /// Seconds after which nothing is measured once more.
+    pub fn seconds_to_repeat(&self) -> Option<f64> {
+        let suites = Suite::wanted(&self.suite, self.file.is_some());
+        let of_documents = suites.iter().any(|s| !matches!(s, Suite::Core | Suite::File));
+        let usual = of_documents.then_some(40.0 * suites.len() as f64);
+        Some(self.minutes.or(usual)? * 60.0)
+    }
+
     /// The tables that are asked for.
     pub fn sections(&self, base: &Base) -> Vec<Section> {
         let suites = Suite::wanted(&self.suite, self.file.is_some());
@@ -234,6 +247,7 @@ impl BenchOptions {
         ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
         ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
         ensure!(self.scale > 0.0, "--scale is above 0");
+        ensure!(self.minutes.is_none_or(|m| m > 0.0), "--minutes is above 0");
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
         let mut tuning = BTreeMap::new();
         for setting in &self.tuning {
@@ -260,6 +274,7 @@ impl BenchOptions {
             writer_rate: 10_000.0,
             seconds: self.seconds.unwrap_or_else(|| self.usual_seconds()),
             seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
+            load_seconds_max: None,
             memory_limit: None,
             tuning,
         })

@@ -46,6 +46,9 @@ pub struct Plan {
     pub seconds: f64,
     /// Seconds after which a row that counts operations stops, and counts those it did.
     pub seconds_max: Option<f64>,
+    /// Seconds after which a load that is not measured is given up, and with it what was to be
+    /// measured then.
+    pub load_seconds_max: Option<f64>,
     /// Bytes of memory and page cache together that the process may use.
     pub memory_limit: Option<u64>,
     /// Settings of a variant, by name.

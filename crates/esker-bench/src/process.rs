@@ -1,6 +1,6 @@
 //! Running one child: what it says, how it ends, and that it ends.
 
-use crate::engine::NOT_SUPPORTED;
+use crate::engine::Unsupported;
 use crate::external;
 use crate::plan::Step;
 use crate::protocol::{Message, Spec};
@@ -121,8 +121,8 @@ fn describe(stderr: &str, status: &str) -> String {
         None => lines.iter().rfind(|l| !l.starts_with("note:")).map(|l| l.to_string()),
     };
     match line {
-        // It did not fail: it says what it has no call for.
-        Some(line) if line.starts_with(NOT_SUPPORTED) => line,
+        // It did not fail: it says what it has no call for, or is too slow for.
+        Some(line) if Unsupported::words(&line).is_some() => line,
         Some(line) => format!("{line} ({status})"),
         None => status.to_string(),
     }

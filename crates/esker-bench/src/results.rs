@@ -1,6 +1,6 @@
 //! What was measured: the median of the repetitions, its spread, and how it compares.
 
-use crate::engine::{Class, NOT_SUPPORTED};
+use crate::engine::{Class, Unsupported};
 use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::run::MACHINE;
@@ -22,6 +22,8 @@ pub struct Results {
     pub engines: Vec<String>,
     /// How often everything was measured.
     pub repetitions: u32,
+    /// How often it was to be measured.
+    pub repetitions_wanted: u32,
     /// Load average before the run.
     pub load_before: Option<f64>,
     /// KiB that the stores' device reads ahead.
@@ -49,7 +51,8 @@ pub enum Cell<'a> {
     },
     /// It failed, or lost or falsified data, in at least one repetition.
     Failed(&'a str),
-    /// The engine has no such operation, or the machine no means to measure it: why.
+    /// The engine has no such operation or is too slow for it, or the machine has no means to
+    /// measure it: why.
     Unsupported(&'a str),
     /// The engine is not installed: how to change that.
     Missing(&'a str),
@@ -76,6 +79,7 @@ impl Results {
             sections: sections.to_vec(),
             engines: engines.to_vec(),
             repetitions,
+            repetitions_wanted: repetitions,
             load_before: system::load_average(),
             read_ahead_kib: None,
             date: system::date(),
@@ -92,6 +96,10 @@ impl Results {
     /// Notes that an engine is not installed, and why or how to change that.
     pub fn missing(&mut self, engine: &str, why: String) {
         self.missing.insert(engine.to_string(), why);
+    }
+    /// Whether an engine is not installed.
+    pub fn is_missing(&self, engine: &str) -> bool {
+        self.missing.contains_key(engine)
     }
     /// Adds a measurement of a row.
     pub fn add(&mut self, engine: &str, row: &Row, sample: Sample) {
@@ -116,7 +124,7 @@ impl Results {
     /// Whether nothing failed. A missing engine is no failure, and neither is a missing means.
     pub fn all_well(&self) -> bool {
         let reasons = self.samples.values().flatten().filter_map(|s| s.failed.as_deref());
-        reasons.into_iter().all(|why| unsupported(why).is_some())
+        reasons.into_iter().all(|why| Unsupported::part_of(why).is_some())
     }
 
     /// An engine's result in a row.
@@ -128,7 +136,7 @@ impl Results {
             return Cell::Nothing;
         };
         if let Some(why) = samples.iter().find_map(|s| s.failed.as_deref()) {
-            return unsupported(why).map_or(Cell::Failed(why), Cell::Unsupported);
+            return Unsupported::part_of(why).map_or(Cell::Failed(why), Cell::Unsupported);
         }
         let runs: Vec<f64> = samples.iter().map(|s| s.value).collect();
         let mut sorted: Vec<&Sample> = samples.iter().collect();
@@ -192,13 +200,6 @@ impl Case {
     fn places<'a>(&'a self, section: &'a Section) -> impl Iterator<Item = Place<'a>> {
         self.rows.iter().map(move |row| Place { section, case: self, row })
     }
-}
-
-/// The part of a reason that says what there are no means for; `None` for a real failure. Whoever
-/// handed the reason on may have put words before it.
-pub fn unsupported(why: &str) -> Option<&str> {
-    let at = why.find(NOT_SUPPORTED)?;
-    (at == 0 || why[..at].ends_with(": ")).then(|| &why[at..])
 }
 
 #[cfg(test)]

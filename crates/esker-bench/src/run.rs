@@ -59,7 +59,17 @@ pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) 
         timeout: options.timeout,
         progress: Progress::new(steps.clone()),
     };
-    for (number, engine) in &steps {
+    let start = Instant::now();
+    for (at, (number, engine)) in steps.iter().enumerate() {
+        let in_repetition = steps.len() / options.repetitions() as usize;
+        let done = at / in_repetition;
+        if at % in_repetition == 0 && done > 0 {
+            let once_more = start.elapsed().as_secs_f64() * (1.0 + 1.0 / done as f64);
+            if options.seconds_to_repeat().is_some_and(|most| once_more > most) {
+                results.repetitions = done as u32;
+                break;
+            }
+        }
         let (section, case) = cases[*number];
         runner.case(case, engine, &mut results);
         if INTERRUPTED.load(Ordering::Relaxed) {

@@ -168,6 +168,39 @@ fn a_row_stops_at_its_time_and_counts_what_it_did() {
 }
 
 #[test]
+fn a_load_that_takes_too_long_leaves_its_rows_out() {
+    let dir = tempfile::tempdir().unwrap();
+    // A load of 60 s is allowed.
+    let args = ["--suite", "leveldb2011", "--rows", "leveldb2011/1/Random Reads", "--json", "-"];
+    let slow = ["--entries", "20k", "--row-seconds", "0.1", "--set", "delay_us=4000"];
+    let output = bench(dir.path(), &[&args[..], &slow].concat());
+    assert!(output.status.success(), "too slow is not failed");
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let why = line["failed"].as_str().unwrap();
+    assert!(why.starts_with("too slow: the load had done") && why.contains("after 60 s"), "{why}");
+    assert!(line["value"].is_null() && line["spread"].is_null(), "{line}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("too slow"));
+}
+
+#[test]
+fn nothing_is_measured_once_more_than_there_is_time_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--entries", "1000", "--rows", "fillseq", "--set", "delay_us=500", "--json", "-"];
+    let times = ["--repeat", "100", "--minutes", "0.05"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker-bench"));
+    let output = command.args(["--engines", "fake", "--dir"]).arg(dir.path());
+    let output = output.args(args).args(times).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let runs = line["runs"].as_array().unwrap().len();
+    assert!((1..10).contains(&runs), "{runs}");
+    assert_eq!(line["repetitions"].as_u64(), Some(runs as u64));
+    let table = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(table.contains(&format!("Measured {runs} times and not 100")), "{table}");
+}
+
+#[test]
 fn a_row_larger_than_memory_is_within_its_limit_or_says_why_not() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["--entries", "1000", "--memory-limit", "16", "--rows", "fillrandom.limited"];

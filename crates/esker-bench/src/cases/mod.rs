@@ -14,9 +14,10 @@ mod synced;
 
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
-use crate::engine::{Engine, Hint, Writer};
+use crate::engine::{Engine, Hint, Unsupported, Writer};
 use crate::plan::CaseId;
 use anyhow::Result;
+use std::time::Instant;
 
 /// Runs the case of `ctx` with an engine.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
@@ -50,6 +51,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
 /// Puts every key once, in generation 1, untimed: the store that other rows start from.
 fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Result<Model> {
     ctx.doing("loading");
+    let (start, seconds_max) = (Instant::now(), ctx.plan().load_seconds_max.unwrap_or(f64::MAX));
     let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
     let mut writer = engine.writer(hint)?;
     let mut stream = KeyStream::new(order, data.entries, data.seed);
@@ -60,6 +62,14 @@ fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Resul
         writer.batch_put(data.keys.write(index, &mut key), value)?;
         if done % ctx.plan().batch == 0 {
             writer.batch_commit()?;
+            let percent = done as f64 / data.entries as f64 * 100.0;
+            if done < data.entries && start.elapsed().as_secs_f64() > seconds_max {
+                return Err(Unsupported::too_slow(format!(
+                    "the load had done {percent:.0} % after {seconds_max:.0} s (--row-seconds gives \
+                     it more)"
+                ))
+                .into());
+            }
         }
     }
     writer.batch_commit()?;

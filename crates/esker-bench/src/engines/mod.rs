@@ -3,8 +3,6 @@
 //! ([`crate::external`]).
 
 pub mod bdb;
-#[cfg(test)]
-mod conformance;
 pub mod esker;
 pub mod fake;
 pub mod kyoto;

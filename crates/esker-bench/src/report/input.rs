@@ -1,6 +1,7 @@
 //! `results.jsonl`: one JSON object per engine and row. What is missing is `None`; what is broken
 //! is an error that names file and line.
 
+use crate::engine::Unsupported;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -189,8 +190,7 @@ impl Record {
             return Some("not installed");
         }
         match &self.failed {
-            Some(why) if why.starts_with("not supported") => Some("not supported"),
-            Some(_) => Some("failed"),
+            Some(why) => Some(Unsupported::words(why).unwrap_or("failed")),
             None if self.value.is_none() => Some("not measured"),
             None => None,
         }

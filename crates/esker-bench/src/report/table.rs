@@ -1,5 +1,6 @@
 //! The table on the terminal.
 
+use crate::engine::Unsupported;
 use crate::plan::{Row, Unit};
 use crate::published::{self, Value};
 use crate::results::{Cell, OURS, Results};
@@ -40,8 +41,16 @@ fn preamble(results: &Results) -> String {
     };
     let stopped =
         if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
+    let fewer = if results.repetitions < results.repetitions_wanted {
+        format!(
+            "Measured {} times and not {}: another time would take it past --minutes.\n",
+            results.repetitions, results.repetitions_wanted
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{}, Linux {}{}, {}, median of {}\n{busy}{stopped}\n",
+        "{}, Linux {}{}, {}, median of {}\n{busy}{fewer}{stopped}\n",
         system::cpu_name(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
@@ -91,7 +100,7 @@ fn line(results: &Results, row: &Row) -> Vec<String> {
                 figure(row.unit, median.value, spread, results)
             }
             Cell::Failed(_) => "FAILED".to_string(),
-            Cell::Unsupported(_) => "not supported".to_string(),
+            Cell::Unsupported(why) => Unsupported::words(why).unwrap_or("-").to_string(),
             Cell::Missing(_) => "not installed".to_string(),
             Cell::Nothing => "-".to_string(),
         });
@@ -255,8 +264,8 @@ fn remarks(results: &Results) -> String {
             let _ = writeln!(out, "{engine}: {why}");
         }
     }
-    for (remark, rows) in grouped_remarks(results) {
-        let _ = writeln!(out, "{remark} [{}]", rows.join(", "));
+    for remark in grouped_remarks(results) {
+        let _ = writeln!(out, "{remark}");
     }
     out.push_str(
         "\nclass: what a finished write survives: V nothing, K kill -9, F a power cut. \
@@ -266,16 +275,24 @@ fn remarks(results: &Results) -> String {
     out
 }
 
-/// Failures and notes with the rows that have them: one crash must not fill the screen.
-fn grouped_remarks(results: &Results) -> Vec<(String, Vec<String>)> {
-    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+/// A failure or a note, and what has it.
+struct Remark {
+    text: String,
+    engines: Vec<String>,
+    rows: Vec<String>,
+}
+
+/// Failures and notes, each once, with the engines and rows that have them: one crash must not fill
+/// the screen, and neither must a note that all engines share.
+fn grouped_remarks(results: &Results) -> Vec<String> {
+    let mut of_one: Vec<Remark> = Vec::new();
     for place in results.places() {
         for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
-            let remark = match results.cell(engine, place.row) {
-                Cell::Failed(why) => format!("FAILED {engine}: {why}"),
-                Cell::Unsupported(why) => format!("{engine}: {why}"),
+            let (text, failed) = match results.cell(engine, place.row) {
+                Cell::Failed(why) => (why, "FAILED "),
+                Cell::Unsupported(why) => (why, ""),
                 Cell::Measured { median, .. } => match &median.note {
-                    Some(note) => format!("{engine}: {note}"),
+                    Some(note) => (note.as_str(), ""),
                     None => continue,
                 },
                 _ => continue,
@@ -284,13 +301,33 @@ fn grouped_remarks(results: &Results) -> Vec<(String, Vec<String>)> {
                 "core" => place.row.name.clone(),
                 _ => place.row.path(),
             };
-            match all.iter_mut().find(|(known, _)| *known == remark) {
-                Some((_, rows)) => rows.push(row),
-                None => all.push((remark, vec![row])),
+            let engine = format!("{failed}{engine}");
+            match of_one.iter_mut().find(|r| r.text == text && r.engines[0] == engine) {
+                Some(remark) => remark.rows.push(row),
+                None => of_one.push(Remark {
+                    text: text.to_string(),
+                    engines: vec![engine],
+                    rows: vec![row],
+                }),
             }
         }
     }
-    all
+    let mut all: Vec<Remark> = Vec::new();
+    for one in of_one {
+        match all.iter_mut().find(|r| r.text == one.text && r.rows == one.rows) {
+            Some(remark) => remark.engines.extend(one.engines),
+            None => all.push(one),
+        }
+    }
+    let present = results.engines.iter().filter(|engine| !results.is_missing(engine)).count();
+    let told = |r: &Remark| {
+        let engines = match r.engines.len() {
+            n if n == present && n > 1 => "all engines".to_string(),
+            _ => r.engines.join(", "),
+        };
+        format!("{engines}: {} [{}]", r.text, r.rows.join(", "))
+    };
+    all.iter().map(told).collect()
 }
 
 /// Columns of equal width: the first to the left, the others to the right.

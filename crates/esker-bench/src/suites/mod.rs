@@ -71,6 +71,10 @@ impl Suite {
     }
 }
 
+/// How many times longer a load may take than a row that stops by time, and how many seconds at least.
+const LOAD_TIMES: f64 = 6.0;
+const LOAD_SECONDS: f64 = 60.0;
+
 /// What the command line says, for suites to start from.
 #[derive(Debug, Clone)]
 pub struct Base {
@@ -90,12 +94,14 @@ impl Base {
     /// Settings of a document, over the given number of entries and seeds: what a suite has fixed,
     /// the command line does not change.
     pub fn document(&self, memory_mib: u64, compression: bool) -> Plan {
+        let seconds_max = self.plan.seconds_max.unwrap_or(self.seconds_max);
         Plan {
             memory: memory_mib << 20,
             compression,
             value_size: "100".to_string(),
             unique: false,
-            seconds_max: self.plan.seconds_max.or(Some(self.seconds_max)),
+            seconds_max: Some(seconds_max),
+            load_seconds_max: Some((seconds_max * LOAD_TIMES).max(LOAD_SECONDS)),
             ..self.plan.clone()
         }
     }
