@@ -13,7 +13,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 say "set-up"
 need_build_tools
-need_peers || note "the comparison goes without what is missing"
+need_first_peers || note "the comparison goes without what is missing"
 index=()
 if ! need_package_index; then
     note "there is no package index here; a small sample takes its place"

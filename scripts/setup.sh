@@ -63,7 +63,10 @@ need_faults() {
     command -v prlimit >/dev/null && command -v unshare >/dev/null || apt_install util-linux
 }
 
-# The libraries that the benchmark compares with. It finds them at run time; Berkeley DB and WiredTiger
+# What a first comparison needs. The benchmark finds libraries at run time.
+need_first_peers() { apt_install liblmdb0 libleveldb1d; }
+
+# The libraries that the whole benchmark compares with. It finds them at run time; Berkeley DB and WiredTiger
 # need a C compiler and their headers too. One that this release does not have keeps out nothing else.
 need_peers() {
     local packages=(gcc libc6-dev liblmdb-dev libleveldb-dev librocksdb-dev libsqlite3-dev
