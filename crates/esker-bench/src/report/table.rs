@@ -43,7 +43,7 @@ fn preamble(results: &Results) -> String {
         if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
     let fewer = if results.repetitions < results.repetitions_wanted {
         format!(
-            "Measured {} times and not {}: another time would take it past --minutes.\n",
+            "Measured {} of {} times: once more would take it past --minutes.\n",
             results.repetitions, results.repetitions_wanted
         )
     } else {
