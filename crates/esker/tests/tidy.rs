@@ -27,6 +27,7 @@ const RANKS: &[&[&str]] = &[
 
 /// Where `unsafe` may stand.
 const UNSAFE: &[(&str, &str)] = &[
+    ("util/prefetch.rs", "an instruction without effect on memory"),
     ("env/map.rs", "memory shared with files"),
     ("env/os.rs", "mapping a file"),
     ("env/heap.rs", "heap memory that plays a file, for tests"),

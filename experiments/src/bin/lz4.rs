@@ -11,9 +11,16 @@ use experiments::{Random, median_ns};
 #[allow(dead_code, missing_docs)]
 #[path = "../../../crates/esker/src/table/lz4.rs"]
 mod lz4;
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code, unused_imports, missing_docs)]
 #[path = "../../../crates/esker/src/table/mem.rs"]
 mod mem;
+#[allow(missing_docs)]
+#[path = "../../../crates/esker/src/util/prefetch.rs"]
+mod prefetch;
+/// What they expect of their crate.
+mod util {
+    pub(crate) use crate::prefetch::prefetch;
+}
 
 const VALUES: usize = 100_000;
 

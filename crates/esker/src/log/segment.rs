@@ -23,7 +23,7 @@ use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
-use crate::util::MAX_NUMBER;
+use crate::util::{MAX_NUMBER, prefetch};
 
 /// The largest segment in bytes: every record's reference fits 32 bits.
 const LARGEST: u64 = ALIGN as u64 * (1 << 32);
@@ -311,6 +311,14 @@ impl Segment {
             kind: record::known_kind(fields.kind),
             keyspace: fields.keyspace,
         }
+    }
+
+    /// Starts loading the beginning of the record that `r` names.
+    #[inline]
+    pub(crate) fn prefetch(&self, r: u32) {
+        let at = self.base.wrapping_add(r as usize * ALIGN);
+        prefetch(at);
+        prefetch(at.wrapping_add(64));
     }
 
     /// The key of a record alone: what a search in the index compares.

@@ -19,6 +19,10 @@ pub(crate) struct MemtableCursor {
     at: usize,
 }
 
+/// So many records ahead of the current one are being loaded: they lie where they were written, so in
+/// the order of keys each is somewhere else.
+const AHEAD: usize = 6;
+
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
         MemtableCursor { memtable, index: IndexCursor::new(), versions: Vec::new(), at: 0 }
@@ -32,6 +36,36 @@ impl MemtableCursor {
     /// Where the current value lies, for a merge that leaves it there. Only when valid.
     pub(crate) fn value_pointer(&self) -> ValuePointer {
         self.memtable.segment.pointer_to(self.versions[self.at])
+    }
+
+    /// Starts loading the records that come next.
+    #[inline]
+    fn load_ahead(&self, forward: bool) {
+        let (after, before) = self.index.around();
+        if forward {
+            after.iter().take(AHEAD).for_each(|r| self.ask_for(*r));
+        } else {
+            before.iter().rev().take(AHEAD).for_each(|r| self.ask_for(*r));
+        }
+    }
+
+    /// The same after a move by one: within a leaf of the index all but one are on their way.
+    #[inline]
+    fn load_one_ahead(&self, forward: bool) {
+        let (after, before) = self.index.around();
+        let (ahead, behind) = if forward { (after, before) } else { (before, after) };
+        if behind.is_empty() {
+            return self.load_ahead(forward);
+        }
+        let at = if forward { Some(AHEAD - 1) } else { ahead.len().checked_sub(AHEAD) };
+        if let Some(r) = at.and_then(|at| ahead.get(at)) {
+            self.ask_for(*r);
+        }
+    }
+
+    #[inline]
+    fn ask_for(&self, r: u32) {
+        self.memtable.segment.prefetch(self.memtable.chains.resolve(r).0);
     }
 
     /// Takes up the versions of the key that the index cursor is on.
@@ -60,6 +94,7 @@ impl Cursor for MemtableCursor {
     fn first(&mut self) -> Result<()> {
         let m = &self.memtable;
         self.index.first(&m.index, &m.keys());
+        self.load_ahead(true);
         self.load(false);
         Ok(())
     }
@@ -67,6 +102,7 @@ impl Cursor for MemtableCursor {
     fn last(&mut self) -> Result<()> {
         let m = &self.memtable;
         self.index.last(&m.index, &m.keys());
+        self.load_ahead(false);
         self.load(true);
         Ok(())
     }
@@ -74,6 +110,7 @@ impl Cursor for MemtableCursor {
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let m = &self.memtable;
         self.index.seek(&m.index, &m.keys(), key);
+        self.load_ahead(true);
         self.load(false);
         Ok(())
     }
@@ -81,6 +118,7 @@ impl Cursor for MemtableCursor {
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         let m = &self.memtable;
         self.index.seek_for_prev(&m.index, &m.keys(), key);
+        self.load_ahead(false);
         self.load(true);
         Ok(())
     }
@@ -91,6 +129,7 @@ impl Cursor for MemtableCursor {
         } else {
             let m = &self.memtable;
             self.index.next(&m.index, &m.keys());
+            self.load_one_ahead(true);
             self.load(false);
         }
         Ok(())
@@ -102,6 +141,7 @@ impl Cursor for MemtableCursor {
         } else {
             let m = &self.memtable;
             self.index.prev(&m.index, &m.keys());
+            self.load_one_ahead(false);
             self.load(true);
         }
         Ok(())

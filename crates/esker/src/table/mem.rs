@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+pub(super) use crate::util::prefetch;
+
 /// Bytes that may be read past the end of any record: the file's footer lies behind the last
 /// block and is longer than this, so a 16-byte load that starts inside a block stays mapped.
 pub(super) const SLACK: usize = 16;
@@ -152,18 +154,6 @@ pub(super) unsafe fn copy_over(from: *const u8, to: *mut u8, len: usize) {
             at += 16;
         }
     }
-}
-
-/// Asks for the cache line at `p`. Any address is allowed.
-#[inline(always)]
-pub(super) fn prefetch(p: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch of any address has no effect a program can see.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = p;
 }
 
 #[cfg(test)]

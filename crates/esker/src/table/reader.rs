@@ -67,12 +67,24 @@ impl Seen {
         self.0.get(i as usize / 64).is_some_and(|w| w.load(Memory::Relaxed) >> (i % 64) & 1 != 0)
     }
 
+    /// Whether none of the numbers in the group of [`GROUP`] that `i` is in was seen.
+    fn group_is_new(&self, i: u32) -> bool {
+        let word = self.0.get(i as usize / 64).map_or(0, |w| w.load(Memory::Relaxed));
+        let bits = (1 << GROUP) - 1;
+        word >> (i % 64 / GROUP * GROUP) & bits == 0
+    }
+
     fn insert(&self, i: u32) {
         if let Some(w) = self.0.get(i as usize / 64) {
             w.fetch_or(1 << (i % 64), Memory::Relaxed);
         }
     }
 }
+
+/// So many pages are asked for when the first of them is touched: a fault of its own reads one page
+/// only, and a store that was not read for a while would come back page by page. A group is read
+/// around once in a table's life, so what is larger than memory pays for it once. A part of 64.
+const GROUP: u32 = 16;
 
 impl Table {
     /// Opens a complete table. `expected_size` is what the manifest says of it, `base_seq` the
@@ -409,6 +421,10 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_block(&self, page: u32) -> Result<()> {
+        if self.blocks_seen.group_is_new(page) {
+            let from = u64::from(page / GROUP * GROUP) * PAGE as u64;
+            self.will_need(from, u64::from(GROUP) * PAGE as u64);
+        }
         self.block_problem(page)
             .map_err(|what| self.corrupt(u64::from(page) * PAGE as u64, what))?;
         self.blocks_seen.insert(page);
@@ -455,6 +471,11 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_chunk(&self, chunk: u32) -> Result<()> {
+        if self.chunks_seen.group_is_new(chunk) {
+            let from = self.layout.index + u64::from(chunk / GROUP * GROUP) * index::CHUNK as u64;
+            let end = (from + u64::from(GROUP) * index::CHUNK as u64).min(self.layout.sums);
+            self.ask_for(from, end);
+        }
         self.chunk_problem(self.index_bytes(), chunk)?;
         self.chunks_seen.insert(chunk);
         Ok(())
@@ -538,12 +559,17 @@ impl Table {
     /// Asks the kernel to read a part of the data that is about to be walked over.
     pub(super) fn will_need(&self, from: u64, len: u64) {
         let end = u64::from(self.data_pages) * PAGE as u64;
-        let from = from.min(end) / PAGE as u64 * PAGE as u64;
-        let len = len.min(end - from) as usize;
-        if len > 0 {
+        self.ask_for(from.min(end), from.saturating_add(len).min(end));
+    }
+
+    /// Asks the kernel to read these bytes of the file, which are within it.
+    fn ask_for(&self, from: u64, end: u64) {
+        let from = from / PAGE as u64 * PAGE as u64;
+        if from < end {
             let start = self.map.as_ptr().wrapping_add(from as usize);
+            let (len, advice) = ((end - from) as usize, rustix::mm::Advice::WillNeed);
             // SAFETY: the range is inside the mapping; this advice changes no bytes.
-            let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::WillNeed) };
+            let _ = unsafe { rustix::mm::madvise(start.cast(), len, advice) };
         }
     }
 }

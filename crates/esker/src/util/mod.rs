@@ -1,6 +1,9 @@
 //! Small helpers that know nothing of the store.
 
+mod prefetch;
 pub(crate) mod sync;
+
+pub(crate) use prefetch::prefetch;
 
 /// A value on a cache line of its own (two, as processors fetch lines in pairs).
 #[derive(Debug, Default)]

@@ -44,6 +44,13 @@ impl IndexCursor {
         if self.at < self.len { Some(self.refs[self.at]) } else { None }
     }
 
+    /// The references that are known to come: behind the current one in order, and before it.
+    #[inline]
+    pub fn around(&self) -> (&[u32], &[u32]) {
+        let refs = &self.refs[..self.len];
+        (refs.get(self.at + 1..).unwrap_or_default(), refs.get(..self.at).unwrap_or_default())
+    }
+
     /// To the first key.
     pub fn first<S: KeySource>(&mut self, index: &Index, _src: &S) {
         // SAFETY: nodes live as long as the index.
