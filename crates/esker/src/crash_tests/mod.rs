@@ -60,68 +60,37 @@ fn campaign(
     assert!(failed == 0, "seed {failed} failed; its message is above");
 }
 
+/// What is explored of a seed where a test does not say otherwise.
+fn plan(seed: u64) -> Plan {
+    let points = CrashPoints::OneIn(6);
+    Plan { seed, ops: 150, points, images: 9, nested: false, stepped: true }
+}
+
 #[test]
 fn a_power_cut_keeps_a_prefix_with_every_synced_write() {
     let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize;
-    campaign(
-        1,
-        |c| c.images < images,
-        |seed| Plan {
-            seed,
-            ops: 150,
-            points: CrashPoints::OneIn(6),
-            images: 9,
-            nested: false,
-            stepped: true,
-        },
-    );
+    campaign(1, |c| c.images < images, plan);
 }
 
 #[test]
 fn a_power_cut_with_the_background_thread_running_free() {
     let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
-    campaign(
-        1_000_001,
-        |c| c.images < images,
-        |seed| Plan {
-            seed,
-            ops: 150,
-            points: CrashPoints::OneIn(6),
-            images: 9,
-            nested: false,
-            stepped: false,
-        },
-    );
+    let plan = |seed| Plan { stepped: false, ..plan(seed) };
+    campaign(1_000_001, |c| c.images < images, plan);
 }
 
 #[test]
 fn a_crash_during_recovery_loses_nothing_more() {
     let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
-    campaign(
-        2_000_001,
-        |c| c.nested < images,
-        |seed| Plan {
-            seed,
-            ops: 120,
-            points: CrashPoints::OneIn(12),
-            images: 8,
-            nested: true,
-            stepped: true,
-        },
-    );
+    let points = CrashPoints::OneIn(12);
+    let plan = |seed| Plan { ops: 120, points, images: 8, nested: true, ..plan(seed) };
+    campaign(2_000_001, |c| c.nested < images, plan);
 }
 
 #[test]
 fn a_power_cut_at_every_call() {
-    let plan = |seed| Plan {
-        seed,
-        ops: 60,
-        points: CrashPoints::Always,
-        images: 6,
-        nested: false,
-        stepped: true,
-    };
     for seed in 3_000_001..3_000_003 {
-        println!("{:?}", explore(plan(seed)));
+        let points = CrashPoints::Always;
+        println!("{:?}", explore(Plan { ops: 60, points, images: 6, ..plan(seed) }));
     }
 }
