@@ -128,11 +128,21 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How many times better `a` is than `b`.
+    /// How many times better `a` is than `b`. What takes less than a millisecond counts as one:
+    /// an engine with nothing to settle takes some nanoseconds to say so, and a ratio to that would
+    /// say nothing.
     pub fn ratio(self, a: f64, b: f64) -> f64 {
         match self {
             Unit::OpsPerSecond => a / b,
-            _ => b / a,
+            _ => b.max(self.least()) / a.max(self.least()),
+        }
+    }
+    /// The smallest figure that counts as different from none.
+    pub(crate) fn least(self) -> f64 {
+        match self {
+            Unit::Seconds => 1e-3,
+            Unit::Milliseconds => 1.0,
+            Unit::OpsPerSecond | Unit::Bytes => 0.0,
         }
     }
     /// The better of two.

@@ -2,6 +2,7 @@
 
 use super::input::Record;
 use super::palette;
+use crate::plan;
 use crate::results::OURS;
 use crate::run::MACHINE;
 use std::collections::BTreeMap;
@@ -97,10 +98,16 @@ impl Unit {
         }
     }
 
-    /// How many times better `a` is than `b`.
+    /// How many times better `a` is than `b`; `None` where that cannot be said.
     pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
-        let (a, b) = if self.more_is_better() { (a, b) } else { (b, a) };
-        (b > 0.0 && a > 0.0 && !matches!(self, Unit::Other(_))).then(|| a / b)
+        let unit = match self {
+            Unit::OpsPerSecond => plan::Unit::OpsPerSecond,
+            Unit::Seconds => plan::Unit::Seconds,
+            Unit::Milliseconds => plan::Unit::Milliseconds,
+            Unit::Bytes => plan::Unit::Bytes,
+            Unit::Other(_) => return None,
+        };
+        (b > 0.0 && a > 0.0).then(|| unit.ratio(a, b))
     }
 }
 
@@ -287,6 +294,17 @@ mod tests {
         assert_eq!(compared.collect::<Vec<_>>(), [false, true]);
         assert_eq!(model.limits.len(), 1);
         assert_eq!(model.engines, [OURS, "leveldb", "lmdb"]);
+    }
+
+    #[test]
+    fn times_too_short_to_be_noticed_are_alike() {
+        let (nothing, something) = (40e-9, 20e-3);
+        let seconds = Unit::parse(Some("seconds"));
+        assert_eq!(seconds.ratio(nothing, 900e-6), Some(1.0));
+        assert!((seconds.ratio(something, nothing).unwrap() - 0.05).abs() < 1e-9);
+        let milliseconds = Unit::parse(Some("milliseconds"));
+        assert!((milliseconds.ratio(20.0, 0.3).unwrap() - 0.05).abs() < 1e-9);
+        assert_eq!(seconds.ratio(0.0, something), None);
     }
 
     #[test]
