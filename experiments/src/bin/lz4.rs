@@ -49,9 +49,8 @@ fn main() {
     let prepared = lz4::Prepared::new(&dict);
     println!("{:<44} {:>8} {:>12}", "", "packed", "median");
 
-    let nothing = lz4::Prepared::new(&[]);
     for (name, dict_used) in [("no dictionary", false), ("4 KB dictionary", true)] {
-        let d = Some(if dict_used { &prepared } else { &nothing });
+        let d = dict_used.then_some(&prepared);
         let bytes = if dict_used { &dict[..] } else { &[] };
         let mut e = lz4::Encoder::default();
         let mut out = Vec::new();

@@ -1,11 +1,11 @@
 //! LZ4 blocks of single values.
 //!
-//! Decoding, and coding without a dictionary, is `lz4_flex`'s. Coding with a dictionary is ours,
-//! because the values are short: a general coder clears its hash table and hashes the whole
-//! dictionary again for every value, which costs six times what a value of 100 bytes does. Here the
-//! dictionary's table is made once, and the value's own table is never cleared: positions keep
-//! growing from value to value, and those of earlier values are too small to be taken. The format
-//! is LZ4's own: any decoder reads it, given the dictionary.
+//! Decoding is `lz4_flex`'s, and so is coding long values without a dictionary. The rest is ours,
+//! because most values are short: a general coder makes and clears its hash table, and hashes the
+//! whole dictionary again, for every value, which costs up to six times what a value of 100 bytes
+//! does. Here the dictionary's table is made once, and the value's own table is never cleared:
+//! positions keep growing from value to value, and those of earlier values are too small to be
+//! taken. The format is LZ4's own: any decoder reads it, given the dictionary.
 
 use super::mem::common_prefix;
 
@@ -21,6 +21,8 @@ const LAST_MATCH: usize = 12;
 const LAST_LITERALS: usize = 5;
 /// Matches reach back this far.
 const MAX_OFFSET: usize = 65_535;
+/// Longer values without a dictionary are the library's: what its table costs is little beside them.
+const LONG: usize = 4096;
 
 /// A dictionary made ready.
 pub(super) struct Prepared {
@@ -75,7 +77,9 @@ impl Encoder {
         max: usize,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Some(dict) = dict else { return pack_alone(value, max, out) };
+        if dict.is_none() && value.len() > LONG {
+            return pack_alone(value, max, out);
+        }
         self.prepare(value.len());
         let limit = out.len() + max;
         let packed = self.pack_with(value, dict, limit, out);
@@ -87,7 +91,7 @@ impl Encoder {
     fn pack_with(
         &mut self,
         value: &[u8],
-        dict: &Prepared,
+        dict: Option<&Prepared>,
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -135,7 +139,7 @@ impl Encoder {
         value: &[u8],
         at: usize,
         anchor: usize,
-        dict: &Prepared,
+        dict: Option<&Prepared>,
     ) -> Option<(usize, usize, usize)> {
         let four = load(value, at);
         let place = &mut self.table[hash(four, HASH_BITS)];
@@ -149,6 +153,7 @@ impl Encoder {
                 return Some((at - from, len + back, back));
             }
         }
+        let dict = dict?;
         let from = usize::from(dict.table[hash(four, DICT_BITS)]).checked_sub(1)?;
         let distance = at + dict.bytes.len() - from;
         if distance > MAX_OFFSET || load(&dict.bytes, from) != four {
@@ -257,6 +262,8 @@ mod tests {
         }
         assert!(round_trip(&dict[100..400], &dict, &mut e) < 60);
         assert!(round_trip(&[0; 1000], &[], &mut e) < 20);
+        round_trip(&[0; LONG], b"", &mut e);
+        round_trip(&[0; LONG + 1], b"", &mut e);
     }
 
     #[test]
