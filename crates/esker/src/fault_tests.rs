@@ -23,6 +23,8 @@ struct Plan {
     only: Option<&'static str>,
     kind: io::ErrorKind,
     failed: AtomicU64,
+    /// Whether the device answers no sync for now.
+    stuck: AtomicBool,
 }
 
 impl Plan {
@@ -34,6 +36,13 @@ impl Plan {
             only: None,
             kind: io::ErrorKind::StorageFull,
             failed: AtomicU64::new(0),
+            stuck: AtomicBool::new(false),
+        }
+    }
+
+    fn wait_for_the_device(&self) {
+        while self.stuck.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -137,6 +146,7 @@ impl File for FaultFile {
         self.plan.call("punch").and_then(|()| self.real.punch(offset, len))
     }
     fn sync(&self) -> io::Result<()> {
+        self.plan.wait_for_the_device();
         let what = if self.manifest { "sync of a manifest" } else { "sync" };
         self.plan.call(what).and_then(|()| self.real.sync())
     }
@@ -305,4 +315,35 @@ fn a_manifest_that_could_not_be_synced_takes_no_table_along() {
             run(plan);
         }
     }
+}
+
+/// Once a few large values filled what a small memory allows to wait for a flush, and each further one
+/// waited for the device, though nobody had asked for a sync.
+#[test]
+fn buffered_large_values_do_not_wait_for_the_device() {
+    let plan = Arc::new(Plan::new(u64::MAX, false));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let env = Arc::new(FaultEnv { real: OsEnv::new(), plan: Arc::clone(&plan) });
+    let db = Db::open_in(env, &path, Options::new().memory(1 << 20)).unwrap();
+    let value = |n: u32| vec![n as u8; 100_000];
+    plan.stuck.store(true, Ordering::SeqCst);
+    let (done, all_done) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn({
+        let db = db.clone();
+        move || {
+            (0..400u32).try_for_each(|n| db.put(n.to_le_bytes(), value(n))).unwrap();
+            done.send(()).unwrap();
+        }
+    });
+    let written = all_done.recv_timeout(Duration::from_secs(60));
+    plan.stuck.store(false, Ordering::SeqCst);
+    writer.join().unwrap();
+    assert!(written.is_ok(), "writes of 40 MB waited for a device that does not answer");
+    db.settle().unwrap();
+    db.close().unwrap();
+    let db = Options::new().open(&path).unwrap();
+    assert!(
+        (0..400u32).all(|n| db.get(n.to_le_bytes()).unwrap().as_deref() == Some(&value(n)[..]))
+    );
 }

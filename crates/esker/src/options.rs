@@ -135,13 +135,18 @@ impl Default for Options {
     }
 }
 
+/// However little memory is given, so much log may wait for a flush: with less, what a flush costs at
+/// least (four syncs) is paid for every few thousand entries.
+const LEAST_CAP: u64 = 24 << 20;
+
 impl Options {
     /// The defaults: 128 MiB, buffered writes, created when missing.
     pub fn new() -> Self {
         Self::default()
     }
     /// Memory the store may use for itself, in bytes (default 128 MiB, at least 1 MiB): write
-    /// buffers, indexes, merge work. Mapped files are the page cache's and not counted.
+    /// buffers, indexes, merge work. Mapped files are the page cache's and not counted. With less
+    /// than 16 MiB a burst of small writes may still take that much.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
@@ -183,7 +188,7 @@ impl Options {
         self.block_size = bytes;
         self
     }
-    /// Size of a log segment, in bytes (default: an eighth of the memory, 1 to 64 MiB). It bounds
+    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB). It bounds
     /// nothing: a larger batch gets a larger segment.
     pub fn segment_size(mut self, bytes: u64) -> Self {
         self.segment_size = Some(bytes);
@@ -232,9 +237,10 @@ impl Options {
     }
 
     /// Sealed log that may wait for a flush, in bytes. The log is mapped, so it is the page cache's
-    /// and not the budget's; the indexes over it are held to half of it, and so to the budget.
+    /// and not the budget's; the indexes over it are held to half of it, and so to the budget (or
+    /// 12 MiB).
     pub(crate) fn pending_cap(&self) -> u64 {
-        (2 * self.memory).max(4 * self.segment_bytes())
+        (2 * self.memory).max(LEAST_CAP).max(4 * self.segment_bytes())
     }
 
     /// Size from which a merge begins another table, in bytes.
@@ -245,7 +251,7 @@ impl Options {
     /// Size of a log segment in bytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
         self.segment_size
-            .unwrap_or((self.memory / 8).clamp(1 << 20, 64 << 20))
+            .unwrap_or((self.memory / 8).clamp(2 << 20, 64 << 20))
             .next_multiple_of(4096)
     }
 }

@@ -391,11 +391,14 @@ impl Recovery {
         let never_used = state.next_keyspace;
         // Keyspaces that still miss this segment's entries; records of others were flushed, or the
         // keyspace was dropped.
-        let wanted: BTreeMap<u32, KeyOrder> = state
+        let wanted: BTreeMap<u32, (KeyOrder, usize)> = state
             .keyspaces
             .values()
             .filter(|ks| ks.flushed < number)
-            .filter_map(|ks| Some((ks.id, ks.order.clone()?)))
+            .filter_map(|ks| {
+                let stays_from = stays_from(&self.options, ks.separate_values_from);
+                Some((ks.id, (ks.order.clone()?, stays_from)))
+            })
             .collect();
         let mut found: HashMap<u32, Arc<Memtable>> = HashMap::new();
         let mut first = None;
@@ -403,18 +406,18 @@ impl Recovery {
         for frame in frames.by_ref() {
             first = first.or(Some(frame.seq));
             for (r, record) in frame.records() {
-                let Some(order) = wanted.get(&record.keyspace) else {
+                let Some((order, stays_from)) = wanted.get(&record.keyspace) else {
                     if record.keyspace >= never_used {
                         let (path, id) = (segment.path(), record.keyspace);
                         return Err(unknown_keyspace(path, frame.offset, id));
                     }
                     continue;
                 };
-                let memtable = found
-                    .entry(record.keyspace)
-                    .or_insert_with(|| Arc::new(Memtable::new(Arc::clone(segment), order.clone())));
-                let len = record.key.len() + record.value.len();
-                memtable.insert(r, record.key, key_hash(record.key), frame.seq, record.kind, len);
+                let memtable = found.entry(record.keyspace).or_insert_with(|| {
+                    Arc::new(Memtable::new(Arc::clone(segment), order.clone(), *stays_from))
+                });
+                let (key, len) = (record.key, record.value.len());
+                memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);
             }
             self.last_seq = self.last_seq.max(frame.seq);
         }
@@ -480,6 +483,12 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
     Ok(())
 }
 
+/// From how many bytes on a keyspace's values stay in the log.
+fn stays_from(options: &Options, separate_values_from: Option<u64>) -> usize {
+    separate_values_from
+        .map_or(options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
 /// A keyspace without tables or memtables.
 pub(crate) fn new_keyspace(
     store: &Store,
@@ -492,9 +501,8 @@ pub(crate) fn new_keyspace(
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
     let view = SuperVersion::new(Arc::clone(&store.lock), KeyspaceVersion::default());
-    let separate_values_from = separate_values_from
-        .map_or(store.options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    KeyspaceState::new(id, name.to_string(), order, compression, separate_values_from, view)
+    let stays_from = stays_from(&store.options, separate_values_from);
+    KeyspaceState::new(id, name.to_string(), order, compression, stays_from, view)
 }
 
 /// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then

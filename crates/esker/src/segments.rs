@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::log::{self, ManifestEnd, Position, Segment};
 use crate::memtable::Memtable;
 use crate::merge::picker::SegmentUse;
+use crate::merge::weight::Scale;
 
 use crate::purge::{Purge, PurgeQueue, complement};
 use crate::read::SuperVersion;
@@ -78,6 +79,18 @@ struct LogSegment {
     live_known: bool,
     /// Bytes of frames in it, once sealed.
     bytes: u64,
+}
+
+impl LogSegment {
+    /// The memtables that still exist.
+    fn memtables(&self) -> impl Iterator<Item = Arc<Memtable>> {
+        self.memtables.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Bytes of values that no flush will move.
+    fn staying_bytes(&self) -> u64 {
+        self.memtables().map(|m| m.staying_bytes()).sum()
+    }
 }
 
 /// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
@@ -373,13 +386,14 @@ impl Segments {
         }
     }
 
-    /// Sealed bytes that wait to be flushed: what pacing works on. Small entries weigh by their
-    /// indexes, which are memory.
-    pub(crate) fn pending_bytes(&self, active: u64) -> u64 {
+    /// What the sealed bytes weigh that wait to be flushed: what pacing works on. Small entries weigh
+    /// by their indexes, which are memory.
+    pub(crate) fn pending_weight(&self, active: u64, scale: Scale) -> u64 {
         let inner = self.inner.lock();
         let weight = |s: &LogSegment| {
-            let index = |m: &Weak<Memtable>| m.upgrade().map_or(0, |m| m.memory() as u64);
-            s.bytes.max(2 * s.memtables.iter().map(index).sum::<u64>())
+            let index: u64 = s.memtables().map(|m| m.memory() as u64).sum();
+            let staying = s.staying_bytes().min(s.bytes);
+            scale.weigh(s.bytes - staying, staying).max(2 * index)
         };
         // What nobody waits for, as its keyspace was dropped, is no debt.
         let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
@@ -390,6 +404,15 @@ impl Segments {
     pub(crate) fn next_is_due(&self) -> bool {
         let inner = self.inner.lock();
         inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
+    }
+
+    /// How large the next segment should be, given the usual size and what the active one holds.
+    pub(crate) fn next_bytes(&self, base: u64, scale: Scale) -> u64 {
+        let inner = self.inner.lock();
+        let Some(active) = inner.log.back() else { return base };
+        let bytes = active.segment.end();
+        let staying = active.staying_bytes().min(bytes);
+        scale.segment_bytes(base, bytes - staying, staying)
     }
 
     /// A segment was sealed with this many bytes of frames.

@@ -119,7 +119,11 @@ impl Store {
                 compression: format!("{:?}", ks.compression).to_lowercase(),
                 runs,
                 memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
-                memtable_bytes: view.memtables.iter().map(|m| m.bytes()).sum(),
+                memtable_bytes: view
+                    .memtables
+                    .iter()
+                    .map(|m| m.moved_bytes() + m.staying_bytes())
+                    .sum(),
             });
         }
         let segments = self.segments.totals();

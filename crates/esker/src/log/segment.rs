@@ -313,12 +313,11 @@ impl Segment {
         }
     }
 
-    /// Starts loading the beginning of the record that `r` names.
+    /// Starts loading so many cache lines of the record that `r` names.
     #[inline]
-    pub(crate) fn prefetch(&self, r: u32) {
+    pub(crate) fn prefetch(&self, r: u32, lines: usize) {
         let at = self.base.wrapping_add(r as usize * ALIGN);
-        prefetch(at);
-        prefetch(at.wrapping_add(64));
+        (0..lines).for_each(|n| prefetch(at.wrapping_add(n * 64)));
     }
 
     /// The key of a record alone: what a search in the index compares.

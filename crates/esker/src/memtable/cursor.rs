@@ -17,15 +17,23 @@ pub(crate) struct MemtableCursor {
     versions: Vec<u32>,
     /// Which of them the cursor is on.
     at: usize,
+    /// Cache lines that a record takes on average: so many are asked for ahead.
+    lines: usize,
 }
 
 /// So many records ahead of the current one are being loaded: they lie where they were written, so in
 /// the order of keys each is somewhere else.
 const AHEAD: usize = 6;
+/// Of long values no more is loaded: they are read in one go, which the processor notices by itself.
+const MOST_LINES: usize = 4;
+const LINE: usize = 64;
 
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
-        MemtableCursor { memtable, index: IndexCursor::new(), versions: Vec::new(), at: 0 }
+        let average = memtable.average_len();
+        let lines = (average / LINE + 2).min(MOST_LINES);
+        let index = IndexCursor::new();
+        MemtableCursor { memtable, index, versions: Vec::new(), at: 0, lines }
     }
 
     #[inline]
@@ -65,7 +73,7 @@ impl MemtableCursor {
 
     #[inline]
     fn ask_for(&self, r: u32) {
-        self.memtable.segment.prefetch(self.memtable.chains.resolve(r).0);
+        self.memtable.segment.prefetch(self.memtable.chains.resolve(r).0, self.lines);
     }
 
     /// Takes up the versions of the key that the index cursor is on.

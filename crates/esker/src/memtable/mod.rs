@@ -28,8 +28,11 @@ pub(crate) struct Memtable {
     filter: Option<Filter>,
     entries: AtomicUsize,
     tombstones: AtomicUsize,
-    /// Bytes of keys and values.
-    bytes: AtomicU64,
+    /// Bytes that a flush moves into tables: keys, and values shorter than `stays_from`.
+    moved: AtomicU64,
+    /// Bytes of values that stay in the segment.
+    staying: AtomicU64,
+    stays_from: usize,
     min_seq: AtomicU64,
     max_seq: AtomicU64,
     /// Whether a writer is inside.
@@ -50,8 +53,8 @@ impl KeySource for Keys<'_> {
 }
 
 impl Memtable {
-    /// An empty one over `segment`.
-    pub(crate) fn new(segment: Arc<Segment>, order: KeyOrder) -> Memtable {
+    /// An empty one over `segment`, of a keyspace whose values stay in the log from so many bytes on.
+    pub(crate) fn new(segment: Arc<Segment>, order: KeyOrder, stays_from: usize) -> Memtable {
         Memtable {
             filter: order.equal_means_same_bytes().then(|| Filter::new(segment.capacity())),
             index: Index::new(order),
@@ -59,7 +62,9 @@ impl Memtable {
             segment,
             entries: AtomicUsize::new(0),
             tombstones: AtomicUsize::new(0),
-            bytes: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            staying: AtomicU64::new(0),
+            stays_from,
             min_seq: AtomicU64::new(u64::MAX),
             max_seq: AtomicU64::new(0),
             writing: AtomicBool::new(false),
@@ -77,10 +82,10 @@ impl Memtable {
         &self.segment
     }
 
-    /// Adds record `r`. One caller at a time. Readers at `seq` or later see it once the caller has
+    /// Adds record `r`, whose value has so many bytes. One caller at a time. Readers at `seq` or later see it once the caller has
     /// published the sequence.
     #[inline]
-    pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, len: usize) {
+    pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, value: usize) {
         // The store's write lock sees to it; this makes sure, for the price of one swap.
         assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
         if let Some(filter) = &self.filter {
@@ -107,7 +112,15 @@ impl Memtable {
         if kind == Kind::Delete {
             add(&self.tombstones);
         }
-        self.bytes.store(self.bytes.load(Ordering::Relaxed) + len as u64, Ordering::Relaxed);
+        let count = |n: &AtomicU64, bytes: usize| {
+            n.store(n.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+        };
+        if value < self.stays_from {
+            count(&self.moved, key.len() + value);
+        } else {
+            count(&self.moved, key.len());
+            count(&self.staying, value);
+        }
         if self.min_seq.load(Ordering::Relaxed) == u64::MAX {
             self.min_seq.store(seq, Ordering::Relaxed);
         }
@@ -166,9 +179,20 @@ impl Memtable {
         self.len() == 0
     }
 
-    /// Bytes of keys and values.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    /// Bytes of keys and values that a flush moves into tables.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of keys and values of an entry, on average.
+    fn average_len(&self) -> usize {
+        let bytes = self.moved_bytes() + self.staying_bytes();
+        (bytes / (self.len() as u64).max(1)) as usize
+    }
+
+    /// Bytes of values that are large enough to stay in the segment.
+    pub(crate) fn staying_bytes(&self) -> u64 {
+        self.staying.load(Ordering::Relaxed)
     }
 
     /// The sequence of the first entry; `u64::MAX` when there is none.

@@ -9,6 +9,7 @@ pub(crate) mod pacing;
 pub(crate) mod picker;
 pub(crate) mod pressure;
 pub(crate) mod versions;
+pub(crate) mod weight;
 
 #[cfg(test)]
 mod pacing_tests;

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, merge_rest, remaining};
+use super::weight::Scale;
 use crate::options::Options;
 
-/// Sealed log that waits to be flushed, its caps, and how fast flushing goes.
+/// Sealed log that waits to be flushed, its caps, and how fast flushing goes. Bytes are
+/// [weighed](super::weight).
 #[derive(Debug)]
 pub(crate) struct Pressure {
     pending: AtomicU64,
@@ -23,6 +25,7 @@ pub(crate) struct Pressure {
     flush_writes: AtomicU64,
     soft: u64,
     hard: u64,
+    scale: Scale,
     start: Instant,
     inner: Mutex<Inner>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
@@ -59,6 +62,7 @@ impl Pressure {
             flush_writes: AtomicU64::new(0),
             soft: hard / 4,
             hard,
+            scale: Scale::new(hard),
             start: Instant::now(),
             inner: Mutex::default(),
             unasked: AtomicU64::new(0),
@@ -105,20 +109,26 @@ impl Pressure {
         (self.pending() as f64 / self.hard as f64).min(1.0)
     }
 
+    /// What bytes weigh.
+    pub(crate) fn scale(&self) -> Scale {
+        self.scale
+    }
+
     /// Whether writers may go on without asking.
     #[inline]
     fn is_low(&self) -> bool {
         self.pending.load(Ordering::Relaxed) <= self.soft
     }
 
-    /// Counts a write of so many bytes. Under pressure and once some have come together, returns how
+    /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
     /// many are to be admitted: small writes one by one would pay more for asking than for waiting.
     #[inline]
-    pub(crate) fn due(&self, bytes: u64) -> Option<u64> {
+    pub(crate) fn due(&self, weight: impl FnOnce(Scale) -> u64) -> Option<u64> {
         const TOGETHER: u64 = 8 << 10;
         if self.is_low() {
             return None;
         }
+        let bytes = weight(self.scale);
         let unasked = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes;
         (unasked >= TOGETHER || self.pending() >= self.hard)
             .then(|| self.unasked.swap(0, Ordering::Relaxed))

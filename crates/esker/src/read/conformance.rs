@@ -312,13 +312,12 @@ impl Files {
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = Appender::new(Arc::clone(&segment));
-        let memtable = Arc::new(Memtable::new(segment, order.clone()));
+        let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX));
         let mut by_age: Vec<&Entry> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {
             let r = appender.append_one(e.seq, 0, e.kind, &e.key, &e.value).unwrap();
-            let len = e.key.len() + e.value.len();
-            memtable.insert(r, &e.key, key_hash(&e.key), e.seq, e.kind, len);
+            memtable.insert(r, &e.key, key_hash(&e.key), e.seq, e.kind, e.value.len());
         }
         memtable
     }

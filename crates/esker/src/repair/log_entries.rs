@@ -114,11 +114,11 @@ impl Repair {
                 };
                 let known = memtables.iter().position(|m| m.0 == record.keyspace);
                 let at = known.unwrap_or_else(|| {
-                    let m = Memtable::new(Arc::clone(segment), order);
+                    let m = Memtable::new(Arc::clone(segment), order, usize::MAX);
                     memtables.push((record.keyspace, Arc::new(m)));
                     memtables.len() - 1
                 });
-                let (key, len) = (record.key, record.key.len() + record.value.len());
+                let (key, len) = (record.key, record.value.len());
                 memtables[at].1.insert(r, key, key_hash(key), frame.seq, record.kind, len);
             }
         }

@@ -131,12 +131,15 @@ impl Store {
     /// and lose the earlier; and a table must not point to values that are not durable. So the log
     /// goes first.
     fn sync_log(&self, ks: &KeyspaceState, upto: u64, keeps_values: bool) -> Result<()> {
-        if (keeps_values || self.segments.others_wait(ks.id, upto))
-            && let Some(position) = self.segments.end_of(upto)
-        {
-            self.wait_durable(position)?;
+        match keeps_values || self.segments.others_wait(ks.id, upto) {
+            true => self.sync_log_upto(upto),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Makes the log durable up to the end of segment `upto`.
+    pub(crate) fn sync_log_upto(&self, upto: u64) -> Result<()> {
+        self.segments.end_of(upto).map_or(Ok(()), |position| self.wait_durable(position))
     }
 
     /// A new table is synced, but a power cut may still take its name away, and that of a segment
@@ -174,7 +177,7 @@ impl Store {
             self.segments.note_flushed(ks.id, upto);
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
-            self.pressure.set_pending(self.segments.pending_bytes(self.active_number()));
+            self.note_pending(self.active_number());
             self.signal.notify_done();
         }
     }

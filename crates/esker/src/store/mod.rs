@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
 use crate::log::{ManifestEnd, SyncGroup};
 use crate::merge::pressure::Pressure;
+use crate::merge::weight::Scale;
 use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
@@ -186,6 +187,15 @@ impl KeyspaceState {
     /// The views before the present one that a reader may hold.
     pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
         self.view.before()
+    }
+
+    /// What an entry weighs as debt.
+    pub(crate) fn weigh(&self, scale: Scale, key: &[u8], value: &[u8]) -> u64 {
+        let (key, value) = (key.len() as u64, value.len() as u64);
+        match value < self.separate_values_from as u64 {
+            true => scale.weigh(key + value, 0),
+            false => scale.weigh(key, value),
+        }
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {

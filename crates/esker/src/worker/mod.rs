@@ -213,7 +213,7 @@ impl Store {
                 .memtables
                 .iter()
                 .filter(|m| m.segment().number() == active)
-                .map(|m| m.bytes())
+                .map(|m| m.moved_bytes())
                 .sum::<u64>();
             in_tables += view.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
         }
@@ -306,7 +306,6 @@ impl Store {
         relocate: Vec<u64>,
     ) -> Result<()> {
         let ids: Vec<u64> = view.runs[range.clone()].iter().map(|r| r.run.id()).collect();
-        let flushed_bytes: u64 = memtables.iter().map(|m| m.bytes()).sum();
         let run = match ids.first() {
             Some(newest) if memtables.is_empty() => *newest,
             _ => self.next_run(ks),
@@ -316,16 +315,20 @@ impl Store {
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
         let start = Instant::now();
-        let is_flush = !merge.memtables.is_empty();
-        if is_flush {
-            let sealed = merge.memtables.iter().map(|m| m.segment().end()).sum();
-            self.pressure.begin_flush(sealed, read);
+        let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
+        let weight = merge.memtables.iter().map(|m| self.weigh_memtable(m)).sum();
+        if upto.is_some() {
+            self.pressure.begin_flush(weight, read);
         }
-        let result = merge.run().and_then(|outcome| {
+        // Large values first: the tables will point to them, and what takes long should come before
+        // what tells writers of progress.
+        let stays = merge.memtables.iter().any(|m| m.staying_bytes() > 0);
+        let ready = upto.filter(|_| stays).map_or(Ok(()), |upto| self.sync_log_upto(upto));
+        let result = ready.and_then(|()| merge.run()).and_then(|outcome| {
             let fresh: Vec<u64> = outcome.fresh().collect();
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
-        if is_flush {
+        if upto.is_some() {
             self.pressure.end_flush();
         }
         ks.busy_runs.lock().retain(|id| !ids.contains(id));
@@ -336,10 +339,16 @@ impl Store {
         result?;
         Counters::add(&self.counters.merges, 1);
         Counters::add(&self.counters.merge_read, read);
-        if flushed_bytes > 0 {
-            self.pressure.note_flush(flushed_bytes, read, start.elapsed());
+        if upto.is_some() {
+            self.pressure.note_flush(weight, read, start.elapsed());
         }
         Ok(())
+    }
+
+    /// What flushing a memtable frees.
+    fn weigh_memtable(&self, m: &Memtable) -> u64 {
+        let staying = m.staying_bytes();
+        self.pressure.scale().weigh(m.segment().end().saturating_sub(staying), staying)
     }
 
     /// Writes all memtables below segment `upto` into tables, on this thread, and makes those of all
@@ -468,7 +477,7 @@ pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<picker::Memtable> {
         .iter()
         .map(|m| {
             let (smallest, largest) = m.key_range().unwrap_or_default();
-            picker::Memtable { bytes: m.bytes(), smallest, largest }
+            picker::Memtable { bytes: m.moved_bytes(), smallest, largest }
         })
         .collect()
 }

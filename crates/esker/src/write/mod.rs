@@ -11,9 +11,11 @@ use std::sync::atomic::Ordering;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
+use crate::log::record::Record;
 use crate::log::{Appender, Position, segment_bytes_for};
 use crate::memtable::Memtable;
 use crate::merge::pacing::Admission;
+use crate::merge::weight::Scale;
 use crate::options::Durability;
 use crate::read::SuperVersion;
 use crate::store::{Counters, KeyspaceState, NewSegment, Store, Writer};
@@ -51,7 +53,7 @@ impl Store {
         self.check_writable()?;
         let hash = key_hash(key);
         let bytes = (key.len() + value.len()) as u64;
-        self.slow_down(bytes)?;
+        self.slow_down(|scale| ks.weigh(scale, key, value))?;
         let position = {
             let mut w = self.writer.lock();
             // Only under the lock is it certain that the keyspace lives and that close and drop
@@ -74,7 +76,7 @@ impl Store {
                         .ok_or_else(|| too_large(bytes))?
                 }
             };
-            self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, bytes as usize));
+            self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, value.len()));
             self.publish(&mut w, seq, bytes)
         };
         self.wait_if_synced(position, durability)
@@ -88,7 +90,7 @@ impl Store {
             return Ok(());
         }
         let bytes = batch.payload_len();
-        self.slow_down(bytes)?;
+        self.slow_down(|scale| self.weigh_batch(scale, batch))?;
         let position = {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -121,14 +123,7 @@ impl Store {
                             .position(|m| m.0 == keyspace)
                             .expect("collected from the batch");
                     }
-                    memtables[at].1.insert(
-                        r,
-                        key,
-                        key_hash(key),
-                        seq,
-                        kind,
-                        key.len() + value.len(),
-                    );
+                    memtables[at].1.insert(r, key, key_hash(key), seq, kind, value.len());
                 })
                 .ok_or_else(|| too_large(bytes))?;
             self.publish(&mut w, seq, bytes)
@@ -138,17 +133,27 @@ impl Store {
 
     /// Lets a writer wait when flushes do not keep up.
     #[inline]
-    fn slow_down(&self, bytes: u64) -> Result<()> {
-        match self.pressure.due(bytes) {
+    fn slow_down(&self, weight: impl FnOnce(Scale) -> u64) -> Result<()> {
+        match self.pressure.due(weight) {
             None => Ok(()),
             Some(together) => self.wait_for_flushes(together),
         }
     }
 
     #[cold]
-    fn wait_for_flushes(&self, bytes: u64) -> Result<()> {
+    fn weigh_batch(&self, scale: Scale, batch: &WriteBatch) -> u64 {
+        let names = self.keyspaces.read();
+        let weigh = |r: Record<'_>| match names.by_id.get(&r.keyspace) {
+            Some(ks) => ks.weigh(scale, r.key, r.value),
+            None => 0,
+        };
+        batch.records().map(|(_, r)| weigh(r)).sum()
+    }
+
+    #[cold]
+    fn wait_for_flushes(&self, weight: u64) -> Result<()> {
         let start = self.env.now();
-        let mut admission = self.pressure.admit(bytes);
+        let mut admission = self.pressure.admit(weight);
         loop {
             match admission {
                 Admission::Go => break,
@@ -163,7 +168,7 @@ impl Store {
                         Err(e) => Some(Err(e)),
                         Ok(()) => (self.pressure.pending() < self.pressure.cap()).then_some(Ok(())),
                     })?;
-                    admission = self.pressure.admit(bytes);
+                    admission = self.pressure.admit(weight);
                 }
             }
         }
@@ -242,7 +247,8 @@ impl Store {
     #[cold]
     fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
-        let memtable = Arc::new(Memtable::new(Arc::clone(segment), ks.order.clone()));
+        let (order, stays_from) = (ks.order.clone(), ks.separate_values_from);
+        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
         ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
@@ -255,7 +261,8 @@ impl Store {
     /// Seals the active segment and goes on in a new one of at least `min_bytes`. When no new one
     /// can be had (a full disk), nothing has changed.
     pub(crate) fn rotate(&self, w: &mut Writer, min_bytes: u64) -> Result<()> {
-        self.rotate_to(w, self.options.segment_bytes().max(min_bytes))
+        let usual = self.options.segment_bytes();
+        self.rotate_to(w, usual.max(min_bytes), self.next_segment_bytes().max(min_bytes))
     }
 
     /// Takes the space of an empty active segment back: an idle store should not hold a log that
@@ -272,7 +279,7 @@ impl Store {
             if let Some(spare) = self.spare.lock().take() {
                 self.segments.discard(spare.segment);
             }
-            self.rotate_to(&mut w, IDLE_SEGMENT)?;
+            self.rotate_to(&mut w, IDLE_SEGMENT, IDLE_SEGMENT)?;
         }
         self.advance_log()
     }
@@ -283,7 +290,7 @@ impl Store {
         let mut control = self.control.lock();
         let active = self.active_number();
         let (log_start, founded) = self.segments.log_start_after(active, &[]);
-        self.pressure.set_pending(self.segments.pending_bytes(active));
+        self.note_pending(active);
         if log_start > control.state().log_start {
             let change = Change::LogStart { segment: log_start, founded };
             self.commit(&mut control, Edit::from(vec![change]))?;
@@ -293,8 +300,9 @@ impl Store {
         Ok(())
     }
 
-    fn rotate_to(&self, w: &mut Writer, bytes: u64) -> Result<()> {
-        let next = match self.take_spare(w.active_number(), bytes) {
+    /// Goes on in the spare segment if it has at least `least` bytes, else in a new one of `bytes`.
+    fn rotate_to(&self, w: &mut Writer, least: u64, bytes: u64) -> Result<()> {
+        let next = match self.take_spare(w.active_number(), least) {
             Some(spare) => spare,
             // The writer is in a hurry: it does not wait for the device.
             None => {
@@ -310,6 +318,15 @@ impl Store {
         }
         self.go_on_in(w, next);
         Ok(())
+    }
+
+    fn next_segment_bytes(&self) -> u64 {
+        self.segments.next_bytes(self.options.segment_bytes(), self.pressure.scale())
+    }
+
+    /// Tells the pacing what waits, when the segment `active` is not sealed yet.
+    pub(crate) fn note_pending(&self, active: u64) {
+        self.pressure.set_pending(self.segments.pending_weight(active, self.pressure.scale()));
     }
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
@@ -343,7 +360,7 @@ impl Store {
         {
             return;
         }
-        if let Ok(segment) = self.found_segment(self.options.segment_bytes()) {
+        if let Ok(segment) = self.found_segment(self.next_segment_bytes()) {
             *self.spare.lock() = Some(segment);
         }
     }
@@ -375,7 +392,7 @@ impl Store {
         w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
-        self.pressure.set_pending(self.segments.pending_bytes(number));
+        self.note_pending(number);
         self.signal.wake();
     }
 }

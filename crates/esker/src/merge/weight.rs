@@ -1,0 +1,68 @@
+//! What bytes weigh as debt. A flush moves small entries into tables; large values stay where they
+//! are and only have to reach the device, which they may do out of the page cache. Counted alike, a
+//! few large values would fill what a small memory allows to wait, and writers would wait for the
+//! device instead.
+
+/// About how many bytes of values that stay in the log may wait for it to be synced, if the memory
+/// does not allow for more: a second or two of a disk, and less than that of recovery.
+const STAYING_CAP: u64 = 1 << 30;
+
+/// Weighs bytes by what a flush does with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// How many bytes that stay weigh as much as one that is moved.
+    staying: u64,
+}
+
+impl Scale {
+    /// For a hard cap of so many bytes of debt.
+    pub(crate) fn new(hard: u64) -> Scale {
+        Scale { staying: (STAYING_CAP / hard.max(1)).clamp(1, 1024) }
+    }
+
+    /// What entries weigh of which a flush moves so many bytes, and leaves so many in the log.
+    #[inline]
+    pub(crate) fn weigh(&self, moved: u64, staying: u64) -> u64 {
+        moved + staying / self.staying
+    }
+
+    /// The size for the next segment, given what the present one is filled with: one that weighs
+    /// as much when it is full as one of `base` bytes of small entries, within reason. A power of
+    /// two times `base`, so that files can be used again.
+    pub(crate) fn segment_bytes(&self, base: u64, moved: u64, staying: u64) -> u64 {
+        const MOST: u64 = 16 << 20;
+        let times = (moved + staying) / self.weigh(moved, staying).max(1);
+        let most = (MOST / base.max(1)).max(1);
+        let power = times.clamp(1, most).ilog2();
+        base << power
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_values_weigh_less_the_smaller_the_cap() {
+        let small = Scale::new(8 << 20);
+        assert_eq!(small.weigh(1000, 0), 1000);
+        assert_eq!(small.weigh(0, 1 << 30), 8 << 20);
+        assert_eq!(Scale::new(256 << 20).weigh(5, 400), 105);
+        assert_eq!(Scale::new(4 << 30).weigh(5, 400), 405);
+        assert_eq!(Scale::new(0).weigh(0, 1024), 1);
+    }
+
+    #[test]
+    fn segments_of_large_values_are_larger() {
+        let scale = Scale::new(8 << 20);
+        assert_eq!(scale.segment_bytes(1 << 20, 0, 0), 1 << 20);
+        assert_eq!(scale.segment_bytes(1 << 20, 1 << 20, 0), 1 << 20);
+        // Half of the bytes in large values: nearly twice as many may come.
+        assert_eq!(scale.segment_bytes(1 << 20, 1 << 19, 1 << 19), 1 << 20);
+        assert_eq!(scale.segment_bytes(1 << 20, 1 << 18, 3 << 18), 2 << 20);
+        assert_eq!(scale.segment_bytes(1 << 20, 1 << 10, 1 << 20), 16 << 20);
+        // Never smaller than asked, never larger than what is asked or 16 MiB.
+        assert_eq!(scale.segment_bytes(64 << 20, 1 << 10, 1 << 20), 64 << 20);
+        assert_eq!(scale.segment_bytes(96 << 10, 1 << 10, 1 << 20), (96 << 10) * 64);
+    }
+}
