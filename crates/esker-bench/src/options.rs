@@ -215,7 +215,7 @@ impl BenchOptions {
             plan: self.plan()?,
             file: None,
             memory_limit: self.memory_limit.map(|mib| mib << 20),
-            seconds_max: 5.0,
+            seconds_max: 4.0,
             scale: self.scale_in_all(),
         })
     }

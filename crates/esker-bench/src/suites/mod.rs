@@ -73,7 +73,7 @@ impl Suite {
 
 /// How many times longer a load may take than a row that stops by time, and how many seconds at least.
 const LOAD_TIMES: f64 = 6.0;
-const LOAD_SECONDS: f64 = 60.0;
+const LOAD_SECONDS: f64 = 40.0;
 
 /// What the command line says, for suites to start from.
 #[derive(Debug, Clone)]
