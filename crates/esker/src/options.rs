@@ -199,7 +199,8 @@ impl Options {
         self.separate_values_from = bytes;
         self
     }
-    /// Most files kept open (default 1000, at least 16).
+    /// Most files kept open (default 1000, at least 16). Nothing depends on it in this version:
+    /// tables and log segments kept for their large values hold no descriptor.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.max_open_files = files;
         self

@@ -47,12 +47,9 @@ impl PurgeQueue {
                 match task {
                     Purge::Remove(path) => drop(env.remove(&path)),
                     Purge::Punch(segment, ranges) => {
-                        for (offset, len) in ranges {
-                            let (start, end) = whole_pages(offset, len);
-                            if start < end && segment.punch(start, end - start).is_err() {
-                                break;
-                            }
-                        }
+                        let pages = ranges.into_iter().map(|(at, len)| whole_pages(at, len));
+                        let pages = pages.filter(|(start, end)| start < end);
+                        drop(segment.punch(pages.map(|(start, end)| (start, end - start))));
                     }
                 }
             }

@@ -209,6 +209,7 @@ impl Segments {
 
     /// A segment found at recovery that only holds values.
     pub(crate) fn add_values(&self, segment: Arc<Segment>) {
+        segment.release();
         self.inner.lock().values.insert(segment.number(), segment);
     }
 
@@ -346,6 +347,7 @@ impl Segments {
                 let (memtables, views) = (s.memtables, old_views());
                 inner.quieting.push(Quieting { segment, gaps, memtables, views });
             }
+            s.segment.release();
             inner.values.insert(number, s.segment);
         }
     }

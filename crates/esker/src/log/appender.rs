@@ -223,7 +223,8 @@ impl Appender {
     fn write_or_copy(&self, bytes: &[u8], distance: usize) {
         let at = self.end + distance;
         assert!(at + bytes.len() <= self.limit);
-        if self.segment.file().write_all_at(bytes, at as u64).is_err() {
+        let written = self.segment.file().is_ok_and(|f| f.write_all_at(bytes, at as u64).is_ok());
+        if !written {
             // The space is set aside, so the mapping can take what the call refused.
             // SAFETY: in bounds as just checked, and no reference into it exists yet.
             unsafe { self.base.add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };

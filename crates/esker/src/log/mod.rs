@@ -9,7 +9,8 @@
 //!
 //! - [`format`]: sizes, fields and checksums of the file's parts;
 //! - [`record`]: one key with its value, read in place;
-//! - [`segment`]: a mapped file, from its creation to its reads;
+//! - [`segment`]: a mapped file;
+//! - [`read`]: its records, by reference;
 //! - [`appender`]: the one writer of a segment;
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
 //! - [`walk`]: which segments are the log, for recovery too;
@@ -19,6 +20,7 @@
 mod appender;
 mod format;
 mod frames;
+mod read;
 pub(crate) mod record;
 mod segment;
 mod sync;
@@ -45,6 +47,7 @@ pub(crate) use format::{
     record_words, segment_bytes_for,
 };
 pub(crate) use frames::{Behind, End, Why};
+pub(crate) use read::Place;
 pub(crate) use record::Record;
 pub(crate) use segment::{Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};

@@ -1,6 +1,6 @@
 //! A segment: one preallocated, mapped file of the log.
 //!
-//! Invariants that the unsafe code here and in the appender rests on:
+//! Invariants that the unsafe code here, in `read` and in the appender rests on:
 //!
 //! - the mapping covers `[0, len)` of the file and lives as long as the segment;
 //! - at most one [`Appender`](super::Appender) writes to it, and only at and after `end`;
@@ -13,17 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
 use super::format::{
-    self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
-    RECORD_HEADER, SEAL, frame_checksum, value_checksum,
+    self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd, SEAL,
+    frame_checksum, value_checksum,
 };
 use super::frames::{Behind, End, Frames};
-use super::record::{self, Record};
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
-use crate::util::{MAX_NUMBER, prefetch};
+use crate::util::MAX_NUMBER;
 
 /// The largest segment in bytes: every record's reference fits 32 bits.
 const LARGEST: u64 = ALIGN as u64 * (1 << 32);
@@ -45,12 +46,17 @@ pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
 pub(crate) struct Segment {
     /// First byte of the mapping, and its length: here as well as in `map`, so that the way to a
     /// record is short.
-    base: *const u8,
-    len: usize,
+    pub(super) base: *const u8,
+    pub(super) len: usize,
     map: Map,
     number: u64,
     path: PathBuf,
-    file: Arc<dyn File>,
+    env: Arc<dyn Env>,
+    /// Open until [`release`](Segment::release); the mapping stays without it.
+    file: Mutex<Option<Arc<dyn File>>>,
+    /// Bytes that the file system has set aside, once known: from its release on they change by
+    /// punching only.
+    allocated: Mutex<Allocated>,
     writable: bool,
     /// Whether the file had a life before, so that its pages are written and likely cached.
     recycled: bool,
@@ -66,6 +72,19 @@ pub(crate) struct Segment {
     /// The sync that failed. After it the kernel may have dropped dirty pages and forgotten the
     /// error, so that a second sync would prove nothing: there is none.
     failed: OnceLock<Error>,
+}
+
+/// What a file occupies, as far as it is known, and how often that has changed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Allocated {
+    bytes: Option<u64>,
+    punched: u64,
+}
+
+impl Allocated {
+    fn forget(&mut self) {
+        *self = Allocated { bytes: None, punched: self.punched + 1 };
+    }
 }
 
 // SAFETY: `base` points into `map`, which may be used from any thread; see the module's invariants
@@ -113,13 +132,14 @@ impl Segment {
                 env.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create", &path, e))?
             }
         };
-        Self::set_up(file, &path, number, bytes, manifest, recycled).inspect_err(|_| {
+        Self::set_up(env, file, &path, number, bytes, manifest, recycled).inspect_err(|_| {
             // Best effort: a leftover without a sound header is known as such at recovery.
             let _ = env.remove(&path);
         })
     }
 
     fn set_up(
+        env: &Arc<dyn Env>,
         file: Arc<dyn File>,
         path: &Path,
         number: u64,
@@ -134,10 +154,11 @@ impl Segment {
         header[..used.len()].copy_from_slice(&used);
         file.write_all_at(&header, 0).map_err(|e| Error::io("write the header of", path, e))?;
         let map = file.map(bytes, true).map_err(|e| Error::io("map", path, e))?;
-        Ok(Self::new(file, map, path, number, true, recycled))
+        Ok(Self::new(env, file, map, path, number, true, recycled))
     }
 
     fn new(
+        env: &Arc<dyn Env>,
         file: Arc<dyn File>,
         map: Map,
         path: &Path,
@@ -151,7 +172,9 @@ impl Segment {
             map,
             number,
             path: path.to_path_buf(),
-            file,
+            env: Arc::clone(env),
+            file: Mutex::new(Some(file)),
+            allocated: Mutex::default(),
             writable,
             recycled,
             end: AtomicU64::new(FIRST_FRAME as u64),
@@ -201,7 +224,7 @@ impl Segment {
             return Err(Error::corrupt(&path, 24, "the capacity is none a segment can have"));
         }
         let map = file.map(capacity, writable).map_err(|e| Error::io("map", &path, e))?;
-        let segment = Self::new(file, map, &path, number, writable, false);
+        let segment = Self::new(env, file, map, &path, number, writable, false);
         segment.taken.store(true, Ordering::Relaxed);
         Ok(segment)
     }
@@ -234,7 +257,7 @@ impl Segment {
             return Ok(Some(Behind::default()));
         }
         let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
-        let segment = Self::new(file, map, &path, number, false, false);
+        let segment = Self::new(env, file, map, &path, number, false, false);
         let page = segment.bytes(0, FIRST_FRAME).unwrap_or_default();
         let lost = page.iter().all(|b| *b == 0)
             || match format::decode_header(page) {
@@ -269,88 +292,11 @@ impl Segment {
         self.end.load(Ordering::Acquire)
     }
 
-    /// The record that `r` names: a reference that this segment's appender or its frames gave out.
-    ///
-    /// Every read of the memtable passes here, so the little that is checked is what keeps reads
-    /// inside the mapping. The file's bytes were verified when they were written or recovered.
-    ///
-    /// # Panics
-    /// When the record reaches beyond the segment: `r` is of another segment, or the medium
-    /// changed the bytes afterwards.
-    #[inline(always)]
-    pub(crate) fn record(&self, r: u32) -> Record<'_> {
-        let at = r as usize * ALIGN;
-        if at + RECORD_HEADER > self.len {
-            self.bad_reference(r);
-        }
-        // SAFETY: in bounds as just checked, and `at` is a multiple of 8 in a mapping that starts
-        // on a page; the bytes are complete (the module's invariants).
-        let fields = unsafe { record::read_fields(self.base.add(at)) };
-        let key_at = at + RECORD_HEADER;
-        // No overflow: 24 and 32 bits of lengths.
-        if fields.key_len + fields.value_len > self.len - key_at {
-            self.bad_reference(r);
-        }
-        // SAFETY: in bounds as just checked; complete, and not written again.
-        let (key, value) = unsafe {
-            let key = self.base.add(key_at);
-            (
-                std::slice::from_raw_parts(key, fields.key_len),
-                std::slice::from_raw_parts(key.add(fields.key_len), fields.value_len),
-            )
-        };
-        // Saturating: a damaged distance must not lead out of the mapping.
-        let frame = at.saturating_sub(fields.back as usize);
-        // SAFETY: `frame <= at`, so with `at + 16` in bounds these 8 bytes are too. Unaligned,
-        // because a damaged distance may be odd.
-        let seq = unsafe { self.base.add(frame + 8).cast::<u64>().read_unaligned() };
-        Record {
-            key,
-            value,
-            seq: u64::from_le(seq),
-            kind: record::known_kind(fields.kind),
-            keyspace: fields.keyspace,
-        }
-    }
-
-    /// Starts loading so many cache lines of the record that `r` names.
-    #[inline]
-    pub(crate) fn prefetch(&self, r: u32, lines: usize) {
-        let at = self.base.wrapping_add(r as usize * ALIGN);
-        (0..lines).for_each(|n| prefetch(at.wrapping_add(n * 64)));
-    }
-
-    /// The key of a record alone: what a search in the index compares.
-    ///
-    /// # Panics
-    /// As [`record`](Segment::record).
-    #[inline(always)]
-    pub(crate) fn key(&self, r: u32) -> &[u8] {
-        let at = r as usize * ALIGN;
-        if at + RECORD_HEADER > self.len {
-            self.bad_reference(r);
-        }
-        // SAFETY: as in `record`.
-        let fields = unsafe { record::read_fields(self.base.add(at)) };
-        let key_at = at + RECORD_HEADER;
-        if fields.key_len > self.len - key_at {
-            self.bad_reference(r);
-        }
-        // SAFETY: as in `record`.
-        unsafe { std::slice::from_raw_parts(self.base.add(key_at), fields.key_len) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn bad_reference(&self, r: u32) -> ! {
-        panic!("{}: no record at byte {}", self.path.display(), r as usize * ALIGN)
-    }
-
     /// The record that `r` may name, with everything about it checked but its frame's checksum.
     #[cfg(test)]
-    pub(crate) fn try_record(&self, r: u32) -> Option<Record<'_>> {
+    pub(crate) fn try_record(&self, r: u32) -> Option<super::Record<'_>> {
         let at = r as usize * ALIGN;
-        let header = self.bytes(at, RECORD_HEADER)?;
+        let header = self.bytes(at, format::RECORD_HEADER)?;
         let back = format::RecordFields::from_bytes(header)?.back as usize;
         let frame_at = at.checked_sub(back)?;
         if frame_at < FIRST_FRAME || back < FRAME_HEADER {
@@ -358,7 +304,7 @@ impl Segment {
         }
         let frame = self.bytes(frame_at, self.len - frame_at)?;
         let seq = u64::from_le_bytes(*frame[8..].first_chunk()?);
-        record::decode(frame, seq, back).map(|(record, _)| record)
+        super::record::decode(frame, seq, back).map(|(record, _)| record)
     }
 
     /// A separated value. Its checksum is verified when it is touched for the first time (below
@@ -384,17 +330,6 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// The pointer to a record's value, for a merge that leaves the value here.
-    pub(crate) fn pointer_to(&self, r: u32) -> ValuePointer {
-        let record = self.record(r);
-        ValuePointer {
-            segment: self.number,
-            offset: record.value.as_ptr() as u64 - self.base as u64,
-            len: record.value.len() as u32,
-            checksum: value_checksum(record.value),
-        }
-    }
-
     /// What the segment holds, from its first frame on. Only while nobody appends.
     pub(crate) fn frames(&self) -> Frames<'_> {
         // SAFETY: recovery reads before anyone writes; see above.
@@ -411,26 +346,55 @@ impl Segment {
             return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
         }
         let seal = seal_frame(self.number, last_seq, next);
-        self.file.write_all_at(&seal, end).map_err(|e| Error::io("seal", &self.path, e))?;
+        self.file()?.write_all_at(&seal, end).map_err(|e| Error::io("seal", &self.path, e))?;
         self.end.store(end + SEAL as u64, Ordering::Release);
         self.sync()
     }
 
+    /// Closes the file of a segment that is durable and not written any more, and stays for the values
+    /// in it: there may be more of those than a process may have files open. What needs the file
+    /// from now on opens it again.
+    pub(crate) fn release(&self) {
+        *self.file.lock() = None;
+    }
+
+    pub(super) fn file(&self) -> Result<Arc<dyn File>> {
+        if let Some(file) = &*self.file.lock() {
+            return Ok(Arc::clone(file));
+        }
+        let mode = if self.writable { OpenMode::ReadWrite } else { OpenMode::Read };
+        self.env.open(&self.path, mode).map_err(|e| Error::io("open", &self.path, e))
+    }
+
     /// Bytes that the file system has set aside for it; less than its size once parts are punched.
     pub(crate) fn allocated(&self) -> Result<u64> {
-        self.file.allocated().map_err(|e| Error::io("measure", &self.path, e))
+        let before = *self.allocated.lock();
+        if let Some(bytes) = before.bytes {
+            return Ok(bytes);
+        }
+        let bytes = self.file()?.allocated().map_err(|e| Error::io("measure", &self.path, e))?;
+        let mut now = self.allocated.lock();
+        if now.punched == before.punched && self.file.lock().is_none() {
+            now.bytes = Some(bytes);
+        }
+        Ok(bytes)
     }
 
     /// How many names its file has. More than one: a checkpoint shares it.
     pub(crate) fn links(&self) -> Result<u64> {
-        self.file.links().map_err(|e| Error::io("measure", &self.path, e))
+        self.file()?.links().map_err(|e| Error::io("measure", &self.path, e))
     }
 
-    /// Gives the space of a range back that nobody reads any more. Left alone where a checkpoint
-    /// shares the file, or the file system cannot.
-    pub(crate) fn punch(&self, offset: u64, len: u64) -> Result<()> {
-        if self.links()? == 1 {
-            self.file.punch(offset, len).map_err(|e| Error::io("punch", &self.path, e))?;
+    /// Gives the space of ranges (offset, length) back that nobody reads any more. Left alone where a
+    /// checkpoint shares the file, or the file system cannot.
+    pub(crate) fn punch(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Result<()> {
+        let file = self.file()?;
+        for (offset, len) in ranges {
+            if file.links().map_err(|e| Error::io("measure", &self.path, e))? != 1 {
+                break;
+            }
+            file.punch(offset, len).map_err(|e| Error::io("punch", &self.path, e))?;
+            self.allocated.lock().forget();
         }
         Ok(())
     }
@@ -443,7 +407,7 @@ impl Segment {
         }
         let synced = self
             .write_again()
-            .and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &self.path, e)));
+            .and_then(|()| self.file()?.sync().map_err(|e| Error::io("sync", &self.path, e)));
         synced.map_err(|e| self.failed.get_or_init(|| e).clone())?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -460,7 +424,7 @@ impl Segment {
     /// written once more.
     fn write_again(&self) -> Result<()> {
         let found = self.found.swap(0, Ordering::Relaxed);
-        let again = write_again(&*self.file, found);
+        let again = write_again(&*self.file()?, found);
         again.map_err(|e| Error::io("write again to", &self.path, e))
     }
 
@@ -478,10 +442,6 @@ impl Segment {
     /// Whether its file had been a segment before.
     pub(super) fn recycled(&self) -> bool {
         self.recycled
-    }
-
-    pub(super) fn file(&self) -> &dyn File {
-        &*self.file
     }
 
     pub(super) fn map(&self) -> &Map {

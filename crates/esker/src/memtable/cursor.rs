@@ -6,7 +6,7 @@ use super::Memtable;
 use super::index::IndexCursor;
 use crate::Result;
 use crate::key::{Cursor, Kind, Seq, Stored, ValuePointer};
-use crate::log::Record;
+use crate::log::Place;
 
 /// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
 /// leave them out by their sequence.
@@ -17,6 +17,8 @@ pub(crate) struct MemtableCursor {
     versions: Vec<u32>,
     /// Which of them the cursor is on.
     at: usize,
+    /// That one, taken apart. Only when valid.
+    current: Option<Place>,
     /// Cache lines that a record takes on average: so many are asked for ahead.
     lines: usize,
 }
@@ -33,12 +35,29 @@ impl MemtableCursor {
         let average = memtable.average_len();
         let lines = (average / LINE + 2).min(MOST_LINES);
         let index = IndexCursor::new();
-        MemtableCursor { memtable, index, versions: Vec::new(), at: 0, lines }
+        MemtableCursor { memtable, index, versions: Vec::new(), at: 0, current: None, lines }
     }
 
+    /// The current record. Only when valid.
     #[inline]
-    fn record(&self) -> Record<'_> {
-        self.memtable.segment.record(self.versions[self.at])
+    fn current(&self) -> &Place {
+        self.current.as_ref().expect("the cursor is on an entry")
+    }
+
+    /// Goes to version `at` of the key.
+    #[inline]
+    fn turn_to(&mut self, at: usize) {
+        self.at = at;
+        self.current = self.versions.get(at).map(|r| self.memtable.segment.place(*r));
+    }
+
+    /// On to the next key, past all versions of the present one.
+    #[inline]
+    pub(crate) fn next_key(&mut self) {
+        let m = &self.memtable;
+        self.index.next(&m.index, &m.keys());
+        self.load_one_ahead(true);
+        self.load(false);
     }
 
     /// Where the current value lies, for a merge that leaves it there. Only when valid.
@@ -80,23 +99,20 @@ impl MemtableCursor {
     #[inline]
     fn load(&mut self, last: bool) {
         self.versions.clear();
-        self.at = 0;
         let mut next = self.index.current();
         while let Some(r) = next {
             let (newest, before) = self.memtable.chains.resolve(r);
             self.versions.push(newest);
             next = before;
         }
-        if last {
-            self.at = self.versions.len().saturating_sub(1);
-        }
+        self.turn_to(if last { self.versions.len().saturating_sub(1) } else { 0 });
     }
 }
 
 impl Cursor for MemtableCursor {
     #[inline]
     fn valid(&self) -> bool {
-        self.at < self.versions.len()
+        self.current.is_some()
     }
 
     fn first(&mut self) -> Result<()> {
@@ -132,20 +148,16 @@ impl Cursor for MemtableCursor {
     }
 
     fn next(&mut self) -> Result<()> {
-        if self.at + 1 < self.versions.len() {
-            self.at += 1;
-        } else {
-            let m = &self.memtable;
-            self.index.next(&m.index, &m.keys());
-            self.load_one_ahead(true);
-            self.load(false);
+        match self.at + 1 < self.versions.len() {
+            true => self.turn_to(self.at + 1),
+            false => self.next_key(),
         }
         Ok(())
     }
 
     fn prev(&mut self) -> Result<()> {
         if self.at > 0 {
-            self.at -= 1;
+            self.turn_to(self.at - 1);
         } else {
             let m = &self.memtable;
             self.index.prev(&m.index, &m.keys());
@@ -157,21 +169,21 @@ impl Cursor for MemtableCursor {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.memtable.segment.key(self.versions[self.at])
+        self.memtable.segment.key_at(self.current())
     }
 
     #[inline]
     fn seq(&self) -> Seq {
-        self.record().seq
+        self.current().seq
     }
 
     #[inline]
     fn kind(&self) -> Kind {
-        self.record().kind
+        self.current().kind
     }
 
     #[inline]
     fn stored(&self) -> Stored<'_> {
-        Stored::Inline(self.record().value)
+        Stored::Inline(self.memtable.segment.value_at(self.current()))
     }
 }

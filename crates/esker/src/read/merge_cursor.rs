@@ -42,6 +42,19 @@ impl MergeCursor {
         &self.sources[self.queue[0] as usize]
     }
 
+    /// On past all versions of the current key, if that is known without comparing keys: there is one
+    /// source left, and it is a memtable. `false` (and no move) otherwise. Only when valid.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> bool {
+        let ([only], Direction::Forward) = (&self.queue[..], self.direction) else { return false };
+        let Source::Memtable(source) = &mut self.sources[*only as usize] else { return false };
+        source.next_key();
+        if !source.valid() {
+            self.queue.clear();
+        }
+        true
+    }
+
     /// Internal order: key ascending, then sequence descending, then the newer run first.
     #[inline]
     fn compare(&self, a: u8, b: u8) -> Ordering {

@@ -114,6 +114,7 @@ impl VisibleCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Invalid) {
             State::Invalid => Ok(()),
+            State::Forward if self.inner.next_key() => self.settle_forward(false),
             State::Forward => {
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
