@@ -2,7 +2,7 @@
 # Installs what the tests need and runs every one of them. Goes on after a failure, lists all
 # failures at the end, and exits with 1 when there was any.
 #
-#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs models miri tsan bench report
+#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs long models miri tsan bench report
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -94,6 +94,18 @@ tsan() {
     return $status
 }
 
+# A million random operations against a sorted map, and a soak, as optimized as users have it.
+long() {
+    local status=0 soak
+    cargo test --locked --release --no-run -p esker --test model --test budgets || return 1
+    ESKER_SOAK_SECONDS=${ESKER_SOAK_SECONDS:-100} \
+        cargo test --locked --release -p esker --test budgets -- --nocapture &
+    soak=$!
+    ESKER_OPS=${ESKER_OPS:-1000000} cargo test --locked --release -p esker --test model || status=1
+    wait "$soak" || status=1
+    return $status
+}
+
 # Every row of every suite with every engine at a small size, by the command as built: that it runs,
 # that no row loses data, that all engines are there and all files are written. Not how fast they are.
 bench() {
@@ -161,6 +173,7 @@ step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
 step docs docs
+step long long
 step models models
 step miri miri
 step tsan tsan

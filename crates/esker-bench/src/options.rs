@@ -98,7 +98,7 @@ pub struct BenchOptions {
     pub seconds: Option<f64>,
 
     /// Seconds after which a row that counts operations stops, and counts those it did [default: 1
-    /// with --quick, else 5 in documents' suites and none in core and file]
+    /// with --quick, else 4 in documents' suites and none in core and file]
     #[arg(long, value_name = "SECONDS")]
     pub row_seconds: Option<f64>,
 
