@@ -80,9 +80,9 @@ pub(crate) fn answer(args: &TrustArgs, command: &[String]) -> Result<Answer> {
         true => format!("{}\n", serde_json::to_string_pretty(&report)?),
         false => tables,
     };
-    let ours = report.engines.iter().filter(|engine| engine.engine == OURS);
+    let ours = report.engines.iter().find(|engine| engine.engine == OURS);
     let broken = ours.filter(|engine| !engine.is_well()).map(|engine| {
         format!("{} lost or returned something wrong, or could not be tested", engine.engine)
     });
-    Ok(Answer { text, worse: 0, broken: broken.last() })
+    Ok(Answer { text, worse: 0, broken })
 }

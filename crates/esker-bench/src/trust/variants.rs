@@ -34,6 +34,9 @@ pub fn of(engine: &str) -> Vec<Variant> {
             ),
         ],
         "sqlite" => vec![variant("sqlite", &[("mmap", "0")])],
+        "redb" => {
+            vec![variant("redb", &[]), variant("redb, checked", &[("check_integrity", "on")])]
+        }
         name => vec![variant(name, &[])],
     }
 }
@@ -59,7 +62,7 @@ pub fn promise(engine: &str) -> &'static str {
         }
         "redb" => {
             "checksums of pages, by which it finds the last whole commit after a crash; reads do not \
-             verify them (`check_integrity` does, when called); its defaults"
+             verify them; its defaults. Checked: `check_integrity` is called when it is opened"
         }
         "fjall" => "checksums of blocks and of the journal; its defaults",
         _ => "its defaults",
