@@ -10,6 +10,7 @@ fn trust(dir: &Path, args: &[&str]) -> Output {
         .args(["trust", "--dir"])
         .arg(dir)
         .args(args)
+        .env("RUST_BACKTRACE", "0")
         .output()
         .expect("the command starts")
 }
@@ -67,14 +68,17 @@ fn wrong_values_are_seen() {
 
 #[test]
 fn a_writer_that_ends_by_itself_is_seen() {
-    let fake = engine(&[&NO_DAMAGE[..], &["--set", "panic_at=3"]].concat());
-    assert!(number(&fake["kills"][1], "failed") > 0, "{fake}");
+    // Some of these kills come too early, while it is still busy with ending.
+    let args = ["--engines", "fake", "--damages", "0", "--kills", "10", "--set", "panic_at=3"];
+    let fake = engine(&args);
+    let failed = |n: usize| number(&fake["kills"][n], "failed");
+    assert!(failed(0) + failed(1) > 0, "{fake}");
 }
 
 #[test]
 fn each_outcome_of_damage_is_seen() {
     // Its log is lines of text without checksums.
-    let fake = engine(&[&NO_KILLS[..], &["--damages", "60"]].concat());
+    let fake = engine(&[&NO_KILLS[..], &["--damages", "42"]].concat());
     for outcome in ["error", "lost_in_silence", "wrong"] {
         assert!(count(&fake, outcome) > 0, "{outcome}: {fake}");
     }
@@ -83,7 +87,7 @@ fn each_outcome_of_damage_is_seen() {
         let fake = engine(&[&NO_KILLS[..], &["--damages", "12", "--set", &setting]].concat());
         assert!(count(&fake, "crash") > 0 && count(&fake, "error") == 0, "{how}: {fake}");
     }
-    let hang = ["--damages", "3", "--patience", "3", "--set", "on_damage=hang"];
+    let hang = ["--damages", "3", "--patience", "2", "--set", "on_damage=hang"];
     let fake = engine(&[&NO_KILLS[..], &hang].concat());
     assert!(count(&fake, "hang") > 0 && count(&fake, "error") == 0, "{fake}");
 }
@@ -100,19 +104,24 @@ fn esker_keeps_what_it_acknowledged_and_says_what_is_damaged() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("trust.md");
     let out = file.to_str().unwrap();
-    let args = ["--engines", "esker", "--kills", "4", "--damages", "36", "--out", out];
+    let args = ["--engines", "esker", "--kills", "4", "--damages", "24", "--out", out];
     let output = trust(&dir.path().join("stores"), &args);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    for row in ["| esker | buffered | 4 |", "| esker | synced | 4 |", "| bit flipped |"] {
+    for row in [
+        "## Damaged after a kill",
+        "| esker | buffered | 4 |",
+        "| esker | synced | 4 |",
+        "| bit flipped |",
+    ] {
         assert!(text.contains(row), "no {row} in {text}");
     }
     let damaged =
-        text.lines().find(|line| line.starts_with("| esker | ") && line.contains("| 36 |"));
+        text.lines().find(|line| line.starts_with("| esker | ") && line.contains("| 24 |"));
     let cells: Vec<&str> = damaged.expect("a row of damaged copies").split('|').collect();
     let errors: u32 = cells[5].trim().parse().unwrap();
-    assert!(errors > 20, "{text}");
+    assert!(errors > 12, "{text}");
 }
 
 #[test]

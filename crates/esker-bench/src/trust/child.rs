@@ -42,7 +42,7 @@ pub fn run<E: Engine>(job: &Job) -> Result<()> {
     match job.task {
         Task::Write { seed, first } => write(open::<E>(job)?, seed, first),
         Task::Dump => dump(open::<E>(job)?),
-        Task::Build => store::build(open::<E>(job)?),
+        Task::Build { close } => build(open::<E>(job)?, close),
         Task::Read => read::<E>(job),
     }
 }
@@ -94,6 +94,19 @@ fn write<E: Engine>(engine: E, seed: u64, first: u64) -> Result<()> {
         line(&format!("a{number}"))?;
     }
     Ok(())
+}
+
+fn build<E: Engine>(engine: E, close: bool) -> Result<()> {
+    store::build(&engine)?;
+    if close {
+        return engine.close();
+    }
+    say(&Say::Built)?;
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
+    // The signal is on its way.
+    loop {
+        std::thread::park();
+    }
 }
 
 fn dump<E: Engine>(engine: E) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Copies of a closed store are damaged, one way each, and read by a process of its own.
+//! Copies of a store, closed or left by a killed process, are damaged, one way each, and read by a process of its own.
 
 use super::harm::{self, Kind};
 use super::job::{Finding, Job, Say, Task, config};
@@ -122,6 +122,8 @@ pub struct Case {
 pub struct Damaged {
     /// The engine, with what is set otherwise than usual.
     pub label: String,
+    /// Whether the store was closed before; else its process was killed.
+    pub closed: bool,
     /// The engine's settings.
     pub settings: String,
     /// Files of the store.
@@ -131,6 +133,13 @@ pub struct Damaged {
 }
 
 impl Damaged {
+    /// Whether nothing went wrong that must not. What ends the log of a process that was killed may be
+    /// torn, so that the last writes are missing there is no fault.
+    pub fn is_well(&self) -> bool {
+        let excused = |case: &Case| !self.closed && case.outcome == Outcome::LostInSilence;
+        !self.cases.iter().any(|case| case.outcome.is_bad() && !excused(case))
+    }
+
     /// How many ended so.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
@@ -138,7 +147,13 @@ impl Damaged {
 }
 
 /// Makes a store, and damages copies of it.
-pub fn run(bench: &Bench, engine: &str, variant: &Variant, root: &Path) -> Result<Damaged> {
+pub fn run(
+    bench: &Bench,
+    engine: &str,
+    variant: &Variant,
+    closed: bool,
+    root: &Path,
+) -> Result<Damaged> {
     let owner = tempfile::tempdir_in(root).context("a directory for a store")?;
     let (good, copy) = (owner.path().join("good"), owner.path().join("copy"));
     let tuning = variant.tuning.iter().chain(&bench.tuning);
@@ -150,15 +165,21 @@ pub fn run(bench: &Bench, engine: &str, variant: &Variant, root: &Path) -> Resul
         task,
     };
     let (said, ending) =
-        Running::start(&bench.command, &job(&good, Task::Build))?.finish(bench.patience)?;
-    ensure!(matches!(ending, Ending::Done), "the store was not made: {ending:?}");
+        Running::start(&bench.command, &job(&good, Task::Build { close: closed }))?
+            .finish(bench.patience)?;
+    let built = match closed {
+        true => matches!(ending, Ending::Done),
+        false => matches!(said.last(), Some(Say::Built)),
+    };
+    ensure!(built, "the store was not made: {ending:?}");
     let Some(Say::Opened(_, settings)) = said.into_iter().next() else {
         bail!("the process that made the store did not open it");
     };
     let read = || -> Result<(Outcome, String)> {
         let (said, ending) =
             Running::start(&bench.command, &job(&copy, Task::Read))?.finish(bench.patience)?;
-        Outcome::of(&said, &ending)
+        let (outcome, text) = Outcome::of(&said, &ending)?;
+        Ok((outcome, text.replace(&copy.display().to_string(), "STORE")))
     };
     // A copy that nobody damaged must read well, or nothing is known of the others.
     harm::copy(&good, &copy)?;
@@ -166,21 +187,16 @@ pub fn run(bench: &Bench, engine: &str, variant: &Variant, root: &Path) -> Resul
     ensure!(outcome == Outcome::NoEffect, "undamaged: {}: {detail}", outcome.title());
 
     let files = harm::files(&good)?.len();
-    let mut damaged = Damaged { label: variant.label.clone(), settings, files, cases: Vec::new() };
+    let kinds = Kind::of(files);
+    let mut damaged =
+        Damaged { label: variant.label.clone(), closed, settings, files, cases: Vec::new() };
     for number in 0..bench.damages {
         bench.doing(&format!("{}: damage {} of {}", variant.label, number + 1, bench.damages));
         std::fs::remove_dir_all(&copy)?;
         harm::copy(&good, &copy)?;
         let mut rng = Rng::new(mix(bench.seed) ^ number);
-        let mut kind = Kind::ALL[(number % Kind::ALL.len() as u64) as usize];
-        let what = match harm::damage(&copy, kind, &mut rng)? {
-            Some(what) => what,
-            None => {
-                // Nothing to swap: a store of one file.
-                kind = Kind::Flip;
-                harm::damage(&copy, kind, &mut rng)?.context("a bit can always be flipped")?
-            }
-        };
+        let kind = kinds[(number % kinds.len() as u64) as usize];
+        let what = harm::damage(&copy, kind, &mut rng)?;
         let (outcome, detail) = read()?;
         if outcome.is_bad() {
             let title = outcome.title();

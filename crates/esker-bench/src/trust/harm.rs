@@ -28,6 +28,12 @@ impl Kind {
     pub const ALL: [Kind; 6] =
         [Kind::Flip, Kind::Zero, Kind::Garbage, Kind::Cut, Kind::Remove, Kind::Swap];
 
+    /// Those that a store of so many files can be damaged in: without its only file it is not damaged
+    /// but gone, and there is nothing to swap.
+    pub fn of(files: usize) -> &'static [Kind] {
+        if files > 1 { &Kind::ALL } else { &Kind::ALL[..4] }
+    }
+
     /// As the head of a column.
     pub fn title(self) -> &'static str {
         match self {
@@ -58,14 +64,18 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Files with anything in them, below a directory; in order of their names.
+/// A file that is no part of the data: LMDB's table of readers, which whoever opens the store first
+/// makes anew.
+const NOT_DATA: &str = "lock.mdb";
+
+/// Files of data with anything in them, below a directory; in order of their names.
 pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             found.extend(files(&entry.path())?);
-        } else if entry.metadata()?.len() > 0 {
+        } else if entry.metadata()?.len() > 0 && entry.file_name() != NOT_DATA {
             found.push(entry.path());
         }
     }
@@ -73,9 +83,8 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Damages the store in `dir` in a way drawn from `rng`; says what was done. `None` when there is
-/// nothing to damage in this way.
-pub fn damage(dir: &Path, kind: Kind, rng: &mut Rng) -> Result<Option<String>> {
+/// Damages the store in `dir` in a way drawn from `rng`; says what was done.
+pub fn damage(dir: &Path, kind: Kind, rng: &mut Rng) -> Result<String> {
     let files = files(dir)?;
     ensure!(!files.is_empty(), "{} has no files to damage", dir.display());
     let path = pick(&files, rng)?;
@@ -108,25 +117,20 @@ pub fn damage(dir: &Path, kind: Kind, rng: &mut Rng) -> Result<Option<String>> {
         }
         Kind::Remove => {
             std::fs::remove_file(&path)?;
-            return Ok(Some(format!("{} removed", name(&path))));
+            return Ok(format!("{} removed", name(&path)));
         }
         Kind::Swap => {
             let others: Vec<&PathBuf> = files.iter().filter(|other| **other != path).collect();
-            if others.is_empty() {
-                return Ok(None);
-            }
+            ensure!(!others.is_empty(), "{} has one file only", dir.display());
             let other = others[rng.below(others.len() as u64) as usize];
             let theirs = std::fs::read(other)?;
-            if theirs == bytes {
-                return Ok(None);
-            }
             std::fs::write(other, bytes)?;
             std::fs::write(&path, theirs)?;
-            return Ok(Some(format!("{} and {} swapped", name(&path), name(other))));
+            return Ok(format!("{} and {} swapped", name(&path), name(other)));
         }
     };
     std::fs::write(&path, bytes)?;
-    Ok(Some(format!("{}: {what}", name(&path))))
+    Ok(format!("{}: {what}", name(&path)))
 }
 
 /// A file: every other time any of them, every other time one byte of them all, so that neither small
@@ -174,7 +178,7 @@ mod tests {
             let kind = Kind::ALL[case as usize % Kind::ALL.len()];
             let bad = parent.path().join("bad");
             copy(&good, &bad).unwrap();
-            let what = damage(&bad, kind, &mut Rng::new(case)).unwrap().unwrap();
+            let what = damage(&bad, kind, &mut Rng::new(case)).unwrap();
             let same =
                 |name| std::fs::read(good.join(name)).ok() == std::fs::read(bad.join(name)).ok();
             let changed = [same("a"), same("sub/b")].iter().filter(|same| !**same).count();
@@ -187,7 +191,8 @@ mod tests {
     fn one_file_alone_cannot_be_swapped() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), b"x").unwrap();
-        assert_eq!(damage(dir.path(), Kind::Swap, &mut Rng::new(1)).unwrap(), None);
+        assert!(!Kind::of(1).contains(&Kind::Swap) && !Kind::of(1).contains(&Kind::Remove));
+        assert!(damage(dir.path(), Kind::Swap, &mut Rng::new(1)).is_err());
         std::fs::remove_file(dir.path().join("a")).unwrap();
         assert!(damage(dir.path(), Kind::Flip, &mut Rng::new(1)).is_err());
     }

@@ -35,7 +35,10 @@ pub enum Task {
     /// Say everything that is there.
     Dump,
     /// Make the store that is going to be damaged.
-    Build,
+    Build {
+        /// Whether to close it; else the process kills itself once every write has returned.
+        close: bool,
+    },
     /// Read all of that store, damaged or not.
     Read,
 }
@@ -45,6 +48,8 @@ pub enum Task {
 pub enum Say {
     /// The store is open.
     Opened(Class, String),
+    /// The store is made, and this process about to kill itself.
+    Built,
     /// All that is there.
     Dumped(Dump),
     /// A value that nobody wrote was returned; said at once, as worse may follow.

@@ -33,11 +33,16 @@ pub fn write(report: &Report) -> String {
     if report.engines.iter().any(|engine| !engine.kills.is_empty()) {
         kills(text, &report.engines);
     }
-    let damaged: Vec<&Damaged> = report.engines.iter().flat_map(|e| &e.damages).collect();
-    if !damaged.is_empty() {
-        damages(text, &damaged);
-        by_kind(text, &damaged);
-        examples(text, &damaged);
+    for (closed, title) in [(true, "Damaged after a clean close"), (false, "Damaged after a kill")]
+    {
+        let damaged = report.engines.iter().flat_map(|engine| &engine.damages);
+        let damaged: Vec<&Damaged> = damaged.filter(|one| one.closed == closed).collect();
+        if !damaged.is_empty() {
+            line(text, &format!("\n## {title}\n"));
+            damages(text, &damaged);
+            by_kind(text, &damaged);
+            examples(text, &damaged);
+        }
     }
     let failures = report.engines.iter().flat_map(|engine| &engine.failures);
     for (n, failure) in failures.enumerate() {
@@ -105,7 +110,6 @@ fn row_of_kills(engine: &str, killed: &Killed) -> String {
 }
 
 fn damages(out: &mut String, damaged: &[&Damaged]) {
-    line(out, "\n## Damaged after a clean close\n");
     let titles: Vec<&str> = Outcome::ALL.iter().map(|outcome| outcome.title()).collect();
     line(out, &format!("| engine | files | copies | {} |", titles.join(" | ")));
     line(out, &format!("|---|---|---|{}", "---|".repeat(titles.len())));
@@ -118,10 +122,9 @@ fn damages(out: &mut String, damaged: &[&Damaged]) {
 }
 
 fn by_kind(out: &mut String, damaged: &[&Damaged]) {
-    line(out, "\n### By what was damaged\n");
     line(
         out,
-        "Copies that lost writes, hung, crashed or gave a wrong value, of all that were damaged in that \
+        "\nBy what was damaged: copies that lost writes, hung, crashed or gave a wrong value, of all that were damaged in that \
          way.\n",
     );
     let titles: Vec<&str> = Kind::ALL.iter().map(|kind| kind.title()).collect();
@@ -141,11 +144,11 @@ fn by_kind(out: &mut String, damaged: &[&Damaged]) {
 }
 
 fn examples(out: &mut String, damaged: &[&Damaged]) {
-    line(out, "\n### The first of each\n");
+    line(out, "\nThe first of each:\n");
     line(out, "| engine | outcome | copy | damage | what was seen |");
     line(out, "|---|---|---|---|---|");
     for one in damaged {
-        for outcome in Outcome::ALL.iter().filter(|outcome| **outcome >= Outcome::Error) {
+        for outcome in Outcome::ALL.iter().filter(|outcome| outcome.is_bad()) {
             if let Some(case) = one.cases.iter().find(|case| case.outcome == *outcome) {
                 let (what, detail) = (cell(&case.what), cell(&case.detail));
                 let (label, title, number) = (&one.label, outcome.title(), case.number);

@@ -76,11 +76,10 @@ pub struct EngineReport {
 impl EngineReport {
     /// Whether everything was tested, and nothing was lost or wrong.
     pub fn is_well(&self) -> bool {
-        let cases = self.damages.iter().flat_map(|damaged| &damaged.cases);
         self.missing.is_none()
             && self.failures.is_empty()
             && self.kills.iter().all(Killed::is_well)
-            && !cases.into_iter().any(|case| case.outcome.is_bad())
+            && self.damages.iter().all(Damaged::is_well)
     }
 }
 
@@ -154,10 +153,12 @@ fn of_engine(bench: &Bench, name: &str, root: &Path) -> Result<EngineReport> {
     }
     if bench.damages > 0 {
         for variant in variants::of(name) {
-            match damage::run(bench, name, &variant, root) {
-                Ok(damaged) => report.damages.push(damaged),
-                Err(e) if interrupted() => return Err(e),
-                Err(e) => report.failures.push(format!("damage, {}: {e:#}", variant.label)),
+            for closed in [true, false] {
+                match damage::run(bench, name, &variant, closed, root) {
+                    Ok(damaged) => report.damages.push(damaged),
+                    Err(e) if interrupted() => return Err(e),
+                    Err(e) => report.failures.push(format!("damage, {}: {e:#}", variant.label)),
+                }
             }
         }
     }

@@ -27,17 +27,16 @@ pub fn was_written(key: u32, version: u64) -> bool {
         && (version == 1 && key.is_multiple_of(2) || version == 2 && expected(key) == Some(2))
 }
 
-/// Makes it and closes it.
-pub fn build<E: Engine>(engine: E) -> Result<()> {
-    put_all(&engine, 1)?;
+/// Makes it.
+pub fn build<E: Engine>(engine: &E) -> Result<()> {
+    put_all(engine, 1)?;
     engine.settle()?;
-    put_all(&engine, 2)?;
+    put_all(engine, 2)?;
     let mut writer = engine.writer(Hint::Any)?;
     for key in (0..KEYS).filter(|key| expected(*key).is_none()) {
         writer.delete(&entry::key(key))?;
     }
-    drop(writer);
-    engine.close()
+    Ok(())
 }
 
 fn put_all<E: Engine>(engine: &E, version: u64) -> Result<()> {
