@@ -216,7 +216,10 @@ fn judge(finding: &mut Finding, call: &str, key: u32, is: Option<u64>) -> Result
     if is == must {
         return Ok(());
     }
-    let text = || format!("{call}: key {key} is of write {is:?} and must be of {must:?}");
+    let text = || {
+        let (is, must) = (entry::told(is), entry::told(must));
+        format!("{call}: key {key} gives {is} and must give {must}")
+    };
     if is.is_some_and(|version| !store::was_written(key, version)) {
         return wrong(finding, text());
     }

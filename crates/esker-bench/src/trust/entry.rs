@@ -56,6 +56,11 @@ pub fn version_of(number: u32, bytes: &[u8]) -> Result<u64> {
     Ok(version)
 }
 
+/// Which write there is, in words.
+pub fn told(version: Option<u64>) -> String {
+    version.map_or("nothing".to_string(), |version| format!("write {version}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,9 +64,9 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file that is no part of the data: LMDB's table of readers, which whoever opens the store first
-/// makes anew.
-const NOT_DATA: &str = "lock.mdb";
+/// Files that are no part of the data: LMDB's table of readers and SQLite's index of its log, which
+/// whoever opens the store first makes anew.
+const NOT_DATA: [&str; 2] = ["lock.mdb", "store.sqlite-shm"];
 
 /// Files of data with anything in them, below a directory; in order of their names.
 pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
@@ -75,12 +75,16 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             found.extend(files(&entry.path())?);
-        } else if entry.metadata()?.len() > 0 && entry.file_name() != NOT_DATA {
+        } else if entry.metadata()?.len() > 0 && !is_no_data(&entry.path()) {
             found.push(entry.path());
         }
     }
     found.sort();
     Ok(found)
+}
+
+fn is_no_data(path: &Path) -> bool {
+    NOT_DATA.iter().any(|name| path.ends_with(name))
 }
 
 /// Damages the store in `dir` in a way drawn from `rng`; says what was done.

@@ -1,6 +1,7 @@
 //! What must be in a store after its process was killed: every operation that was acknowledged, the
 //! one under way whole or not at all, nothing else.
 
+use super::entry::told;
 use super::script::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,10 +70,8 @@ impl Oracle {
             }
             let what = if older { "lost" } else { "wrong" };
             verdict.first.get_or_insert_with(|| {
-                format!(
-                    "{what}: key {key} is of write {is:?} and must be of {must:?} (last {})",
-                    expected.op
-                )
+                let (is, must, by) = (told(is), told(must), expected.op);
+                format!("{what}: key {key} gives {is} and must give {must}, by operation {by}")
             });
             let last = Last { op: is.unwrap_or(under_way), there: is.is_some() };
             self.keys.insert(key, last);
