@@ -52,7 +52,8 @@ pub(crate) fn run(args: Args) -> Outcome {
 
 /// Draws or compares what was measured before, or tests what engines lose.
 fn with_results(command: &esker_bench::BenchCommand) -> Outcome {
-    let answer = command.run(&[CHILD.to_string()]).map_err(|e| Failure::Broken(format!("{e:#}")))?;
+    let answer =
+        command.run(&[CHILD.to_string()]).map_err(|e| Failure::Broken(format!("{e:#}")))?;
     let mut out = Out::stdout();
     out.bytes(answer.text.as_bytes())?;
     out.finish()?;
