@@ -3,9 +3,11 @@
 //!
 //! Buffered: `Durability::None`, which a clean close saves and a kill does not. Synced:
 //! `Durability::Immediate`.
+//!
+//! Tuning: `check_integrity` (`on`: when opened, all of it; what it had to repair is an error too).
 
 use crate::{gather::Gathered, versions};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
@@ -59,7 +61,10 @@ impl Engine for Redb {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("data.redb");
         let db = Database::builder().set_cache_size(config.memory as usize).create(&path);
-        let db = db.with_context(|| path.display().to_string())?;
+        let mut db = db.with_context(|| path.display().to_string())?;
+        if config.tuning.get("check_integrity").is_some_and(|v| v == "on") {
+            ensure!(db.check_integrity()?, "{}: not sound, and repaired", path.display());
+        }
         // The first transaction makes the table, durably.
         let transaction = db.begin_write()?;
         transaction.open_table(TABLE)?;

@@ -7,6 +7,7 @@ use crate::engines::with_engine;
 use crate::plan::Plan;
 use crate::protocol::{Message, Sample, Shape, Spec};
 use crate::system::{self, MemoryWatch, Usage};
+use crate::trust;
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::io::Write;
@@ -149,6 +150,10 @@ impl<'a> Ctx<'a> {
 /// Runs what the parent asks for (`args`: one JSON specification) and prints JSON lines; the exit
 /// code. Called by the hidden command that the parent starts this executable with.
 pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
+    let mut args = args.into_iter().peekable();
+    if args.next_if(|word| word == trust::WORD).is_some() {
+        return trust::child_main(args, run_job);
+    }
     child_main_with(args, run_case)
 }
 
@@ -192,4 +197,10 @@ pub fn run_case(ctx: &Ctx) -> Result<()> {
     }
     with_engine!(ctx.spec.engine.as_str(), E => cases::run::<E>(ctx))
         .unwrap_or_else(|| anyhow::bail!("no engine is called {}", ctx.spec.engine))
+}
+
+/// Does a job of `esker bench trust` in this process.
+fn run_job(job: &trust::Job) -> Result<()> {
+    with_engine!(job.engine.as_str(), E => trust::run_job::<E>(job))
+        .unwrap_or_else(|| anyhow::bail!("no engine is called {}", job.engine))
 }

@@ -16,6 +16,7 @@ use crate::cases;
 use crate::child::{Ctx, child_main_with};
 use crate::engine::Engine;
 use crate::engines::places::setup_dir;
+use crate::trust;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -67,6 +68,7 @@ pub struct Visit<'a, 'b>(Task<'a, 'b>);
 
 enum Task<'a, 'b> {
     Run(&'a Ctx<'b>),
+    Trust(&'a trust::Job),
     Version,
 }
 
@@ -75,6 +77,7 @@ impl Visit<'_, '_> {
     pub fn engine<E: Engine>(self) -> Result<()> {
         match self.0 {
             Task::Run(ctx) => cases::run::<E>(ctx),
+            Task::Trust(job) => trust::run_job::<E>(job),
             Task::Version => {
                 println!("{}", E::version()?);
                 Ok(())
@@ -90,8 +93,12 @@ impl Visit<'_, '_> {
 /// The whole of a program of engines: does what its arguments say, with the engine that `find`
 /// shows.
 pub fn main(find: impl Fn(&str, Visit) -> Result<()>) -> ExitCode {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
     match args.next().as_deref() {
+        Some(CHILD) if args.next_if(|word| word == trust::WORD).is_some() => {
+            let run = |job: &trust::Job| find(&job.engine, Visit(Task::Trust(job)));
+            ExitCode::from(trust::child_main(args, run) as u8)
+        }
         Some(CHILD) => {
             let run = |ctx: &Ctx| find(&ctx.spec.engine, Visit(Task::Run(ctx)));
             ExitCode::from(child_main_with(args, run) as u8)

@@ -41,6 +41,7 @@ mod setup;
 mod space;
 mod suites;
 mod system;
+mod trust;
 
 pub use child::child_main;
 pub use data::{FileFormat, KeyShape, ValueSize};
@@ -49,6 +50,7 @@ pub use report::BenchCommand;
 pub use results::{Cell, Results};
 pub use run::run;
 pub use suites::Suite;
+pub use trust::TrustArgs;
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;

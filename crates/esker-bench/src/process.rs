@@ -69,7 +69,7 @@ pub fn run(
 }
 
 /// What a child is started with: this executable again, or the one that has the engine.
-fn program(engine: &str, command: &[String]) -> Result<Command> {
+pub fn program(engine: &str, command: &[String]) -> Result<Command> {
     if external::has(engine) {
         let mut program = Command::new(external::program()?);
         program.arg(external::CHILD);
@@ -95,7 +95,8 @@ fn listen(stdout: ChildStdout) -> Receiver<Message> {
     receiver
 }
 
-fn collect(stderr: ChildStderr) -> Receiver<String> {
+/// Reads what a child writes on standard error; its end comes when the child is gone.
+pub fn collect(stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver): (Sender<String>, _) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -113,7 +114,7 @@ fn collect(stderr: ChildStderr) -> Receiver<String> {
 }
 
 /// One line from what a child wrote before it failed.
-fn describe(stderr: &str, status: &str) -> String {
+pub fn describe(stderr: &str, status: &str) -> String {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let panic = lines.iter().position(|l| l.contains("panicked at"));
     let line = match panic {

@@ -5,6 +5,9 @@ use esker_bench::{BenchCommand, BenchOptions};
 use std::io::Write;
 use std::process::ExitCode;
 
+/// The command, hidden, under which a measuring process is started.
+const CHILD: &str = "bench-child";
+
 #[derive(Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
         Some(Command::Files(command)) => return with_results(&command),
         None => {}
     }
-    match esker_bench::run_and_report(&cli.options, &["bench-child".to_string()]) {
+    match esker_bench::run_and_report(&cli.options, &[CHILD.to_string()]) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(2),
         Err(e) => {
@@ -47,10 +50,14 @@ fn main() -> ExitCode {
 
 /// Draws or compares; 1 when something is worse.
 fn with_results(command: &BenchCommand) -> ExitCode {
-    match command.run() {
+    match command.run(&[CHILD.to_string()]) {
         Ok(answer) => {
             // Whoever reads may have seen enough and gone.
             let _ = std::io::stdout().write_all(answer.text.as_bytes());
+            if let Some(broken) = answer.broken {
+                eprintln!("esker-bench: {broken}");
+                return ExitCode::from(3);
+            }
             ExitCode::from(u8::from(answer.worse > 0))
         }
         Err(e) => {

@@ -3,6 +3,7 @@
 //!
 //! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
 //! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th);
+//! `on_damage` (what opening does with a log that it cannot read: panic, abort or hang, else an error);
 //! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock.
 
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
@@ -87,7 +88,10 @@ impl Engine for Fake {
         let path = dir.join("log");
         let mut map = Map::new();
         for line in std::fs::read_to_string(&path).unwrap_or_default().lines() {
-            let (key, value): (Vec<u8>, Option<Vec<u8>>) = serde_json::from_str(line)?;
+            let (key, value): (Vec<u8>, Option<Vec<u8>>) = match serde_json::from_str(line) {
+                Ok(entry) => entry,
+                Err(e) => return Err(on_damage(config, e.into())),
+            };
             match value {
                 Some(value) => map.insert(key, value),
                 None => map.remove(&key),
@@ -117,6 +121,18 @@ impl Engine for Fake {
     }
     fn close(self) -> Result<()> {
         Ok(())
+    }
+}
+
+/// What it was told to do with a log that cannot be read.
+fn on_damage(config: &Config, error: anyhow::Error) -> anyhow::Error {
+    match config.tuning.get("on_damage").map(String::as_str) {
+        Some("panic") => panic!("told to panic at damage: {error:#}"),
+        Some("abort") => std::process::abort(),
+        Some("hang") => loop {
+            std::thread::sleep(Duration::from_secs(1));
+        },
+        _ => error,
     }
 }
 

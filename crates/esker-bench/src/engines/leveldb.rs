@@ -1,6 +1,8 @@
 //! LevelDB through its C interface, with the memory split of its own report (128 MB: a 120 MB write
 //! buffer and an 8 MB cache) and the bloom filter of 10 bits that its manual recommends. Its forks
 //! have the same interface, and are called the same way.
+//!
+//! Tuning: `verify_checksums` (at each read) and `paranoid_checks` (0 or 1; both 0 by default).
 
 use super::library::{self, c_api};
 use super::places::setup_dir;
@@ -27,6 +29,7 @@ c_api! {
         fn leveldb_options_set_write_buffer_size(Handle, usize);
         fn leveldb_options_set_cache(Handle, Handle);
         fn leveldb_options_set_compression(Handle, c_int);
+        fn leveldb_options_set_paranoid_checks(Handle, c_uchar);
         fn leveldb_options_set_filter_policy(Handle, Handle);
         fn leveldb_cache_create_lru(usize) -> Handle;
         fn leveldb_cache_destroy(Handle);
@@ -202,6 +205,8 @@ impl<F: Fork> Engine for Store<F> {
     fn open(dir: &Path, config: &Config) -> Result<Self> {
         let api = F::api()?;
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
+        let is_on = |name| Ok::<bool, anyhow::Error>(super::tuned(config, name)?.unwrap_or(0) != 0);
+        let (verify, paranoid) = (is_on("verify_checksums")?, is_on("paranoid_checks")?);
         // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
         unsafe {
             let mut leveldb = Store {
@@ -217,7 +222,7 @@ impl<F: Fork> Engine for Store<F> {
             };
             for read in [leveldb.read, leveldb.scan] {
                 // The default of LevelDB; Basho's is to verify.
-                (api.leveldb_readoptions_set_verify_checksums)(read, 0);
+                (api.leveldb_readoptions_set_verify_checksums)(read, verify as c_uchar);
             }
             // doc/index.md: a bulk read should not displace what point reads cached.
             (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, 0);
@@ -228,6 +233,7 @@ impl<F: Fork> Engine for Store<F> {
             (api.leveldb_options_set_cache)(options, leveldb.cache);
             (api.leveldb_options_set_filter_policy)(options, leveldb.filter);
             (api.leveldb_options_set_compression)(options, config.compression as c_int);
+            (api.leveldb_options_set_paranoid_checks)(options, paranoid as c_uchar);
             let mut error = ptr::null_mut();
             leveldb.db = (api.leveldb_open)(options, path.as_ptr(), &mut error);
             (api.leveldb_options_destroy)(options);

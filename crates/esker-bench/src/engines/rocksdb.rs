@@ -7,7 +7,8 @@
 //! filters. A seek there must still see keys of other prefixes, as every engine's does, so it asks
 //! for total order.
 //!
-//! Tuning: `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes).
+//! Tuning: `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
+//! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3).
 
 use super::library::{self, View, c_api};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
@@ -33,6 +34,7 @@ c_api! {
         fn rocksdb_options_set_level_compaction_dynamic_level_bytes(Handle, c_uchar);
         fn rocksdb_options_set_bytes_per_sync(Handle, u64);
         fn rocksdb_options_set_compression(Handle, c_int);
+        fn rocksdb_options_set_wal_recovery_mode(Handle, c_int);
         fn rocksdb_options_set_allow_mmap_reads(Handle, c_uchar);
         fn rocksdb_options_set_block_based_table_factory(Handle, Handle);
         fn rocksdb_options_set_prefix_extractor(Handle, Handle);
@@ -125,6 +127,8 @@ struct Settings {
     block_size: usize,
     mmap_reads: bool,
     prefix_len: usize,
+    verify_checksums: bool,
+    wal_recovery: Option<u64>,
 }
 
 impl Settings {
@@ -143,6 +147,9 @@ impl Settings {
             block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
             mmap_reads: mmap_reads != 0,
             prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
+            // A mapped block is never cached, so its checksum would be computed at each read.
+            verify_checksums: super::tuned(config, "verify_checksums")?.unwrap_or(0) != 0,
+            wal_recovery: super::tuned(config, "wal_recovery")?,
         })
     }
 }
@@ -209,6 +216,9 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
             (api.rocksdb_options_set_bytes_per_sync)(options, 1 << 20);
             let compression = if self.config.compression { LZ4 } else { NO_COMPRESSION };
             (api.rocksdb_options_set_compression)(options, compression);
+            if let Some(mode) = settings.wal_recovery {
+                (api.rocksdb_options_set_wal_recovery_mode)(options, mode as c_int);
+            }
             (api.rocksdb_options_set_allow_mmap_reads)(options, settings.mmap_reads as c_uchar);
             if PREFIX {
                 let prefix = (api.rocksdb_slicetransform_create_fixed_prefix)(settings.prefix_len);
@@ -249,8 +259,8 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
                 config: config.clone(),
             };
             for read in [rocks.read, rocks.scan] {
-                // A mapped block is never cached, so its checksum would be computed at each read.
-                (api.rocksdb_readoptions_set_verify_checksums)(read, 0);
+                let verify = rocks.settings.verify_checksums;
+                (api.rocksdb_readoptions_set_verify_checksums)(read, verify as c_uchar);
                 (api.rocksdb_readoptions_set_total_order_seek)(read, PREFIX as c_uchar);
             }
             // A bulk read should not displace what point reads cached.
@@ -275,12 +285,13 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
         };
         format!(
             "2 write buffers of {} MiB, block cache {} MiB, blocks of {} bytes with hash index, \
-             bloom 10 bits{prefix}, mmap reads {}, checksums not verified at reads, compression \
+             bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, compression \
              {}, log on, sync {}, C interface",
             s.write_buffer >> 20,
             s.cache >> 20,
             s.block_size,
             if s.mmap_reads { "on" } else { "off" },
+            if s.verify_checksums { "" } else { "not " },
             if self.config.compression { "lz4" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
         )

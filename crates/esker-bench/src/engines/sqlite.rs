@@ -5,6 +5,7 @@
 //! Buffered: `synchronous=OFF`; a commit has written its pages to the log file, so it survives a
 //! killed process, but a power cut may damage the file (`--set synchronous=1` means NORMAL: it
 //! then loses the last commits only). Synced: `synchronous=FULL`, a sync of the log per commit.
+//! `--set mmap=BYTES` maps as much of the file, or nothing of it.
 //!
 //! Writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
 //! way to wait for that is to sleep.
@@ -262,9 +263,10 @@ impl Engine for Sqlite {
             checkpoint_pages: (config.memory / 4 / page).max(1000),
             // A page fault in a mapping reads ahead, which costs more than it gives where little
             // of the store stays in memory.
-            mmap: match config.larger_than_memory {
-                true => 0,
-                false => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
+            mmap: match (super::tuned(config, "mmap")?, config.larger_than_memory) {
+                (Some(bytes), _) => bytes,
+                (None, true) => 0,
+                (None, false) => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
             },
             config: config.clone(),
         })

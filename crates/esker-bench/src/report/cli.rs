@@ -1,10 +1,12 @@
-//! What `esker bench` does with results that are there: `report` and `compare`.
+//! The commands of `esker bench` beside the measuring: `report` and `compare`, with results that are
+//! there, and `trust`.
 
 use super::compare::compare;
+use crate::trust;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
-/// Commands that measure nothing.
+/// Commands that measure no time.
 #[derive(Debug, clap::Subcommand)]
 pub enum BenchCommand {
     /// Draw the report of a run again, from its results
@@ -24,6 +26,15 @@ Examples:
 A figure counts as worse when it is so by more than the threshold and by more than the
 repetitions of either run differ. Exits with 1 when there is one.")]
     Compare(CompareArgs),
+    /// Kill writers and damage stores: what does each engine lose or return wrong?
+    #[command(after_help = "\
+Examples:
+  esker bench trust                                   esker and six others, in some minutes
+  esker bench trust --engines esker --damages 5000    more of one engine
+  esker bench trust --kills 0 --json > cases.json     every damaged copy, and what came of it
+
+Exits with 3 when Esker lost an acknowledged write, returned a wrong value, crashed or hung.")]
+    Trust(trust::TrustArgs),
 }
 
 /// What is drawn.
@@ -61,15 +72,17 @@ pub struct Answer {
     pub text: String,
     /// Figures that are worse beyond the threshold.
     pub worse: usize,
+    /// What Esker did that it must not.
+    pub broken: Option<String>,
 }
 
 impl BenchCommand {
-    /// Does it.
+    /// Does it; `child_command` starts this executable as a process that does a job.
     ///
     /// # Errors
     ///
     /// Results that are missing or broken, or a directory that cannot be written.
-    pub fn run(&self) -> Result<Answer> {
+    pub fn run(&self, child_command: &[String]) -> Result<Answer> {
         match self {
             BenchCommand::Report(args) => {
                 if !args.dir.is_dir() {
@@ -77,7 +90,7 @@ impl BenchCommand {
                 }
                 let written = super::write_all(&args.dir)?;
                 let text = written.iter().map(|path| format!("{}\n", path.display())).collect();
-                Ok(Answer { text, worse: 0 })
+                Ok(Answer { text, worse: 0, broken: None })
             }
             BenchCommand::Compare(args) => {
                 let mut comparison = compare(&args.before, &args.after, args.threshold)?;
@@ -85,8 +98,9 @@ impl BenchCommand {
                     comparison = comparison.only(engine)?;
                 }
                 let text = if args.json { comparison.json() } else { comparison.table() };
-                Ok(Answer { text, worse: comparison.worse() })
+                Ok(Answer { text, worse: comparison.worse(), broken: None })
             }
+            BenchCommand::Trust(args) => trust::answer(args, child_command),
         }
     }
 }

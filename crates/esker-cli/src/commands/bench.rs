@@ -15,6 +15,7 @@ Examples:
   esker bench --json results.jsonl            the table, and a line a figure
   esker bench report results                  pictures of the results in a directory
   esker bench compare before after            what became slower or larger
+  esker bench trust                           what is lost after kill -9 and damage
 
 Engines that are not installed say how to get them. Every engine gets a fresh process
 and directory, the same memory, keys and durability.";
@@ -49,12 +50,16 @@ pub(crate) fn run(args: Args) -> Outcome {
     }
 }
 
-/// Draws or compares what was measured before.
+/// Draws or compares what was measured before, or tests what engines lose.
 fn with_results(command: &esker_bench::BenchCommand) -> Outcome {
-    let answer = command.run().map_err(|e| Failure::Broken(format!("{e:#}")))?;
+    let answer =
+        command.run(&[CHILD.to_string()]).map_err(|e| Failure::Broken(format!("{e:#}")))?;
     let mut out = Out::stdout();
     out.bytes(answer.text.as_bytes())?;
     out.finish()?;
+    if let Some(broken) = answer.broken {
+        return Err(Failure::Broken(broken));
+    }
     match answer.worse {
         0 => Ok(()),
         1 => Err(Failure::Worse("a figure is worse; it is marked above".into())),
