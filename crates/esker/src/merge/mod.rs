@@ -11,7 +11,11 @@ pub(crate) mod pressure;
 pub(crate) mod versions;
 
 #[cfg(test)]
+mod brake_tests;
+#[cfg(test)]
 mod pacing_tests;
+#[cfg(test)]
+mod pressure_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
