@@ -48,6 +48,13 @@ need_build_tools() {
     command -v cc >/dev/null || apt_install gcc libc6-dev
 }
 
+# A subcommand of cargo that is a program of its own, and no part of the toolchain.
+need_cargo_tool() {
+    cargo "${1#cargo-}" --version >/dev/null 2>&1 && return 0
+    echo "installing $1"
+    cargo install --locked "$1"
+}
+
 # Debian's package index, about 60,000 stanzas; its lists may have to be fetched first.
 need_package_index() {
     command -v apt-cache >/dev/null || return 1

@@ -33,6 +33,8 @@ pub(crate) mod fuzz;
 #[cfg(all(test, esker_models))]
 mod models;
 #[cfg(test)]
+mod room_tests;
+#[cfg(test)]
 mod speed;
 #[cfg(test)]
 mod sync_tests;

@@ -49,3 +49,53 @@ fn place(offset: u64) -> (usize, u64) {
     let page = offset / 4096;
     ((page / 64) as usize, 1 << (page % 64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: u64 = 3 << 20;
+
+    #[test]
+    fn only_what_was_verified_counts_as_verified() {
+        let verified = Verified::default();
+        assert!(!verified.contains(8192, 5000));
+        verified.insert(8192, 5000, SEGMENT);
+        assert!(verified.contains(8192, 5000));
+        // Values that start in the same page are the same; those of other pages are not, neither
+        // beside it nor as far away as a word or the whole segment has bits.
+        assert!(verified.contains(8192 + 4095, 5000));
+        for other in [0, 8191, 8192 + 4096, 8192 + 64 * 4096, 8192 + SEGMENT] {
+            assert!(!verified.contains(other, 5000), "{other}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_verified_each_time() {
+        let verified = Verified::default();
+        verified.insert(4096, ONCE_FROM - 1, SEGMENT);
+        assert!(verified.pages.get().is_none(), "there is nothing to remember");
+        verified.insert(4096, ONCE_FROM, SEGMENT);
+        assert!(verified.contains(4096, ONCE_FROM));
+        // Its page is known, and a short value in it all the same unknown.
+        assert!(!verified.contains(4096, ONCE_FROM - 1));
+    }
+
+    #[test]
+    fn every_page_of_a_segment_has_its_bit() {
+        // The last word is used in part only, and there is one; what lies outside is never known.
+        for segment in [4096, 64 * 4096, 65 * 4096, SEGMENT] {
+            let verified = Verified::default();
+            let pages = segment / 4096;
+            for page in 0..pages {
+                assert!(!verified.contains(page * 4096, ONCE_FROM));
+                verified.insert(page * 4096, ONCE_FROM, segment);
+                assert!(verified.contains(page * 4096, ONCE_FROM), "page {page} of {pages}");
+            }
+            let words = verified.pages.get().unwrap().len() as u64;
+            assert_eq!(words, pages.div_ceil(64));
+            verified.insert(segment + (64 << 12), ONCE_FROM, segment);
+            assert!(!verified.contains(segment + (64 << 12), ONCE_FROM));
+        }
+    }
+}

@@ -12,7 +12,11 @@ pub(crate) mod versions;
 pub(crate) mod weight;
 
 #[cfg(test)]
+mod brake_tests;
+#[cfg(test)]
 mod pacing_tests;
+#[cfg(test)]
+mod pressure_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]

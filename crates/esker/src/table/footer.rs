@@ -224,3 +224,130 @@ impl Properties {
         sane.then_some(p)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn footer() -> Footer {
+        Footer {
+            number: 7,
+            data_pages: 3,
+            blocks: 2,
+            geometry: Geometry { lines: 5, slot_bits: 6, place_bits: 9 },
+            guess_first: 30,
+            guess_stride: 7000,
+            sums_checksum: 11,
+            fences_checksum: 12,
+            props_len: 100,
+            props_checksum: 13,
+        }
+    }
+
+    /// The footer with this field changed and the checksum set right.
+    fn forged(at: usize, with: &[u8]) -> Vec<u8> {
+        let mut bytes = footer().encode(9000);
+        bytes[at..at + with.len()].copy_from_slice(with);
+        let sum = xxhash_rust::xxh3::xxh3_64(&bytes[..FOOTER_LEN - 16]);
+        bytes[FOOTER_LEN - 16..FOOTER_LEN - 8].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_footer_comes_back_whole_or_not_at_all() {
+        let bytes = footer().encode(9000);
+        assert_eq!(Footer::decode(&bytes, 9000).unwrap(), footer());
+        assert!(Footer::decode(&bytes, 9001).is_err(), "a file of another length");
+        assert!(Footer::decode(&bytes[..FOOTER_LEN - 1], 9000).is_err());
+        for at in 0..FOOTER_LEN {
+            for bit in 0..8 {
+                let mut bad = bytes.clone();
+                bad[at] ^= 1 << bit;
+                let error = Footer::decode(&bad, 9000).unwrap_err();
+                assert!(matches!(error, FooterError::Damaged(_)), "byte {at} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn newer_formats_are_told_from_none() {
+        let version = |v: u32| Footer::decode(&forged(FOOTER_LEN - 20, &v.to_le_bytes()), 9000);
+        assert!(version(VERSION).is_ok());
+        assert!(matches!(version(VERSION + 1), Err(FooterError::Newer(v)) if v == VERSION + 1));
+        assert!(matches!(version(0), Err(FooterError::Damaged("format version"))));
+    }
+
+    #[test]
+    fn an_index_has_no_wider_places_than_entries_hold() {
+        // Slot bits and place bits are bytes 28 and 29.
+        let bits = |slot: u8, place: u8| Footer::decode(&forged(28, &[slot, place]), 9000).is_ok();
+        assert!(bits(6, 28) && bits(9, 9) && bits(0, 0));
+        assert!(!bits(6, 29) && !bits(10, 9));
+    }
+
+    #[test]
+    fn sections_follow_each_other() {
+        let layout = Layout::new(&footer(), 24).unwrap();
+        let index = 3 * PAGE as u64;
+        let sums = index + 5 * 64;
+        assert_eq!((layout.index, layout.sums, layout.fences), (index, sums, sums + 8));
+        assert_eq!((layout.props, layout.footer), (sums + 8 + 24, sums + 8 + 24 + 100));
+        assert!(Layout::new(&Footer { props_len: u64::MAX, ..footer() }, 24).is_none());
+    }
+
+    fn properties() -> Properties {
+        Properties {
+            keyspace: 3,
+            order: "esker.bytewise".to_owned(),
+            entries: 10,
+            tombstones: 2,
+            base_entries: 4,
+            min_seq: 5,
+            max_seq: 9,
+            keys: 8,
+            raw_bytes: 1000,
+            max_key_len: 20,
+            prefix_len: 1,
+            smallest: b"ab".to_vec(),
+            largest: b"ax".to_vec(),
+            dictionary: None,
+            references: vec![SegmentRef { segment: 4, bytes: 500, count: 2 }],
+        }
+    }
+
+    fn is_taken(change: impl Fn(&mut Properties)) -> bool {
+        let mut p = properties();
+        change(&mut p);
+        Properties::decode(&p.encode()).is_some()
+    }
+
+    #[test]
+    fn properties_come_back_and_have_no_more_bytes() {
+        for codec in [None, Some(Codec::Lz4), Some(Codec::Zstd)] {
+            let dictionary = codec.map(|c| Dictionary::new(c, b"some bytes"));
+            let bytes = Properties { dictionary, ..properties() }.encode();
+            let p = Properties::decode(&bytes).unwrap();
+            assert_eq!(p.encode(), bytes);
+            assert_eq!(p.dictionary.map(|d| d.codec()), codec);
+            for cut in 0..bytes.len() {
+                assert!(Properties::decode(&bytes[..cut]).is_none(), "cut at {cut}");
+            }
+            assert!(Properties::decode(&[&bytes[..], &[0]].concat()).is_none());
+        }
+    }
+
+    #[test]
+    fn properties_agree_with_each_other() {
+        assert!(is_taken(|p| p.max_key_len = MAX_KEY_LEN as u32));
+        assert!(!is_taken(|p| p.max_key_len = MAX_KEY_LEN as u32 + 1));
+        assert!(is_taken(|p| p.prefix_len = 2));
+        assert!(!is_taken(|p| p.prefix_len = 3));
+        let counts: [fn(&mut Properties, u64); 3] =
+            [|p, n| p.base_entries = n, |p, n| p.tombstones = n, |p, n| p.keys = n];
+        for set in counts {
+            assert!(is_taken(|p| set(p, 0)));
+            assert!(is_taken(|p| set(p, 10)));
+            assert!(!is_taken(|p| set(p, 11)));
+        }
+    }
+}

@@ -37,6 +37,12 @@ mod wire;
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod block_tests;
+#[cfg(test)]
+mod builder_tests;
+#[cfg(test)]
+mod codec_tests;
+#[cfg(test)]
 mod damage_tests;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;

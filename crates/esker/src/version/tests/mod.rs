@@ -3,6 +3,7 @@
 mod crash;
 mod damage;
 mod edits;
+mod limits;
 mod mem_env;
 mod scripts;
 

@@ -1,0 +1,214 @@
+//! Packing single values: when it pays, when it is not even tried, and what is refused on the way
+//! back.
+
+use super::codec::{Packer, unpack};
+use super::dictionary::Dictionary;
+use super::wire::{get_varint, varint_len};
+use crate::key::{Codec, Stored};
+use crate::options::Compression;
+
+const BOTH: [(Compression, Codec); 2] =
+    [(Compression::Lz4, Codec::Lz4), (Compression::Zstd, Codec::Zstd)];
+
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut x = seed | 1;
+    let mut next = || {
+        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (x >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// What is in a table of a packed value: raw length, and the bytes behind it.
+fn parts(packed: &[u8]) -> (u32, &[u8]) {
+    let (raw_len, n) = get_varint(packed).unwrap();
+    (raw_len, &packed[n..])
+}
+
+fn unpacked(
+    codec: Codec,
+    raw_len: u32,
+    bytes: &[u8],
+    dictionary: Option<&Dictionary>,
+) -> Result<Vec<u8>, &'static str> {
+    let dict = dictionary.map_or(0, Dictionary::id);
+    let mut out = vec![1, 2, 3];
+    unpack(Stored::Packed { codec, dict, raw_len, bytes }, dictionary, &mut out).map(|()| out)
+}
+
+#[test]
+fn a_value_is_packed_where_that_saves_an_eighth() {
+    for (compression, codec) in BOTH {
+        let (mut packed, mut left) = (0, 0);
+        for len in [16usize, 17, 100, 127, 128, 130, 1000, 20_000] {
+            for noisy in (0..=20).map(|part| len * part / 20) {
+                let mut value = noise(noisy, len as u64);
+                value.resize(len, b'x');
+                // A new one for each value: what did not pay before makes no difference.
+                let mut packer = Packer::new(compression, None);
+                let most = len - len / 8;
+                match packer.pack(&value) {
+                    Some(bytes) => {
+                        packed += 1;
+                        assert!(bytes.len() <= most, "{codec:?} {noisy} of {len}");
+                        let (raw_len, bytes) = parts(bytes);
+                        assert_eq!(raw_len as usize, len);
+                        assert_eq!(unpacked(codec, raw_len, bytes, None).unwrap(), value);
+                    }
+                    None => {
+                        left += 1;
+                        let n = alone(codec, &value) + varint_len(len as u32);
+                        assert!(n > most, "{codec:?} {noisy} of {len}: {n} bytes would do");
+                    }
+                }
+            }
+        }
+        assert!(packed > 40 && left > 20, "{codec:?}: {packed} packed, {left} left");
+    }
+}
+
+/// How long the value is when it is packed whatever it brings.
+fn alone(codec: Codec, value: &[u8]) -> usize {
+    match codec {
+        Codec::Lz4 => lz4_flex::block::compress(value).len(),
+        Codec::Zstd => {
+            let mut context = zstd::zstd_safe::CCtx::create();
+            let level = zstd::zstd_safe::CParameter::CompressionLevel(3);
+            context.set_parameter(level).unwrap();
+            let mut out = vec![0; zstd::zstd_safe::compress_bound(value.len())];
+            // Without the magic number that every frame begins with.
+            context.compress2(&mut out[..], value).unwrap() - 4
+        }
+    }
+}
+
+#[test]
+fn short_values_and_stores_without_compression_keep_them_as_they_are() {
+    for (compression, _) in BOTH {
+        assert!(Packer::new(compression, None).pack(&[b'x'; 15]).is_none());
+        assert!(Packer::new(compression, None).pack(&[b'x'; 100]).is_some());
+    }
+    assert!(Packer::new(Compression::None, None).pack(&[b'x'; 1000]).is_none());
+}
+
+#[test]
+fn after_many_values_that_do_not_pack_only_some_are_tried() {
+    let good = [b'x'; 200];
+    for (compression, _) in BOTH {
+        // So many that the next is tried all the same, and one more.
+        let mut patient = Packer::new(compression, None);
+        for seed in 0..63 {
+            assert!(patient.pack(&noise(200, seed)).is_none());
+        }
+        assert!(patient.pack(&good).is_some());
+        for seed in 0..64 {
+            assert!(patient.pack(&noise(200, seed)).is_none());
+        }
+        // Now each sixteenth: fifteen that would have packed are let pass.
+        for n in 0..15 {
+            assert!(patient.pack(&good).is_none(), "{compression:?}: {n}");
+        }
+        assert!(patient.pack(&good).is_some());
+        // It pays again: everything is tried.
+        assert!(patient.pack(&good).is_some());
+    }
+}
+
+#[test]
+fn what_does_not_unpack_to_its_length_is_refused() {
+    let value = [&noise(50, 3)[..], &[b'x'; 500]].concat();
+    for (compression, codec) in BOTH {
+        let mut packer = Packer::new(compression, None);
+        let packed = packer.pack(&value).unwrap().to_vec();
+        let (raw_len, bytes) = parts(&packed);
+        assert_eq!(unpacked(codec, raw_len, bytes, None).unwrap(), value);
+        for lie in [0, 1, raw_len - 1, raw_len + 1, raw_len + 100_000, u32::MAX] {
+            assert!(unpacked(codec, lie, bytes, None).is_err(), "{codec:?} {lie}");
+        }
+        for cut in 0..bytes.len() {
+            assert!(unpacked(codec, raw_len, &bytes[..cut], None).is_err(), "{codec:?} {cut}");
+        }
+        // No memory for what these few bytes cannot stand for.
+        let mut out = Vec::new();
+        let lie = Stored::Packed { codec, dict: 0, raw_len: u32::MAX, bytes };
+        assert!(unpack(lie, None, &mut out).is_err());
+        assert!(out.capacity() < 1 << 20, "{codec:?}: {}", out.capacity());
+    }
+}
+
+#[test]
+fn the_longest_run_that_a_codec_can_stand_for_is_believed() {
+    // A byte of LZ4 stands for up to 255, a block of Zstandard for 128 KiB: a value of one byte over
+    // and over comes near, and has to come back.
+    for (compression, codec) in BOTH {
+        for len in [100_000, 128 << 10, (128 << 10) + 1, 3 << 20] {
+            let value = vec![b'x'; len];
+            let mut packer = Packer::new(compression, None);
+            let packed = packer.pack(&value).unwrap().to_vec();
+            let (raw_len, bytes) = parts(&packed);
+            assert!(unpacked(codec, raw_len, bytes, None).unwrap() == value, "{codec:?} {len}");
+        }
+    }
+}
+
+#[test]
+fn a_dictionary_is_used_by_its_codec_and_for_its_values_only() {
+    let common = noise(300, 9);
+    let value = [b"n=1 ", &common[..], b" end"].concat();
+    for (compression, codec) in BOTH {
+        let dictionary = Dictionary::new(codec, &common);
+        let other = BOTH.iter().find(|(_, c)| *c != codec).unwrap();
+        assert!(dictionary.is_for(compression) && !dictionary.is_for(other.0));
+        assert!(!dictionary.is_for(Compression::None));
+        let mut packer = Packer::new(compression, Some(dictionary.clone()));
+        assert_eq!(packer.dictionary().map(|d| d.id()), Some(dictionary.id()));
+        let packed = packer.pack(&value).unwrap().to_vec();
+        assert!(packed.len() < 60, "{codec:?}: {} bytes", packed.len());
+        let (raw_len, bytes) = parts(&packed);
+        assert_eq!(unpacked(codec, raw_len, bytes, Some(&dictionary)).unwrap(), value);
+        // Without it, with another one, and with the same bytes for the other codec.
+        let mut out = Vec::new();
+        let stored = Stored::Packed { codec, dict: dictionary.id(), raw_len, bytes };
+        assert!(unpack(stored, None, &mut out).is_err());
+        let stranger = Dictionary::new(codec, b"something else that is long enough");
+        assert!(unpack(stored, Some(&stranger), &mut out).is_err());
+        let same_bytes = Dictionary::new(other.1, &common);
+        assert_eq!(same_bytes.id(), dictionary.id());
+        assert!(unpack(stored, Some(&same_bytes), &mut out).is_err());
+        // A packer for another codec does not take it.
+        let mut without = Packer::new(other.0, Some(dictionary.clone()));
+        assert!(without.dictionary().is_none() && without.pack(&value).is_none());
+    }
+}
+
+#[test]
+fn a_dictionary_is_made_of_enough_samples_of_a_fitting_length() {
+    let sample = |n: usize, len: usize| {
+        let mut value = format!("{{\"id\": {n}, \"colour\": \"green\", \"size\": ").into_bytes();
+        value.extend(noise(6, n as u64));
+        value.resize(len, b' ');
+        value
+    };
+    let samples = |count, len| -> Vec<Vec<u8>> { (0..count).map(|n| sample(n, len)).collect() };
+    let train = |compression, list: &[Vec<u8>]| {
+        let list: Vec<&[u8]> = list.iter().map(|s| &s[..]).collect();
+        Dictionary::train(compression, &list)
+    };
+    for (compression, most) in [(Compression::Lz4, 8 << 10), (Compression::Zstd, 16 << 10)] {
+        assert!(train(compression, &samples(15, 60)).is_none());
+        assert!(train(compression, &samples(16, 60)).is_some(), "{compression:?}");
+        // Others among them are left out: too short to be packed, too long to need it.
+        let mut mixed = samples(15, 60);
+        mixed.extend(samples(50, 15));
+        mixed.extend(samples(50, 1025));
+        assert!(train(compression, &mixed).is_none());
+        // However many there are, it stays short, and takes of all of them.
+        let many = samples(4000, 60);
+        let dictionary = train(compression, &many).unwrap();
+        let len = dictionary.bytes().len();
+        assert!(len <= most && len > most / 3, "{compression:?}: {len}");
+        let last = dictionary.bytes().chunks(60).last().unwrap();
+        let at = many.iter().position(|s| s == last).unwrap();
+        assert!(at > 3000, "{compression:?}: the last is sample {at}");
+    }
+}
