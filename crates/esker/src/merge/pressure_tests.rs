@@ -23,25 +23,25 @@ fn below_the_soft_cap_nobody_asks() {
     for pending in [0, 1, cap / 4] {
         p.set_pending(pending);
         assert_eq!(p.pending(), pending);
-        assert_eq!(p.due(1 << 20), None);
+        assert_eq!(p.due(|_| 1 << 20), None);
     }
     p.set_pending(cap / 4 + 1);
-    assert_eq!(p.due(1 << 20), Some(1 << 20));
+    assert_eq!(p.due(|_| 1 << 20), Some(1 << 20));
 }
 
 #[test]
 fn small_writes_ask_together() {
     let (p, cap) = new();
     p.set_pending(cap / 2);
-    assert_eq!(p.due(5000), None);
-    assert_eq!(p.due(3191), None);
-    assert_eq!(p.due(1), Some(8192));
+    assert_eq!(p.due(|_| 5000), None);
+    assert_eq!(p.due(|_| 3191), None);
+    assert_eq!(p.due(|_| 1), Some(8192));
     // They were asked about; it begins anew.
-    assert_eq!(p.due(8191), None);
+    assert_eq!(p.due(|_| 8191), None);
     // At the cap each asks at once, for what had not asked before.
     p.set_pending(cap);
-    assert_eq!(p.due(2), Some(8193));
-    assert_eq!(p.due(1), Some(1));
+    assert_eq!(p.due(|_| 2), Some(8193));
+    assert_eq!(p.due(|_| 1), Some(1));
 }
 
 #[test]
