@@ -329,6 +329,14 @@ impl Segments {
         (active, false)
     }
 
+    /// A segment's name, size and header have become durable.
+    pub(crate) fn note_founded(&self, number: u64) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+            s.founded = true;
+        }
+    }
+
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
     /// those that keep values, what nothing points to is punched as soon as no reader holds a
     /// memtable over them, nor one of the `old_views`.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::files::{self, copy_as_killed};
 use common::no_case;
 use esker::{Compression, Db, Durability, Error, KeyspaceOptions, Options, WriteBatch};
@@ -23,7 +25,7 @@ fn within_seconds(seconds: u64, work: impl FnOnce() + Send + 'static) {
         work();
         done.send(()).unwrap();
     });
-    wait.recv_timeout(std::time::Duration::from_secs(seconds)).expect("it goes on");
+    wait.recv_timeout(Duration::from_secs(seconds)).expect("it goes on");
 }
 
 #[test]
@@ -234,6 +236,33 @@ fn the_newest_segment_of_the_log_could_vanish_without_a_word() {
     assert!(matches!(&e, Error::Corruption { path, .. } if *path == newest), "{e}");
     std::fs::write(&newest, bytes).unwrap();
     assert_eq!(Options::new().open(&left).unwrap().iter().count(), 200);
+}
+
+#[test]
+fn the_newest_segment_could_vanish_without_a_word_after_a_flush() {
+    let options = Options::new().segment_size(256 << 10).durability(Durability::Synced);
+    let dir = tempdir().unwrap();
+    let db = options.open(dir.path().join("db")).unwrap();
+    (0..100u32).for_each(|n| db.put(n.to_be_bytes(), [1; 200]).unwrap());
+    // The log goes on in a segment that nobody has made durable yet.
+    db.flush().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    for round in 0u32.. {
+        // Never idle for so long that what is written is flushed.
+        for n in 0..10u32 {
+            db.put((round * 10 + n).to_be_bytes(), [2; 20]).unwrap();
+            std::thread::sleep(Duration::from_millis(4));
+        }
+        let left = dir.path().join(format!("left {round}"));
+        copy_as_killed(&dir.path().join("db"), &left);
+        let newest = segment_in_use(&left);
+        std::fs::remove_file(&newest).unwrap();
+        match Options::new().open(&left) {
+            Err(Error::Corruption { path, .. }) if path == newest => return,
+            Err(e) => panic!("{e}"),
+            Ok(_) => assert!(Instant::now() < end, "{} is not missed", newest.display()),
+        }
+    }
 }
 
 #[test]

@@ -330,6 +330,12 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().durable
     }
 
+    /// Whether segment `number` is tracked and was synced since: its name, size and header are durable.
+    pub(crate) fn has_synced(&self, number: u64) -> bool {
+        let ledger = self.ledger.lock();
+        ledger.files.iter().any(|t| t.file.number() == number && t.named && t.durable > 0)
+    }
+
     /// The failure that stopped syncing. While there is one, nothing may be written to the log.
     #[inline]
     pub(crate) fn failed(&self) -> Option<Error> {

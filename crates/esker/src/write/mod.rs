@@ -18,7 +18,7 @@ use crate::merge::pacing::Admission;
 use crate::merge::weight::Scale;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::store::{Counters, KeyspaceState, NewSegment, Store, Writer};
+use crate::store::{Control, Counters, KeyspaceState, NewSegment, Store, Writer};
 use crate::version::{Change, Edit};
 
 /// Size of the active segment of an idle store, in bytes.
@@ -297,7 +297,19 @@ impl Store {
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
-        Ok(())
+        self.name_log_start(&mut control, log_start)
+    }
+
+    /// Lets the manifest know that the segment which the log starts with is durable, once a sync made it
+    /// so: that it is gone, or cut short, would pass for a power cut otherwise.
+    fn name_log_start(&self, control: &mut Control, segment: u64) -> Result<()> {
+        let state = control.state();
+        let known = state.log_founded || state.log_start != segment;
+        if known || self.check_writable().is_err() || !self.sync.has_synced(segment) {
+            return Ok(());
+        }
+        self.segments.note_founded(segment);
+        self.commit(control, Edit::from(vec![Change::LogStart { segment, founded: true }]))
     }
 
     /// Goes on in the spare segment if it has at least `least` bytes, else in a new one of `bytes`.
