@@ -350,4 +350,22 @@ mod tests {
         assert_eq!((reopened.frames().count(), end.offset()), (1, torn_at));
         assert_eq!(reopened.frames().behind_their_end(false), Behind { frames: true, durable });
     }
+
+    #[test]
+    fn a_frame_out_of_sequence_is_the_end_and_not_behind_it() {
+        for more in [false, true] {
+            let (env, segment) = testing::segment(1, 8192);
+            let mut appender = Appender::new(segment);
+            appender.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
+            let end = appender.end();
+            appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
+            if more {
+                appender.append_one(4, 0, Kind::Put, b"key", b"value").unwrap();
+            }
+            let reopened = testing::reopen(&env, 1).unwrap();
+            let why = Why::Sequence;
+            assert_eq!(reopened.frames().finish(), End::Torn { offset: end, why });
+            assert_eq!(reopened.frames().behind_their_end(true).frames, more);
+        }
+    }
 }

@@ -231,7 +231,7 @@ fn slots_ascend_and_stay_inside() {
     assert_eq!(with(1, -7), Err("slot"));
     assert_eq!(with(2, -7), Err("slot"));
     // Zeros behind the last record belong to its value; the page's end is the end.
-    let end = (20 + 3 + 6 + 12) as i32;
+    let end = 20 + 3 + 6 + 12;
     assert_eq!(with(2, PAGE as i32 - end), Ok(()));
     assert_eq!(with(2, PAGE as i32 - end + 1), Err("slot"));
     // A record of which only a part of its length is there.
@@ -342,7 +342,8 @@ fn flags_are_known_and_go_together() {
     }
     // A wide block has one entry, no prefix, one length, one tag.
     let wide = Forged::wide(10);
-    let wrong: [(&str, fn(&mut Forged)); 4] = [
+    type Change = fn(&mut Forged);
+    let wrong: [(&str, Change); 4] = [
         ("two entries", |f| f.count = 2),
         ("a prefix", |f| f.prefix = b"p".to_vec()),
         ("slots", |f| f.flags = WIDE),

@@ -222,6 +222,13 @@ impl Store {
         if let Some(e) = result.as_ref().err().cloned().or_else(|| self.sync.failed()) {
             self.halt(e);
         }
+        let number = position.segment;
+        if self.unfounded.load(Ordering::Relaxed) == number
+            && self.unfounded.swap(0, Ordering::Relaxed) == number
+        {
+            // The first sync in this segment: the manifest is to know that it is durable now.
+            self.signal.wake();
+        }
         result
     }
 
@@ -401,6 +408,7 @@ impl Store {
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), founded, false);
         self.active.store(number, Ordering::Release);
+        self.unfounded.store(if founded { 0 } else { number }, Ordering::Relaxed);
         w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);

@@ -11,7 +11,7 @@ fn is_taken(change: &Change) -> bool {
     let read = Edit::decode(&Edit::from(vec![change.clone()]).encode());
     assert_eq!(read.is_ok(), change.check().is_ok(), "{change:?}");
     if let Ok(edit) = &read {
-        assert_eq!(edit.changes, [change.clone()]);
+        assert_eq!(edit.changes, std::slice::from_ref(change));
     }
     read.is_ok()
 }
@@ -80,7 +80,8 @@ fn refusal(change: impl Fn(&mut TableMeta)) -> String {
 #[test]
 fn a_table_is_what_a_table_can_be() {
     let n = MAX_NUMBER;
-    let fields: [(&str, fn(&mut TableMeta, u64)); 4] = [
+    type Set = fn(&mut TableMeta, u64);
+    let fields: [(&str, Set); 4] = [
         ("number or size", |m, v| m.number = v),
         ("number or size", |m, v| m.size = v),
         ("sequence", |m, v| m.max_seq = v.max(m.min_seq)),
