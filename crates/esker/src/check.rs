@@ -347,7 +347,7 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
             report.problem(Error::corrupt(segment.path(), log::FIRST_FRAME, what));
         }
     }
-    if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true)) {
+    if let Some(tear) = walk.damage(behind, true) {
         let path = dir.join(log::file_name(tear.segment));
         let what = format!("{}, and the log goes on after it", tear.why);
         report.problem(Error::corrupt(&path, tear.offset, what));

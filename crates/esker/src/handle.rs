@@ -88,7 +88,7 @@ impl Handle {
         if let Some((segment, end)) = end {
             let number = store.next_file.load(Ordering::Relaxed);
             let changes = vec![
-                Change::LogStart { segment: segment + 1, founded: false },
+                Change::LogStart { segment: segment + 1, founded: 0 },
                 Change::LastSeq { seq: w.last_seq },
                 Change::NextFile { number },
                 Change::CleanClose { segment, end, last_seq: w.last_seq },

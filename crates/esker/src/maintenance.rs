@@ -127,7 +127,10 @@ impl Store {
                 self.rotate(&mut w, 0)?;
             }
             // Also where an earlier attempt got no further than the new segment.
-            self.flush_together(self.distrusted.load(Ordering::Acquire))
+            self.flush_together(self.distrusted.load(Ordering::Acquire))?;
+            // Nothing leads from a segment that failed to the new one: unless the flush said so, the
+            // manifest must say that the log starts there, before anything is promised in it.
+            self.advance_log()
         })();
         if let Err(e) = &resumed {
             let cause: &Error = e;

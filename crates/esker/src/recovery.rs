@@ -296,9 +296,7 @@ impl Recovery {
             None => Behind::default(),
         };
         let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
-        if let Some(tear) = walk.tear()
-            && tear.is_damage(behind, self.options.paranoid)
-        {
+        if let Some(tear) = walk.damage(behind, self.options.paranoid) {
             let path = self.dir.join(log::file_name(tear.segment));
             let what = format!("{}, and the log goes on after it", tear.why);
             return Err(Error::corrupt(&path, tear.offset, what));
@@ -519,7 +517,7 @@ fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()>
     let mut control = store.control.lock();
     let mut changes = vec![Change::NextFile { number: number + 1 }];
     if control.state().clean_close.is_some() {
-        changes.push(Change::LogStart { segment: number, founded: true });
+        changes.push(Change::LogStart { segment: number, founded: number });
         changes.push(Change::Reopened);
     }
     store.commit(&mut control, Edit::from(changes))?;

@@ -312,9 +312,9 @@ impl Segments {
     }
 
     /// The first segment that recovery still needs, given that those below `active` are sealed and
-    /// that flushes are about to strike each (`keyspace`, `upto`); and whether it is known to be
-    /// durable.
-    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> (u64, bool) {
+    /// that flushes are about to strike each (`keyspace`, `upto`); and the same number once more if
+    /// that one was durable before it was used, otherwise 0.
+    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> (u64, u64) {
         let inner = self.inner.lock();
         for s in &inner.log {
             let number = s.segment.number();
@@ -323,18 +323,10 @@ impl Segments {
                 .iter()
                 .any(|k| !flushed.iter().any(|(f, upto)| f == k && number <= *upto));
             if number >= active || waits {
-                return (number, s.founded);
+                return (number, if s.founded { number } else { 0 });
             }
         }
-        (active, false)
-    }
-
-    /// A segment's name, size and header have become durable.
-    pub(crate) fn note_founded(&self, number: u64) {
-        let mut inner = self.inner.lock();
-        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
-            s.founded = true;
-        }
+        (active, 0)
     }
 
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of

@@ -310,3 +310,21 @@ fn a_segment_that_was_never_synced_ends_the_log() {
         }
     }
 }
+
+/// A sync failed while all entries were in tables; writes were resumed, and went on in a segment to
+/// which neither the log nor the manifest led.
+#[test]
+fn what_was_synced_after_resume_was_lost_when_there_had_been_nothing_to_flush() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("before", "1").unwrap();
+    db.flush().unwrap();
+    failing(&env, Kind::SyncDir, "/db", || db.sync()).unwrap_err();
+    db.resume().unwrap();
+    db.put_with("after", "2", Durability::Synced).unwrap();
+    db.put_with("after all", "3", Durability::Synced).unwrap();
+    let db = open(&cut(&env));
+    assert_eq!(get(&db, "before").unwrap(), b"1");
+    assert_eq!(get(&db, "after").unwrap(), b"2");
+    assert_eq!(get(&db, "after all").unwrap(), b"3");
+}

@@ -330,10 +330,12 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().durable
     }
 
-    /// Whether segment `number` is tracked and was synced since: its name, size and header are durable.
-    pub(crate) fn has_synced(&self, number: u64) -> bool {
+    /// The newest segment that was synced: its name, size and header are durable, and all segments
+    /// before it are whole.
+    pub(crate) fn newest_synced(&self) -> Option<u64> {
         let ledger = self.ledger.lock();
-        ledger.files.iter().any(|t| t.file.number() == number && t.named && t.durable > 0)
+        let synced = ledger.files.iter().rev().find(|t| t.named && t.durable > 0);
+        synced.map(|t| t.file.number())
     }
 
     /// The failure that stopped syncing. While there is one, nothing may be written to the log.

@@ -1,10 +1,11 @@
 //! From segment to segment: which of them are the log.
 //!
-//! The manifest names the segment that the log starts with, and the seal of each names the next. Both
-//! say whether the segment they name was durable by then, header and name, as nearly all are: if it
-//! was and is not there, it was lost. The log ends where a segment stops without a seal. Files made ahead and not used
-//! may lie about; frames in a file that the log does not lead to are what a power cut left behind
-//! its tear, or the log was damaged before them.
+//! The manifest names the segment that the log starts with, and the seal of each names the next and
+//! says whether that was durable by then, header and name, as nearly all are: if it was and is not
+//! there, it was lost. So were segments up to the one which the manifest says the log reaches. The log
+//! ends where a segment stops without a seal. Files made ahead and not used may lie about; frames in a
+//! file that the log does not lead to are what a power cut left behind its tear, or the log was
+//! damaged before them.
 
 use super::frames::{Behind, End, Why};
 use super::sync::Position;
@@ -24,7 +25,7 @@ pub(crate) struct Tear {
 impl Tear {
     /// Whether it is damage: what is found behind says that the place was durable. `strict` takes
     /// anything behind for that; after a power cut there may be frames that were never synced.
-    pub(crate) fn is_damage(&self, behind: Behind, strict: bool) -> bool {
+    fn is_damage(&self, behind: Behind, strict: bool) -> bool {
         let here = Position { segment: self.segment, end: self.offset };
         behind.durable > here || strict && behind.frames
     }
@@ -43,6 +44,8 @@ struct Next {
 /// Walks the segments of a log.
 #[derive(Debug)]
 pub(crate) struct Walk {
+    /// The log reaches this segment, whatever happened.
+    reaches: u64,
     next: Option<Next>,
     /// The sequence that the next frame has; not known of the first.
     expected: Option<Seq>,
@@ -50,11 +53,11 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// For the log that starts with segment `start`, which must be there if it is `founded`.
-    pub(crate) fn new(start: u64, founded: bool) -> Walk {
+    /// For the log that starts with segment `start` and was durable up to some place in `reaches`.
+    pub(crate) fn new(start: u64, reaches: u64) -> Walk {
         let else_end = Tear { segment: start, offset: 0, why: Why::Missing };
-        let next = Some(Next { number: start, founded, else_end });
-        Walk { next, expected: None, tear: None }
+        let next = Some(Next { number: start, founded: start <= reaches, else_end });
+        Walk { reaches, next, expected: None, tear: None }
     }
 
     /// The segment that the log goes on in; `None` when it ended.
@@ -65,6 +68,12 @@ impl Walk {
     /// Where the log ended.
     pub(crate) fn tear(&self) -> Option<Tear> {
         self.tear
+    }
+
+    /// Where the log ended, if that is damage; for what is found `behind` and `strict`, see
+    /// [`Tear::is_damage`].
+    pub(crate) fn damage(&self, behind: Behind, strict: bool) -> Option<Tear> {
+        self.tear.filter(|t| t.segment < self.reaches || t.is_damage(behind, strict))
     }
 
     /// The segment that comes next is not there, or is none: the log ends before it. Whether it must
@@ -87,6 +96,7 @@ impl Walk {
                     return Err(format!("its seal says that segment {next} follows"));
                 }
                 let else_end = Tear { segment, offset, why: Why::Missing };
+                let founded = founded || next <= self.reaches;
                 self.next = Some(Next { number: next, founded, else_end });
             }
             End::Torn { offset, why } => self.tear = Some(Tear { segment, offset, why }),
@@ -112,7 +122,7 @@ mod tests {
 
     #[test]
     fn seals_lead_from_segment_to_segment() {
-        let mut walk = Walk::new(3, true);
+        let mut walk = Walk::new(3, 3);
         assert_eq!(walk.next(), Some(3));
         walk.pass(Some(7), sealed(9, 5)).unwrap();
         assert_eq!(walk.next(), Some(5));
@@ -125,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_gap_in_the_sequences_is_named() {
-        let mut walk = Walk::new(1, true);
+        let mut walk = Walk::new(1, 0);
         walk.pass(Some(1), sealed(9, 2)).unwrap();
         let why = walk.pass(Some(11), OPEN).unwrap_err();
         assert_eq!(why, "it begins at sequence 11 where 10 should follow");
@@ -133,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_seal_that_leads_back_ends_the_walk() {
-        let mut walk = Walk::new(4, true);
+        let mut walk = Walk::new(4, 4);
         assert!(walk.pass(None, sealed(1, 4)).is_err());
         assert_eq!((walk.next(), walk.tear()), (None, None));
     }
@@ -141,11 +151,33 @@ mod tests {
     #[test]
     fn a_missing_segment_ends_the_log_before_it() {
         for (next, founded) in [(6, true), (7, false)] {
-            let mut walk = Walk::new(4, true);
+            let mut walk = Walk::new(4, 4);
             walk.pass(Some(1), sealed(1, next)).unwrap();
             assert_eq!(walk.missing(), founded);
             let tear = Tear { segment: 4, offset: 5000, why: Why::Missing };
             assert_eq!((walk.next(), walk.tear()), (None, Some(tear)));
+            assert_eq!(walk.damage(Behind::default(), false), None);
+        }
+    }
+
+    #[test]
+    fn a_segment_that_the_manifest_says_is_reached_must_be_there() {
+        assert!(!Walk::new(4, 0).missing() && !Walk::new(4, 3).missing());
+        assert!(Walk::new(4, 4).missing() && Walk::new(4, 7).missing());
+        for (reaches, must) in [(4, false), (6, false), (7, true), (8, true)] {
+            let mut walk = Walk::new(4, reaches);
+            walk.pass(Some(1), sealed(1, 7)).unwrap();
+            assert_eq!(walk.missing(), must);
+        }
+    }
+
+    #[test]
+    fn a_tear_before_the_segment_that_is_reached_is_damage() {
+        for (reaches, damage) in [(0, false), (4, false), (5, true)] {
+            let mut walk = Walk::new(4, reaches);
+            walk.pass(Some(1), OPEN).unwrap();
+            let found = walk.damage(Behind::default(), false);
+            assert_eq!(found, walk.tear().filter(|_| damage));
         }
     }
 

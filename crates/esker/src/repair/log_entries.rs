@@ -78,7 +78,7 @@ impl Repair {
                 self.save_segment(&segment, made)?;
             }
         }
-        if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true)) {
+        if let Some(tear) = walk.damage(behind, true) {
             self.lose_from(tear.segment, tear.offset, tear.why);
         }
         Ok(())

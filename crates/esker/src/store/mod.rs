@@ -72,8 +72,8 @@ pub(crate) struct Store {
     pub next_file: AtomicU64,
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
-    /// The active segment, as long as no sync has made it durable; else 0.
-    pub unfounded: AtomicU64,
+    /// Were a segment of the log up to this one gone, a seal or the manifest would tell.
+    pub witnessed: AtomicU64,
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
     pub distrusted: AtomicU64,
@@ -247,7 +247,7 @@ impl Store {
             counters: Counters::default(),
             next_file: AtomicU64::new(next_file),
             active: AtomicU64::new(active),
-            unfounded: AtomicU64::new(0),
+            witnessed: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             not_writable: AtomicBool::new(read_only),

@@ -40,8 +40,9 @@ pub(crate) enum Change {
     /// Segments below this one are never replayed.
     LogStart {
         segment: u64,
-        /// Whether that segment is durable: then it is there after any crash.
-        founded: bool,
+        /// The newest segment known to be durable, by name, size and header, and all before it whole: any
+        /// crash leaves a log that reaches it. Below `segment`: none is.
+        founded: u64,
     },
     /// File numbers from here on were never used.
     NextFile { number: u64 },
@@ -137,7 +138,7 @@ impl Change {
             }
             Change::LogStart { segment, founded } => {
                 put_u64(out, *segment);
-                put_u64(out, u64::from(*founded));
+                put_u64(out, *founded);
                 6
             }
             Change::NextFile { number } => {
@@ -186,7 +187,7 @@ impl Change {
             }
             4 => Change::RemoveTable { keyspace: r.u32()?, number: r.u64()? },
             5 => Change::Flushed { keyspace: r.u32()?, segment: r.u64()? },
-            6 => Change::LogStart { segment: r.u64()?, founded: r.bool()? },
+            6 => Change::LogStart { segment: r.u64()?, founded: r.u64()? },
             7 => Change::NextFile { number: r.u64()? },
             8 => Change::NextKeyspace { id: r.u32()? },
             9 => Change::LastSeq { seq: r.u64()? },
@@ -216,7 +217,8 @@ impl Change {
                 [*run, 0, 0]
             }
             Change::RemoveTable { number, .. } | Change::NextFile { number } => [*number, 0, 0],
-            Change::Flushed { segment, .. } | Change::LogStart { segment, .. } => [*segment, 0, 0],
+            Change::Flushed { segment, .. } => [*segment, 0, 0],
+            Change::LogStart { segment, founded } => [*segment, *founded, 0],
             Change::LastSeq { seq } => [*seq, 0, 0],
             Change::CleanClose { segment, end, last_seq } => [*segment, *end, *last_seq],
             Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {

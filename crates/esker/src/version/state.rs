@@ -70,8 +70,8 @@ pub(crate) struct State {
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
     pub log_start: u64,
-    /// Whether that segment was durable when this was said: then it is there after any crash.
-    pub log_founded: bool,
+    /// The log reaches this segment after any crash; 0 when nothing is known of it.
+    pub log_founded: u64,
     /// File numbers from here on were never used.
     pub next_file: u64,
     /// The highest sequence known to have been used.
@@ -218,8 +218,8 @@ impl State {
             Change::LogStart { segment, founded } => {
                 not_below("log start", self.log_start, *segment)?;
                 self.log_start = *segment;
-                self.log_founded = *founded;
-                self.raise_file(*segment);
+                self.log_founded = self.log_founded.max(*founded);
+                self.raise_file((*segment).max(*founded));
             }
             Change::NextFile { number } => {
                 not_below("next file", self.next_file, *number)?;
@@ -259,7 +259,7 @@ impl State {
     /// Says that the store is closed in order: nothing is in the log from `log_start` on.
     pub(crate) fn close(&mut self, log_start: u64) {
         self.log_start = log_start;
-        self.log_founded = false;
+        self.log_founded = 0;
         let segment = log_start.saturating_sub(1);
         self.clean_close = Some(CleanClose { segment, end: 0, last_seq: self.last_seq });
     }

@@ -211,7 +211,10 @@ impl Store {
     fn wait_if_synced(&self, position: Position, durability: Durability) -> Result<()> {
         match durability {
             Durability::Buffered => Ok(()),
-            Durability::Synced => self.wait_durable(position),
+            Durability::Synced => {
+                self.wait_durable(position)?;
+                self.witness(position.segment)
+            }
         }
     }
 
@@ -222,14 +225,17 @@ impl Store {
         if let Some(e) = result.as_ref().err().cloned().or_else(|| self.sync.failed()) {
             self.halt(e);
         }
-        let number = position.segment;
-        if self.unfounded.load(Ordering::Relaxed) == number
-            && self.unfounded.swap(0, Ordering::Relaxed) == number
-        {
-            // The first sync in this segment: the manifest is to know that it is durable now.
-            self.signal.wake();
-        }
         result
+    }
+
+    /// A synced write is done: that the segment which it is in exists is to be known elsewhere, or
+    /// nobody would miss that file. Mostly the seal before it says so.
+    #[inline]
+    fn witness(&self, segment: u64) -> Result<()> {
+        match segment > self.witnessed.load(Ordering::Acquire) {
+            true => self.witness_synced(&mut self.control.lock()),
+            false => Ok(()),
+        }
     }
 
     #[inline]
@@ -304,19 +310,25 @@ impl Store {
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
-        self.name_log_start(&mut control, log_start)
+        self.witness_synced(&mut control)
     }
 
-    /// Lets the manifest know that the segment which the log starts with is durable, once a sync made it
-    /// so: that it is gone, or cut short, would pass for a power cut otherwise.
-    fn name_log_start(&self, control: &mut Control, segment: u64) -> Result<()> {
-        let state = control.state();
-        let known = state.log_founded || state.log_start != segment;
-        if known || self.check_writable().is_err() || !self.sync.has_synced(segment) {
+    /// Tells the manifest how far the log was synced, in segments: that one is gone, or cut short,
+    /// would pass for a power cut otherwise.
+    #[cold]
+    fn witness_synced(&self, control: &mut Control) -> Result<()> {
+        let synced = self.sync.newest_synced().filter(|_| self.check_writable().is_ok());
+        let Some(founded) = synced else { return Ok(()) };
+        let (segment, known) = (control.state().log_start, control.state().log_founded);
+        if segment < self.distrusted.load(Ordering::Acquire) {
+            // After a failed sync no seal leads on to what was synced since.
             return Ok(());
         }
-        self.segments.note_founded(segment);
-        self.commit(control, Edit::from(vec![Change::LogStart { segment, founded: true }]))
+        if founded > known && founded > self.witnessed.load(Ordering::Acquire) {
+            self.commit(control, Edit::from(vec![Change::LogStart { segment, founded }]))?;
+        }
+        self.witnessed.fetch_max(founded, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Goes on in the spare segment if it has at least `least` bytes, else in a new one of `bytes`.
@@ -407,8 +419,11 @@ impl Store {
         let NewSegment { segment, founded } = next;
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), founded, false);
-        self.active.store(number, Ordering::Release);
-        self.unfounded.store(if founded { 0 } else { number }, Ordering::Relaxed);
+        let before = self.active.swap(number, Ordering::AcqRel);
+        if founded && before == self.witnessed.load(Ordering::Acquire) {
+            // The seal says so, in a segment that something else bears witness of.
+            self.witnessed.store(number, Ordering::Release);
+        }
         w.recent = None;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);

@@ -29,7 +29,8 @@ fn numbers_end_where_adding_to_them_could_overflow() {
     goes_to(MAX_NUMBER, |number| Change::NextFile { number });
     goes_to(MAX_NUMBER, |number| Change::RemoveTable { keyspace: 0, number });
     goes_to(MAX_NUMBER, |segment| Change::Flushed { keyspace: 0, segment });
-    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, founded: false });
+    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, founded: 0 });
+    goes_to(MAX_NUMBER, |founded| Change::LogStart { segment: 3, founded });
     goes_to(MAX_NUMBER, |seq| Change::LastSeq { seq });
     goes_to(MAX_NUMBER, |run| add(0, run, table(1, "a", "b")));
     let close = |segment, end, last_seq| Change::CleanClose { segment, end, last_seq };

@@ -53,7 +53,7 @@ pub(super) fn history() -> Vec<Edit> {
         vec![
             add(0, 1, table(10, "a", "m")),
             Change::Flushed { keyspace: 0, segment: 2 },
-            Change::LogStart { segment: 3, founded: true },
+            Change::LogStart { segment: 3, founded: 3 },
         ],
         vec![add_keyspace(1, "other"), add(1, 1, table(11, "x", "y"))],
         vec![add(0, 2, with_refs), Change::LastSeq { seq: 1000 }],

@@ -94,7 +94,7 @@ fn change(line: &str) -> Change {
         }
         "remove" => Change::RemoveTable { keyspace: n(1) as u32, number: n(2) },
         "flushed" => Change::Flushed { keyspace: n(1) as u32, segment: n(2) },
-        "log-start" => Change::LogStart { segment: n(1), founded: true },
+        "log-start" => Change::LogStart { segment: n(1), founded: n(1) },
         "next-file" => Change::NextFile { number: n(1) },
         "next-keyspace" => Change::NextKeyspace { id: n(1) as u32 },
         "last-seq" => Change::LastSeq { seq: n(1) },
