@@ -82,6 +82,12 @@ int shim_settle(shim_store *store) {
   return store->env->txn_checkpoint(store->env, 0, 0, DB_FORCE);
 }
 
+int shim_reopen(shim_store *store, const shim_options *options) {
+  (void)store;
+  (void)options;
+  return NONE;
+}
+
 int shim_close(shim_store *store) {
   int code = 0, next;
   if (store->db) code = store->db->close(store->db, 0);

@@ -34,6 +34,10 @@ const char *shim_error(int code);
 
 int shim_open(const shim_options *options, shim_store **store);
 int shim_settle(shim_store *store);
+/* Closes a store of which no reader or writer is left, and opens it again with another connection
+ * configuration. NONE, and nothing has changed, where a library has no use for that. After an error the
+ * store can be closed and nothing else. */
+int shim_reopen(shim_store *store, const shim_options *options);
 int shim_close(shim_store *store);
 
 int shim_writer_new(shim_store *store, int ascending, shim_writer **writer);

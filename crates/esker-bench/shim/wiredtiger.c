@@ -2,6 +2,7 @@
  * operating system or the device at each commit, as the connection is configured. */
 #include "shim.h"
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <wiredtiger.h>
@@ -63,8 +64,17 @@ int shim_settle(shim_store *store) {
   return code ? code : closed;
 }
 
-int shim_close(shim_store *store) {
+int shim_reopen(shim_store *store, const shim_options *options) {
   int code = store->connection->close(store->connection, NULL);
+  store->connection = NULL;
+  /* What the cache took is not the library's any more, but still the allocator's. */
+  malloc_trim(0);
+  if (!code) code = wiredtiger_open(options->dir, NULL, options->connection, &store->connection);
+  return code;
+}
+
+int shim_close(shim_store *store) {
+  int code = store->connection ? store->connection->close(store->connection, NULL) : 0;
   free(store);
   return code;
 }

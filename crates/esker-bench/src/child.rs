@@ -141,6 +141,12 @@ impl<'a> Ctx<'a> {
     pub fn peak_memory(&self) -> u64 {
         self.opened.borrow().memory.as_ref().map_or(0, MemoryWatch::peak_bytes)
     }
+    /// What was used so far does not count: the engine had more than the row gives it.
+    pub fn forget_peak_memory(&self) {
+        if let Some(watch) = &self.opened.borrow().memory {
+            watch.forget();
+        }
+    }
     /// The store's directory.
     pub fn dir(&self) -> &Path {
         &self.spec.dir

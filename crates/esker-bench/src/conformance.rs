@@ -41,6 +41,11 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     check.threads(&engine).context("threads")?;
     engine.settle().context("settle")?;
     check.compare(&engine).context("settled")?;
+    if engine.set_memory(config.memory * 4).context("more memory")? {
+        check.write_one_by_one(&engine).context("with more memory")?;
+        engine.set_memory(config.memory).context("less memory")?;
+        check.compare(&engine).context("with less memory again")?;
+    }
     engine.close().context("close")?;
 
     let engine = E::open(&store, config).context("open again")?;

@@ -148,6 +148,11 @@ pub trait Engine: Sized + std::marker::Sync {
     fn writer(&self, hint: Hint) -> Result<Self::Writer<'_>>;
     /// A handle to read with, used by the thread that asked for it.
     fn reader(&self, access: Access) -> Result<Self::Reader<'_>>;
+    /// Goes on with so many bytes of memory; no reader or writer is left. For loads that no row times and
+    /// that would take too long in the memory of the rows: `false` where they do not.
+    fn set_memory(&self, _bytes: u64) -> Result<bool> {
+        Ok(false)
+    }
     /// Pays the debts that writing left: flushes, compacts, until a read is as fast as it gets.
     fn settle(&self) -> Result<()>;
     /// Closes the store.

@@ -102,6 +102,11 @@ pub struct BenchOptions {
     #[arg(long, value_name = "SECONDS")]
     pub row_seconds: Option<f64>,
 
+    /// Seconds that a load may take which is not measured, or the rows that need it are too slow
+    /// [default: 120 in documents' suites, and no limit in core and file]
+    #[arg(long, value_name = "SECONDS")]
+    pub load_seconds: Option<f64>,
+
     /// Multiplies the entries, and the stores that are otherwise larger than memory
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     pub scale: f64,
@@ -246,6 +251,7 @@ impl BenchOptions {
         ensure!(self.seconds.is_none_or(|s| s >= 0.3), "--seconds is at least 0.3");
         ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
         ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
+        ensure!(self.load_seconds.is_none_or(|s| s > 0.0), "--load-seconds is above 0");
         ensure!(self.scale > 0.0, "--scale is above 0");
         ensure!(self.minutes.is_none_or(|m| m > 0.0), "--minutes is above 0");
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
@@ -274,7 +280,7 @@ impl BenchOptions {
             writer_rate: 10_000.0,
             seconds: self.seconds.unwrap_or_else(|| self.usual_seconds()),
             seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
-            load_seconds_max: None,
+            load_seconds_max: self.load_seconds,
             memory_limit: None,
             tuning,
         })

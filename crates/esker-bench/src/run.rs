@@ -214,6 +214,7 @@ impl Runner<'_> {
 fn patience(case: &Case) -> Result<u64> {
     let plan = &case.plan;
     let rows = case.rows.len() as f64 * plan.seconds_max.unwrap_or(0.0).max(4.0 * plan.seconds);
-    let data = plan.entries / 5_000 + plan.raw_bytes_about()? / 2_000_000;
-    Ok(120 + rows as u64 + data + plan.memory_limit.unwrap_or(0) / 500_000)
+    let data = (plan.entries / 5_000 + plan.raw_bytes_about()? / 2_000_000) as f64;
+    let load = plan.load_seconds_max.map_or(data, |most| data.min(most));
+    Ok(120 + (rows + load) as u64 + plan.memory_limit.unwrap_or(0) / 500_000)
 }

@@ -40,6 +40,10 @@ impl MemoryWatch {
         });
         MemoryWatch { peak, stop, base: anonymous_bytes(), thread: Some(thread) }
     }
+    /// Forgets the most there was.
+    pub fn forget(&self) {
+        self.peak.store(0, Ordering::Relaxed);
+    }
     /// The most there was since the start, less what was there before.
     pub fn peak_bytes(&self) -> u64 {
         let peak = self.peak.fetch_max(anonymous_bytes(), Ordering::Relaxed);

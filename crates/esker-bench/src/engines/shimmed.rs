@@ -7,7 +7,7 @@ use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -53,6 +53,7 @@ c_api! {
         fn shim_error(c_int) -> *const c_char;
         fn shim_open(*const Options, *mut Store) -> c_int;
         fn shim_settle(Store) -> c_int;
+        fn shim_reopen(Store, *const Options) -> c_int;
         fn shim_close(Store) -> c_int;
         fn shim_writer_new(Store, c_int, *mut Handle) -> c_int;
         fn shim_put(Handle, *const u8, usize, *const u8, usize) -> c_int;
@@ -146,6 +147,8 @@ pub struct Shimmed<K: Kind> {
     api: &'static Api,
     store: Store,
     setup: Setup,
+    dir: PathBuf,
+    config: Config,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -172,6 +175,27 @@ impl<K: Kind> Drop for Shimmed<K> {
     }
 }
 
+/// What a shim is told, for a call.
+fn with_options<T>(
+    setup: &Setup,
+    dir: &Path,
+    config: &Config,
+    call: impl FnOnce(&Options) -> Result<T>,
+) -> Result<T> {
+    let dir = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
+    let connection = CString::new(setup.connection.as_str()).context("configuration")?;
+    let table = CString::new(setup.table.as_str()).context("configuration")?;
+    call(&Options {
+        dir: dir.as_ptr(),
+        memory: config.memory,
+        page_size: setup.page_size,
+        synced: (config.sync == Sync::Synced) as c_int,
+        bulk: setup.bulk as c_int,
+        connection: connection.as_ptr(),
+        table: table.as_ptr(),
+    })
+}
+
 impl<K: Kind> Engine for Shimmed<K> {
     type Writer<'a> = ShimWriter<'a>;
     type Reader<'a> = ShimReader<'a>;
@@ -195,22 +219,21 @@ impl<K: Kind> Engine for Shimmed<K> {
         let api = K::loaded().api(&K::SHIM)?;
         std::fs::create_dir_all(dir)?;
         let setup = K::setup(config)?;
-        let dir = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
-        let connection = CString::new(setup.connection.as_str()).context("configuration")?;
-        let table = CString::new(setup.table.as_str()).context("configuration")?;
-        let options = Options {
-            dir: dir.as_ptr(),
-            memory: config.memory,
-            page_size: setup.page_size,
-            synced: (config.sync == Sync::Synced) as c_int,
-            bulk: setup.bulk as c_int,
-            connection: connection.as_ptr(),
-            table: table.as_ptr(),
-        };
         let mut store = ptr::null_mut();
-        // SAFETY: strings end with a zero and outlive the call.
-        api.check(unsafe { (api.shim_open)(&options, &mut store) }, "open")?;
-        Ok(Shimmed { api, store, setup, _kind: PhantomData })
+        with_options(&setup, dir, config, |options| {
+            // SAFETY: the options are of this call.
+            api.check(unsafe { (api.shim_open)(options, &mut store) }, "open")
+        })?;
+        let (dir, config) = (dir.to_path_buf(), config.clone());
+        Ok(Shimmed { api, store, setup, dir, config, _kind: PhantomData })
+    }
+
+    fn set_memory(&self, bytes: u64) -> Result<bool> {
+        let config = Config { memory: bytes, ..self.config.clone() };
+        with_options(&K::setup(&config)?, &self.dir, &config, |options| {
+            // SAFETY: an open store without handles, as the caller promises; the options as above.
+            self.api.found(unsafe { (self.api.shim_reopen)(self.store, options) }, "open again")
+        })
     }
 
     fn settings(&self) -> String {

@@ -83,7 +83,9 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         }
         let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
         Ok(Setup {
-            words: format!("{compression}; {connection}; {table}{ascending}"),
+            words: format!(
+                "{compression}; {connection}; {table}{ascending}; more cache while it is loaded before a row"
+            ),
             connection,
             table,
             page_size: 0,
