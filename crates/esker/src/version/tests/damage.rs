@@ -71,7 +71,9 @@ fn every_cut_is_a_prefix_or_an_error() {
         match load_it(&with(&env, "MANIFEST-0000000001", &bytes[..cut])) {
             Ok(loaded) => {
                 assert!(loaded.state == states[loaded.edits as usize]);
-                assert_eq!(loaded.torn.is_some(), loaded.end != cut as u64);
+                // What of the file is not used, and nothing where all of it is.
+                let rest = loaded.torn.map_or((loaded.end, 0), |t| (t.offset, t.bytes));
+                assert_eq!(rest, (loaded.end, cut as u64 - loaded.end));
                 assert!(loaded.edits >= seen, "longer files hold no less");
                 seen = loaded.edits;
             }
