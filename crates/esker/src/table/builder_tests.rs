@@ -186,6 +186,25 @@ fn a_block_is_filled_to_the_last_byte_that_an_offset_reaches() {
     }
 }
 
+/// So is a block of one page, if its entries fit.
+#[test]
+fn a_block_is_filled_to_the_last_byte_of_its_page() {
+    // Keys of two letters, of which one is the prefix.
+    let (n, stride) = (25, 163);
+    assert_eq!(HEADER_LEN + 1 + n * stride, PAGE);
+    let mut b = BlockBuilder::new(PAGE);
+    let value = vec![7; stride - 1];
+    let mut add = |i: usize| {
+        let key = [b'k', i as u8];
+        b.add(block_builder::Entry { key: &key, tag: Kind::Put as u8, seq: 0, payload: &value })
+    };
+    assert!((0..n).all(|i| add(i) == Added::Yes));
+    assert_eq!(add(n), Added::BlockFull);
+    let mut out = Vec::new();
+    b.finish(0, &mut out);
+    assert_eq!((validate(&out, 2), out.len()), (Ok(()), PAGE));
+}
+
 #[test]
 fn the_estimate_grows_with_the_table() {
     let (dir, mut b) = builder(TableOptions::default());
