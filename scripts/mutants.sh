@@ -45,10 +45,11 @@ pass() {
     local name=$1 list=$2 status=0 file arguments=() && shift 2
     rm -rf "${out:?}/$name" && mkdir -p "$out/$name"
     while [ $# -gt 0 ] && [ "$1" != -- ]; do arguments+=(--cargo-arg="$1") && shift; done
-    # All of them need no pattern, which would be too long. Otherwise by files as well: the pattern does
-    # not keep out fields left out of a struct.
+    # All of them need no pattern, which would be too long. Fields left out of a struct are tried whatever
+    # the pattern says, so files of which none is named are excluded.
     [ "$what $name" = "all quick" ] || arguments+=(--re "$(pattern_of <"$list")")
-    while read -r file; do arguments+=(--file "$file"); done < <(cut -d: -f1 "$list" | sort -u)
+    while read -r file; do arguments+=(--exclude "$file"); done \
+        < <(comm -23 <(cargo mutants --list-files | sort) <(cut -d: -f1 "$list" | sort -u))
     cargo mutants --output "$out/$name" --timeout "$timeout" --jobs "${ESKER_MUTANTS_JOBS:-1}" \
         --colors never "${arguments[@]}" -- "$@" || status=$?
     # 2: some were missed; 3: some timed out. Anything else is a failure of the run itself.

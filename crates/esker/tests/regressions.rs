@@ -196,7 +196,8 @@ fn a_read_only_open_changes_nothing_not_even_the_lock_file() {
     );
 }
 
-/// A store as a kill leaves it: 200 synced writes in the log, which has one segment.
+/// A store as a kill leaves it: 200 synced writes in the log, which has one segment, and another that
+/// was made ahead: it is younger than all of the manifest, and says so.
 fn killed() -> (tempfile::TempDir, std::path::PathBuf) {
     let options = Options::new().segment_size(64 << 10).durability(Durability::Synced);
     loop {
@@ -206,6 +207,10 @@ fn killed() -> (tempfile::TempDir, std::path::PathBuf) {
         db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
         for n in 0..200u32 {
             db.put(n.to_be_bytes(), [n as u8; 200]).unwrap();
+        }
+        // Where a sync takes no time, all this is done before the next segment is there.
+        while files::ending(&dir.path().join("db"), ".log").len() < 2 {
+            std::thread::sleep(Duration::from_millis(1));
         }
         copy_as_killed(&dir.path().join("db"), &left);
         // On a busy machine the store may have found time to flush.

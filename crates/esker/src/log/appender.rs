@@ -325,3 +325,53 @@ impl Appender {
         self.ready = ready;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::testing;
+
+    const BYTES: usize = 1 << 20;
+
+    /// Appends a value of so many bytes; where frames end now, and how far pages are ready.
+    fn append(appender: &mut Appender, seq: Seq, value: usize) -> (usize, usize) {
+        appender.append_one(seq, 0, Kind::Put, b"key", &vec![1; value]).unwrap();
+        (appender.end, appender.ready)
+    }
+
+    #[test]
+    fn pages_are_made_ready_some_way_ahead_and_not_at_each_frame() {
+        let (_env, segment) = testing::segment(1, BYTES as u64);
+        let mut appender = Appender::new(segment);
+        let (end, ready) = append(&mut appender, 1, 100);
+        assert_eq!(ready, end + AHEAD);
+        // As long as there are some, none are added.
+        assert_eq!(append(&mut appender, 2, 60_000).1, ready);
+        let left = ready - appender.end - FRAME_HEADER - RECORD_HEADER - b"key".len();
+        assert_eq!(append(&mut appender, 3, left), (ready, ready));
+        let (end, ready) = append(&mut appender, 4, 0);
+        assert_eq!(ready, end + AHEAD);
+        // A value that is written with a call needs none.
+        let (end, after) = append(&mut appender, 5, 100_000);
+        assert_eq!((after, end > ready), (end, true));
+        // Never behind the segment's end.
+        let left = appender.remaining() as usize;
+        append(&mut appender, 6, left - 40_000);
+        assert_eq!(append(&mut appender, 7, 100).1, BYTES);
+    }
+
+    #[test]
+    fn synced_writes_have_more_pages_made_ready() {
+        let (_env, segment) = testing::segment(1, BYTES as u64);
+        let mut appender = Appender::new(Arc::clone(&segment));
+        let (_, ready) = append(&mut appender, 1, 100);
+        segment.sync().unwrap();
+        // What is ready is used up first.
+        assert_eq!(append(&mut appender, 2, 60_000).1, ready);
+        let (end, ready) = append(&mut appender, 3, 60_000);
+        assert_eq!(ready, end + AHEAD_SYNCED);
+        // No sync since then.
+        while append(&mut appender, 4, 60_000).1 == ready {}
+        assert_eq!(appender.ready, appender.end + AHEAD);
+    }
+}

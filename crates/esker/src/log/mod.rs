@@ -33,6 +33,8 @@ pub(crate) mod fuzz;
 #[cfg(all(test, esker_models))]
 mod models;
 #[cfg(test)]
+mod reach_tests;
+#[cfg(test)]
 mod room_tests;
 #[cfg(test)]
 mod speed;

@@ -320,6 +320,12 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.wait_durable(position)
     }
 
+    /// How many threads wait for another that leads.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.ledger.lock().waiting.len()
+    }
+
     /// How often waiting threads shared a sync since the store was opened.
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)

@@ -140,6 +140,45 @@ fn waiters_share_syncs() {
 }
 
 #[test]
+fn who_shared_a_sync_is_waited_for_and_nobody_else() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    group.rotate(file.clone(), true);
+    let write = || group.wait_durable(file.append(1)).unwrap();
+    // A sync takes a second by this clock. Two threads come while the first is at work.
+    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
+    thread::scope(|scope| {
+        let closed = file.gate.lock();
+        scope.spawn(write);
+        until_syncing(&file, 0);
+        (0..2).for_each(|_| drop(scope.spawn(write)));
+        while group.waiting() < 2 {
+            thread::yield_now();
+        }
+        drop(closed);
+    });
+    assert_eq!(file.syncs(), 2);
+    // They were two. When one of them comes again, its sync is for the other as well, which has a
+    // second to come: time hardly passes.
+    env.clock_step.store(1, Ordering::Relaxed);
+    thread::scope(|scope| {
+        scope.spawn(write);
+        thread::sleep(Duration::from_millis(50));
+        scope.spawn(write);
+    });
+    assert_eq!(file.syncs(), 3);
+    // If it does not come, the time passes.
+    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
+    write();
+    assert_eq!(file.syncs(), 4);
+    // Now it was alone, and waits for nobody: the clock stands still.
+    env.clock_step.store(0, Ordering::Relaxed);
+    write();
+    assert_eq!(file.syncs(), 5);
+}
+
+#[test]
 fn older_segments_come_first() {
     let (env, journal) = (HeapEnv::new(), Journal::default());
     let group = group(&env);

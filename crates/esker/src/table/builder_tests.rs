@@ -1,10 +1,14 @@
 //! What the builder says of a table: counts, lengths, where a reader is to look first.
 
-use super::block::{HEADER_LEN, PAGE};
+use std::sync::Arc;
+
+use super::block::{HEADER_LEN, MAX_NARROW, PAGE, validate};
+use super::block_builder::{self, Added, BlockBuilder};
 use super::footer::{FOOTER_LEN, Footer};
 use super::model_tests::{Entry, Made, Value, make};
-use super::{SegmentRef, TableBuilder, TableOptions};
-use crate::key::{Kind, Seq, Stored, ValuePointer};
+use super::{Dictionary, SegmentRef, Table, TableBuilder, TableOptions};
+use crate::env::{Env, OsEnv};
+use crate::key::{Codec, Kind, Seq, Stored, ValuePointer};
 use crate::options::Compression;
 
 fn entry(key: &str, seq: Option<Seq>, value: Value) -> Entry {
@@ -46,6 +50,24 @@ fn the_summary_counts_what_was_added() {
     assert_eq!(s.size, std::fs::metadata(&m.path).unwrap().len());
     let table = m.open().unwrap();
     assert!(!table.unique_keys());
+    assert_eq!((table.number(), table.path(), table.size()), (7, &*m.path, s.size));
+}
+
+/// Beside its mapping an open table has a bit for each page and each chunk of its index.
+#[test]
+fn an_open_table_says_how_much_memory_it_takes() {
+    for n in [1, 3000] {
+        let value = "v".repeat(100);
+        let entries = (0..n).map(|i| entry(&format!("{i:08}"), None, text(&value)));
+        let m = make(entries.collect(), TableOptions::default());
+        let f = footer(&m);
+        let words = (f.data_pages as usize).div_ceil(64) + f.geometry.chunks().div_ceil(64);
+        assert!(words > 2 || n == 1);
+        let table = m.open().unwrap();
+        assert_eq!(table.memory(), size_of::<Table>() + 8 * words);
+        table.pin_index().unwrap();
+        assert!(table.memory() >= size_of::<Table>() + 8 * words + table.index_len());
+    }
 }
 
 #[test]
@@ -102,12 +124,90 @@ fn the_footer_says_where_records_begin_and_how_long_they_are() {
     assert_eq!((f.guess_first as usize, f.guess_stride), (HEADER_LEN + 12, 256 * 100_001));
 }
 
+fn builder(options: TableOptions) -> (tempfile::TempDir, TableBuilder) {
+    let dir = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    let builder = TableBuilder::new(&env, &dir.path().join("t"), 1, options).unwrap();
+    (dir, builder)
+}
+
+/// A merge passes values on as they are packed, where the new table can unpack them.
+#[test]
+fn packed_values_are_taken_where_the_table_can_unpack_them() {
+    let of = |codec, n: u8| Dictionary::new(codec, &[n; 100]);
+    let own = of(Codec::Lz4, 1);
+    let taken = |compression, dictionary: Option<&Arc<Dictionary>>, codec, dict| {
+        let dictionary = dictionary.cloned();
+        let (_dir, b) = builder(TableOptions { compression, dictionary, ..Default::default() });
+        b.accepts(&Stored::Packed { codec, dict, raw_len: 9, bytes: b"packed" })
+    };
+    for (compression, codec, other) in
+        [(Compression::Lz4, Codec::Lz4, Codec::Zstd), (Compression::Zstd, Codec::Zstd, Codec::Lz4)]
+    {
+        let (own, foreign) = (of(codec, 1), of(codec, 2));
+        assert!(taken(compression, None, codec, 0));
+        assert!(!taken(compression, None, other, 0));
+        assert!(!taken(Compression::None, None, codec, 0));
+        // Without a dictionary each table can unpack it, with one only a table that has it.
+        assert!(taken(compression, Some(&own), codec, 0));
+        assert!(taken(compression, Some(&own), codec, own.id()));
+        assert!(!taken(compression, Some(&own), other, own.id()));
+        assert!(!taken(compression, Some(&foreign), codec, own.id()));
+        assert!(!taken(compression, None, codec, own.id()));
+    }
+    // A dictionary for another codec is not the table's.
+    assert!(!taken(Compression::Zstd, Some(&own), Codec::Zstd, own.id()));
+    let (_dir, b) = builder(TableOptions::default());
+    assert!(b.accepts(&Stored::Inline(b"value")));
+}
+
+/// Offsets in a block have 16 bits: it ends with the last byte that they reach.
+#[test]
+fn a_block_is_filled_to_the_last_byte_that_an_offset_reaches() {
+    // Five records of one length; the first letters of their keys differ.
+    let stride = (MAX_NARROW - HEADER_LEN) / 5;
+    assert_eq!(HEADER_LEN + 5 * stride, MAX_NARROW);
+    for (more, fits) in [(0, true), (1, false)] {
+        let mut b = BlockBuilder::new(16 * PAGE);
+        let entry =
+            |key, payload| block_builder::Entry { key, tag: Kind::Put as u8, seq: 0, payload };
+        let value = vec![7; stride - 1];
+        for key in [b"a", b"b", b"c", b"d"] {
+            assert_eq!(b.add(entry(key, &value)), Added::Yes);
+        }
+        // One byte longer than the others, it brings slots and lengths with it.
+        let last = vec![7; stride - 1 + more];
+        assert_eq!(b.add(entry(b"e", &last)) == Added::Yes, fits);
+        assert_eq!(b.count(), if fits { 5 } else { 4 });
+        let mut out = Vec::new();
+        b.finish(0, &mut out);
+        assert_eq!(validate(&out, 1), Ok(()));
+        assert_eq!(out.len(), if fits { 16 * PAGE } else { 13 * PAGE });
+    }
+}
+
+/// So is a block of one page, if its entries fit.
+#[test]
+fn a_block_is_filled_to_the_last_byte_of_its_page() {
+    // Keys of two letters, of which one is the prefix.
+    let (n, stride) = (25, 163);
+    assert_eq!(HEADER_LEN + 1 + n * stride, PAGE);
+    let mut b = BlockBuilder::new(PAGE);
+    let value = vec![7; stride - 1];
+    let mut add = |i: usize| {
+        let key = [b'k', i as u8];
+        b.add(block_builder::Entry { key: &key, tag: Kind::Put as u8, seq: 0, payload: &value })
+    };
+    assert!((0..n).all(|i| add(i) == Added::Yes));
+    assert_eq!(add(n), Added::BlockFull);
+    let mut out = Vec::new();
+    b.finish(0, &mut out);
+    assert_eq!((validate(&out, 2), out.len()), (Ok(()), PAGE));
+}
+
 #[test]
 fn the_estimate_grows_with_the_table() {
-    let dir = tempfile::tempdir().unwrap();
-    let env: std::sync::Arc<dyn crate::env::Env> = std::sync::Arc::new(crate::env::OsEnv::new());
-    let path = dir.path().join("t");
-    let mut b = TableBuilder::new(&env, &path, 1, TableOptions::default()).unwrap();
+    let (dir, mut b) = builder(TableOptions::default());
     assert!(b.size_estimate() < 200);
     let mut last = 0;
     for i in 0..10_000u32 {
@@ -117,6 +217,9 @@ fn the_estimate_grows_with_the_table() {
         last = estimate;
         let raw = u64::from(i + 1) * 401;
         assert!(estimate > raw && estimate < raw + raw / 10 + 5000, "entry {i}: {estimate}");
+        // Hardly more than a piece of 2 MiB is kept in memory, however large the table grows.
+        let written = std::fs::metadata(dir.path().join("t")).unwrap().len();
+        assert!(written <= estimate && estimate < written + (3 << 20), "{written} of {estimate}");
     }
     let size = b.finish().unwrap().size;
     assert!(size.abs_diff(last) < size / 50, "{last} for {size}");

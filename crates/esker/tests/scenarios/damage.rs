@@ -1,9 +1,9 @@
 //! Damaged files: nothing is dropped in silence.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use esker::{Db, WriteBatch};
+use esker::{Db, Error, KeyspaceOptions, WriteBatch};
 
 use super::common::files::{self, copy, copy_as_killed};
 use super::common::rng::Rng;
@@ -196,4 +196,44 @@ fn verify_and_repair_survive_files_that_are_none() {
         super::assert_sound(&dir);
         fs::remove_dir_all(&dir).unwrap();
     }
+}
+
+/// A segment of a log that the manifest says is over: put back by hand from a copy, say. Its entries would
+/// be gone without a word.
+#[test]
+fn a_closed_store_does_not_pass_over_a_segment_with_entries() {
+    let _alone = alone();
+    let root = tempfile::tempdir().unwrap();
+    let (image, closed) = (root.path().join("image"), root.path().join("closed"));
+    let db = small().open(root.path().join("db")).unwrap();
+    db.put("key", "value").unwrap();
+    copy_as_killed(&root.path().join("db"), &image);
+    copy(&image, &closed);
+    // One copy goes on for a while.
+    let mut lives = image.clone();
+    for life in 0..5u8 {
+        let db = small().open(&lives).unwrap();
+        db.put([life], "more").unwrap();
+        let next = root.path().join(life.to_string());
+        copy_as_killed(&lives, &next);
+        lives = next;
+    }
+    // The other one is closed, and its manifest is the longer one.
+    let db = small().open(&closed).unwrap();
+    for _ in 0..20 {
+        db.create_keyspace("passing", KeyspaceOptions::new()).unwrap();
+        db.drop_keyspace("passing").unwrap();
+    }
+    db.close().unwrap();
+    let used = |p: &PathBuf| fs::read(p).unwrap()[4096..].iter().any(|b| *b != 0);
+    let newest = files::ending(&lives, ".log").into_iter().rfind(used).unwrap();
+    let put_back = closed.join(newest.file_name().unwrap());
+    fs::copy(&newest, &put_back).unwrap();
+    for options in [small(), small().read_only(true)] {
+        let e = options.open(&closed).unwrap_err();
+        assert!(matches!(&e, Error::Corruption { path, .. } if *path == put_back), "{e}");
+        assert!(e.to_string().contains("the store was closed before it"), "{e}");
+    }
+    fs::remove_file(&put_back).unwrap();
+    assert_eq!(contents(&small().open(&closed).unwrap()).len(), 1);
 }

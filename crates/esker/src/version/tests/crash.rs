@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::mem_env::{Fail, MemEnv};
 use super::*;
 use crate::error::Error;
+use crate::version::edit::MAX_NOTE_LEN;
 
 fn dir() -> &'static Path {
     Path::new("/db")
@@ -193,6 +194,53 @@ fn a_grown_manifest_starts_over() {
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.state == *manifest.state());
     assert_eq!(env.names(), ["CURRENT".to_owned(), manifest_name(manifest.number())]);
+}
+
+/// A disk that is full when the manifest would start over is not a reason to refuse an edit: the old
+/// file is as good as before.
+#[test]
+fn a_grown_manifest_goes_on_where_a_new_one_fails() {
+    let note = || Edit::from(vec![Change::Repaired { note: "x".repeat(MAX_NOTE_LEN) }]);
+    let mut fallbacks = 0;
+    for call in 0.. {
+        let env = MemEnv::default();
+        let state = states()[1].clone();
+        let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+        while manifest.len() <= 1 << 20 {
+            manifest.append(&note()).unwrap();
+        }
+        let (number, len) = (manifest.number(), manifest.len());
+        let last = Edit::from(vec![Change::LastSeq { seq: 777 }]);
+        env.fail(Some(Fail { call: env.calls() + call, forever: false, short: false }));
+        let result = manifest.append(&last);
+        env.fail(None);
+        if manifest.failed().is_some() {
+            // The swing itself failed: which of the two is in force, nobody knows.
+            assert!(result.is_err());
+            break;
+        }
+        result.unwrap();
+        assert_eq!(manifest.state().last_seq, 777);
+        let loaded = load(&env.kill(), dir(), &Orders::default()).unwrap();
+        assert!(loaded.state == *manifest.state(), "call {call}");
+        if manifest.number() != number {
+            // Only what it can do without had failed.
+            continue;
+        }
+        fallbacks += 1;
+        assert!(manifest.len() > len);
+        // It is tried again when the file is twice as long, and not at each edit until then.
+        let mut before = 0;
+        while manifest.number() == number {
+            before = manifest.len();
+            manifest.append(&note()).unwrap();
+        }
+        assert!((2 * len..2 * len + 100 + MAX_NOTE_LEN as u64).contains(&before), "{before}");
+        assert!(manifest.len() < 1000 + 2 * MAX_NOTE_LEN as u64);
+        let loaded = load(&env, dir(), &Orders::default()).unwrap();
+        assert!(loaded.state == *manifest.state(), "call {call}");
+    }
+    assert!(fallbacks >= 5, "{fallbacks}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn every_cut_is_a_prefix_or_an_error() {
         match load_it(&with(&env, "MANIFEST-0000000001", &bytes[..cut])) {
             Ok(loaded) => {
                 assert!(loaded.state == states[loaded.edits as usize]);
-                assert_eq!(loaded.torn.is_some(), loaded.end != cut as u64);
+                // What of the file is not used, and nothing where all of it is.
+                let rest = loaded.torn.map_or((loaded.end, 0), |t| (t.offset, t.bytes));
+                assert_eq!(rest, (loaded.end, cut as u64 - loaded.end));
                 assert!(loaded.edits >= seen, "longer files hold no less");
                 seen = loaded.edits;
             }
@@ -133,15 +135,70 @@ fn records_do_not_change_places() {
     assert!(load_it(&with(&env, "MANIFEST-0000000001", &bytes)).is_err());
 }
 
-#[test]
-fn a_newer_format_says_so() {
+/// What is said of a manifest with this byte of its header changed, and the header's checksum right.
+fn resealed(at: usize, byte: u8) -> crate::Result<Loaded> {
     let env = written();
     let mut bytes = env.bytes("MANIFEST-0000000001");
-    bytes[8] = 9;
+    bytes[at] = byte;
     let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes[..24], 0);
     bytes[24..32].copy_from_slice(&sum.to_le_bytes());
-    let error = load_it(&with(&env, "MANIFEST-0000000001", &bytes)).unwrap_err();
+    load_it(&with(&env, "MANIFEST-0000000001", &bytes))
+}
+
+#[test]
+fn a_newer_format_says_so() {
+    let error = resealed(8, 9).unwrap_err();
     assert!(matches!(error, Error::NewerFormat { found: 9, supported: FORMAT, .. }), "{error}");
+}
+
+#[test]
+fn a_sound_header_may_still_be_no_header_of_this_manifest() {
+    assert!(resealed(8, FORMAT as u8).is_ok());
+    let refused = |at, byte, offset, what: &str| {
+        let error = resealed(at, byte).unwrap_err();
+        assert!(matches!(error, Error::Corruption { offset: o, .. } if o == offset), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    refused(8, 0, 8, "no known format");
+    // Of what is zero in this format something later may have made use.
+    refused(12, 1, 8, "no known format");
+    refused(15, 1, 8, "no known format");
+    refused(16, 2, 16, "another manifest");
+    refused(23, 1, 16, "another manifest");
+}
+
+/// A power cut may leave zeros in place of the last record, in whole sectors, and nothing behind.
+#[test]
+fn sectors_of_zeros_with_records_behind_them_are_damage() {
+    let env = MemEnv::default();
+    let state = State::new(Orders::default());
+    let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+    let mut starts = Vec::new();
+    for seq in 0..100 {
+        starts.push(manifest.len() as usize);
+        manifest.append(&Edit::from(vec![Change::LastSeq { seq }])).unwrap();
+    }
+    let whole = env.bytes("MANIFEST-0000000001");
+    for sector in 2..whole.len() / 512 - 1 {
+        let end = (sector + 1) * 512;
+        for &from in starts.iter().filter(|s| (sector * 512..end).contains(s)) {
+            let mut bytes = whole.clone();
+            bytes[from..end].fill(0);
+            let error = load_it(&with(&env, "MANIFEST-0000000001", &bytes)).unwrap_err();
+            let at = from as u64;
+            assert!(matches!(error, Error::Corruption { offset, .. } if offset == at), "{error}");
+            assert!(error.to_string().contains("records behind them"), "{error}");
+            // Nothing behind, or zeros only: a power cut may have been.
+            let edits = starts.iter().position(|s| *s == from).unwrap() as u64;
+            for len in [end, end + 512] {
+                bytes.truncate(end);
+                bytes.resize(len, 0);
+                let loaded = load_it(&with(&env, "MANIFEST-0000000001", &bytes)).unwrap();
+                assert_eq!((loaded.edits, loaded.end), (edits, at));
+                assert!(loaded.torn.is_some());
+            }
+        }
+    }
 }
 
 #[test]
