@@ -347,9 +347,10 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
             report.problem(Error::corrupt(segment.path(), log::FIRST_FRAME, what));
         }
     }
-    if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true)) {
+    let flushed = state.flushed();
+    if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true) || t.is_within(flushed)) {
         let path = dir.join(log::file_name(tear.segment));
-        let what = format!("{}, and the log goes on after it", tear.why);
+        let what = format!("{}, and the log went on after it", tear.why);
         report.problem(Error::corrupt(&path, tear.offset, what));
     }
 }

@@ -296,11 +296,12 @@ impl Recovery {
             None => Behind::default(),
         };
         let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
+        let flushed = self.control.state().flushed();
         if let Some(tear) = walk.tear()
-            && tear.is_damage(behind, self.options.paranoid)
+            && (tear.is_damage(behind, self.options.paranoid) || tear.is_within(flushed))
         {
             let path = self.dir.join(log::file_name(tear.segment));
-            let what = format!("{}, and the log goes on after it", tear.why);
+            let what = format!("{}, and the log went on after it", tear.why);
             return Err(Error::corrupt(&path, tear.offset, what));
         }
         self.remove_useless(&useless)?;

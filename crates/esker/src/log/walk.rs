@@ -28,6 +28,14 @@ impl Tear {
         let here = Position { segment: self.segment, end: self.offset };
         behind.durable > here || strict && behind.frames
     }
+
+    /// Whether it is within the segments up to this one, all of which were durable to their ends; 0 for
+    /// none.
+    pub(crate) fn is_within(&self, durable: u64) -> bool {
+        // What is missing behind a segment is the next one, of which nothing is known.
+        let behind_it = self.why == Why::Missing && self.offset > 0;
+        durable > 0 && (self.segment < durable || self.segment == durable && !behind_it)
+    }
 }
 
 /// The segment that comes next.
@@ -159,5 +167,20 @@ mod tests {
         assert!(!tear.is_damage(behind(4, 5000), false));
         assert!(tear.is_damage(behind(4, 5001), false));
         assert!(tear.is_damage(behind(5, 0), false));
+    }
+
+    #[test]
+    fn a_tear_is_within_the_segments_that_were_durable_or_behind_them() {
+        let tear = |segment, offset, why| Tear { segment, offset, why };
+        let torn = tear(4, 5000, Why::Checksum);
+        assert_eq!([3, 4, 5].map(|durable| torn.is_within(durable)), [false, true, true]);
+        // Segment 4 is there, what follows it is not.
+        let next = tear(4, 5000, Why::Missing);
+        assert_eq!([3, 4, 5].map(|durable| next.is_within(durable)), [false, false, true]);
+        // Segment 4 itself, with which the log starts, is not.
+        let all = tear(4, 0, Why::Missing);
+        assert_eq!([3, 4, 5].map(|durable| all.is_within(durable)), [false, true, true]);
+        // There is no segment 0: where nothing is known of a log, none of it was durable.
+        assert!(!tear(0, 0, Why::Missing).is_within(0));
     }
 }

@@ -78,16 +78,19 @@ impl Repair {
                 self.save_segment(&segment, made)?;
             }
         }
-        if let Some(tear) = walk.tear().filter(|t| t.is_damage(behind, true)) {
+        let flushed = self.old.flushed();
+        if let Some(tear) =
+            walk.tear().filter(|t| t.is_damage(behind, true) || t.is_within(flushed))
+        {
             self.lose_from(tear.segment, tear.offset, tear.why);
         }
         Ok(())
     }
 
-    /// The log is torn here and goes on behind.
+    /// The log is torn here and went on behind.
     fn lose_from(&mut self, segment: u64, offset: u64, why: log::Why) {
         let name = log::file_name(segment);
-        self.lose(format!("{name} from byte {offset} on: {why}, and the log goes on after it"));
+        self.lose(format!("{name} from byte {offset} on: {why}, and the log went on after it"));
         self.aside.push(name);
     }
 
