@@ -308,7 +308,7 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
     let mut log: BTreeMap<u64, &Arc<Segment>> =
         segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
     let closed = state.clean_close.is_some();
-    let mut walk = Walk::new(state.log_start, state.log_founded);
+    let mut walk = Walk::new(state.log_start, state.log_founded, state.flushed());
     let mut behind = Behind::default();
     while let Some(number) = walk.next().filter(|_| !closed) {
         let path = dir.join(log::file_name(number));
@@ -349,7 +349,7 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
     }
     if let Some(tear) = walk.damage(behind, true) {
         let path = dir.join(log::file_name(tear.segment));
-        let what = format!("{}, and the log goes on after it", tear.why);
+        let what = format!("{}, and the log went on after it", tear.why);
         report.problem(Error::corrupt(&path, tear.offset, what));
     }
 }

@@ -275,11 +275,11 @@ impl Recovery {
 
     /// Indexes what the log holds, and finds what of its files is no part of it.
     fn replay(&mut self) -> Result<()> {
-        let (log_start, founded, closed) = {
-            let state = self.control.state();
-            (state.log_start, state.log_founded, state.clean_close.is_some())
+        let (log_start, closed, mut walk) = {
+            let s = self.control.state();
+            let walk = Walk::new(s.log_start, s.log_founded, s.flushed());
+            (s.log_start, s.clean_close.is_some(), walk)
         };
-        let mut walk = Walk::new(log_start, founded);
         let mut passed = HashSet::new();
         let mut last: Option<Arc<Segment>> = None;
         // After a close in order there is no log.
@@ -298,7 +298,7 @@ impl Recovery {
         let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
         if let Some(tear) = walk.damage(behind, self.options.paranoid) {
             let path = self.dir.join(log::file_name(tear.segment));
-            let what = format!("{}, and the log goes on after it", tear.why);
+            let what = format!("{}, and the log went on after it", tear.why);
             return Err(Error::corrupt(&path, tear.offset, what));
         }
         self.remove_useless(&useless)?;

@@ -29,6 +29,14 @@ impl Tear {
         let here = Position { segment: self.segment, end: self.offset };
         behind.durable > here || strict && behind.frames
     }
+
+    /// Whether it is within the segments up to this one, all of which were durable to their ends; 0 for
+    /// none.
+    fn is_within(&self, durable: u64) -> bool {
+        // What is missing behind a segment is the next one, of which nothing is known.
+        let behind_it = self.why == Why::Missing && self.offset > 0;
+        durable > 0 && (self.segment < durable || self.segment == durable && !behind_it)
+    }
 }
 
 /// The segment that comes next.
@@ -46,6 +54,8 @@ struct Next {
 pub(crate) struct Walk {
     /// The log reaches this segment, whatever happened.
     reaches: u64,
+    /// The segments up to this one were durable to their ends.
+    whole: u64,
     next: Option<Next>,
     /// The sequence that the next frame has; not known of the first.
     expected: Option<Seq>,
@@ -53,11 +63,12 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// For the log that starts with segment `start` and was durable up to some place in `reaches`.
-    pub(crate) fn new(start: u64, reaches: u64) -> Walk {
+    /// For the log that starts with segment `start` and was durable up to some place in `reaches`, and to
+    /// the end of segment `whole`; 0 where nothing is known.
+    pub(crate) fn new(start: u64, reaches: u64, whole: u64) -> Walk {
         let else_end = Tear { segment: start, offset: 0, why: Why::Missing };
         let next = Some(Next { number: start, founded: start <= reaches, else_end });
-        Walk { reaches, next, expected: None, tear: None }
+        Walk { reaches, whole, next, expected: None, tear: None }
     }
 
     /// The segment that the log goes on in; `None` when it ended.
@@ -73,7 +84,8 @@ impl Walk {
     /// Where the log ended, if that is damage; for what is found `behind` and `strict`, see
     /// [`Tear::is_damage`].
     pub(crate) fn damage(&self, behind: Behind, strict: bool) -> Option<Tear> {
-        self.tear.filter(|t| t.segment < self.reaches || t.is_damage(behind, strict))
+        let durable = |t: &Tear| t.segment < self.reaches || t.is_within(self.whole);
+        self.tear.filter(|t| durable(t) || t.is_damage(behind, strict))
     }
 
     /// The segment that comes next is not there, or is none: the log ends before it. Whether it must
@@ -122,7 +134,7 @@ mod tests {
 
     #[test]
     fn seals_lead_from_segment_to_segment() {
-        let mut walk = Walk::new(3, 3);
+        let mut walk = Walk::new(3, 3, 0);
         assert_eq!(walk.next(), Some(3));
         walk.pass(Some(7), sealed(9, 5)).unwrap();
         assert_eq!(walk.next(), Some(5));
@@ -135,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_gap_in_the_sequences_is_named() {
-        let mut walk = Walk::new(1, 0);
+        let mut walk = Walk::new(1, 0, 0);
         walk.pass(Some(1), sealed(9, 2)).unwrap();
         let why = walk.pass(Some(11), OPEN).unwrap_err();
         assert_eq!(why, "it begins at sequence 11 where 10 should follow");
@@ -143,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_seal_that_leads_back_ends_the_walk() {
-        let mut walk = Walk::new(4, 4);
+        let mut walk = Walk::new(4, 4, 0);
         assert!(walk.pass(None, sealed(1, 4)).is_err());
         assert_eq!((walk.next(), walk.tear()), (None, None));
     }
@@ -151,7 +163,7 @@ mod tests {
     #[test]
     fn a_missing_segment_ends_the_log_before_it() {
         for (next, founded) in [(6, true), (7, false)] {
-            let mut walk = Walk::new(4, 4);
+            let mut walk = Walk::new(4, 4, 0);
             walk.pass(Some(1), sealed(1, next)).unwrap();
             assert_eq!(walk.missing(), founded);
             let tear = Tear { segment: 4, offset: 5000, why: Why::Missing };
@@ -162,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_segment_that_the_manifest_says_is_reached_must_be_there() {
-        assert!(!Walk::new(4, 0).missing() && !Walk::new(4, 3).missing());
-        assert!(Walk::new(4, 4).missing() && Walk::new(4, 7).missing());
+        assert!(!Walk::new(4, 0, 0).missing() && !Walk::new(4, 3, 0).missing());
+        assert!(Walk::new(4, 4, 0).missing() && Walk::new(4, 7, 0).missing());
         for (reaches, must) in [(4, false), (6, false), (7, true), (8, true)] {
-            let mut walk = Walk::new(4, reaches);
+            let mut walk = Walk::new(4, reaches, 0);
             walk.pass(Some(1), sealed(1, 7)).unwrap();
             assert_eq!(walk.missing(), must);
         }
@@ -174,7 +186,7 @@ mod tests {
     #[test]
     fn a_tear_before_the_segment_that_is_reached_is_damage() {
         for (reaches, damage) in [(0, false), (4, false), (5, true)] {
-            let mut walk = Walk::new(4, reaches);
+            let mut walk = Walk::new(4, reaches, 0);
             walk.pass(Some(1), OPEN).unwrap();
             let found = walk.damage(Behind::default(), false);
             assert_eq!(found, walk.tear().filter(|_| damage));
@@ -191,5 +203,20 @@ mod tests {
         assert!(!tear.is_damage(behind(4, 5000), false));
         assert!(tear.is_damage(behind(4, 5001), false));
         assert!(tear.is_damage(behind(5, 0), false));
+    }
+
+    #[test]
+    fn a_tear_is_within_the_segments_that_were_durable_or_behind_them() {
+        let tear = |segment, offset, why| Tear { segment, offset, why };
+        let torn = tear(4, 5000, Why::Checksum);
+        assert_eq!([3, 4, 5].map(|durable| torn.is_within(durable)), [false, true, true]);
+        // Segment 4 is there, what follows it is not.
+        let next = tear(4, 5000, Why::Missing);
+        assert_eq!([3, 4, 5].map(|durable| next.is_within(durable)), [false, false, true]);
+        // Segment 4 itself, with which the log starts, is not.
+        let all = tear(4, 0, Why::Missing);
+        assert_eq!([3, 4, 5].map(|durable| all.is_within(durable)), [false, true, true]);
+        // There is no segment 0: where nothing is known of a log, none of it was durable.
+        assert!(!tear(0, 0, Why::Missing).is_within(0));
     }
 }

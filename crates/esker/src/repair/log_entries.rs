@@ -49,7 +49,7 @@ impl Repair {
     /// The log from its start to its end, and then whatever else there is.
     fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>, made: &mut Made) -> Result<()> {
         let closed = self.old.clean_close.is_some();
-        let mut walk = Walk::new(self.old.log_start, self.old.log_founded);
+        let mut walk = Walk::new(self.old.log_start, self.old.log_founded, self.old.flushed());
         let mut behind = Behind::default();
         while let Some(number) = walk.next().filter(|_| !closed) {
             let name = log::file_name(number);
@@ -84,10 +84,10 @@ impl Repair {
         Ok(())
     }
 
-    /// The log is torn here and goes on behind.
+    /// The log is torn here and went on behind.
     fn lose_from(&mut self, segment: u64, offset: u64, why: log::Why) {
         let name = log::file_name(segment);
-        self.lose(format!("{name} from byte {offset} on: {why}, and the log goes on after it"));
+        self.lose(format!("{name} from byte {offset} on: {why}, and the log went on after it"));
         self.aside.push(name);
     }
 

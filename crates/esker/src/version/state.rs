@@ -115,6 +115,12 @@ impl State {
         self.tables.contains_key(&number)
     }
 
+    /// The last segment of the log that some keyspace has in tables; 0 when there is none. Where others
+    /// still need it, it was made durable to its end first, and so were those before.
+    pub(crate) fn flushed(&self) -> u64 {
+        self.keyspaces.values().map(|k| k.flushed).max().unwrap_or(0)
+    }
+
     /// Values that tables keep in log segments: segment -> (bytes, count).
     pub(crate) fn segment_references(&self) -> BTreeMap<u64, (u64, u64)> {
         let mut sums = BTreeMap::<u64, (u64, u64)>::new();
