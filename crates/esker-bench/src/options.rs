@@ -103,7 +103,7 @@ pub struct BenchOptions {
     pub row_seconds: Option<f64>,
 
     /// Seconds that a load may take which is not measured, or the rows that need it are too slow
-    /// [default: 120 in documents' suites, and no limit in core and file]
+    /// [default: 240 in documents' suites, and no limit in core and file]
     #[arg(long, value_name = "SECONDS")]
     pub load_seconds: Option<f64>,
 

@@ -84,7 +84,8 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
         Ok(Setup {
             words: format!(
-                "{compression}; {connection}; {table}{ascending}; more cache while it is loaded before a row"
+                "{compression}; {connection}; {table}{ascending}; more cache for loads before rows that \
+                 have less memory than data"
             ),
             connection,
             table,

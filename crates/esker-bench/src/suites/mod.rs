@@ -72,7 +72,7 @@ impl Suite {
 }
 
 /// How many seconds a load may take in a document's suite.
-const LOAD_SECONDS: f64 = 120.0;
+const LOAD_SECONDS: f64 = 240.0;
 
 /// What the command line says, for suites to start from.
 #[derive(Debug, Clone)]
