@@ -36,9 +36,9 @@ impl Order {
     }
 }
 
-/// A key that knows its order.
+/// A key as it was spelled, which knows its order.
 #[derive(Debug, Clone)]
-pub struct Key(Order, Vec<u8>);
+pub struct Key(Order, Arc<[u8]>);
 
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
@@ -57,64 +57,96 @@ impl Ord for Key {
     }
 }
 
-/// One keyspace: the key as it was last spelled, and its value.
+/// One keyspace: keys as they were last spelled, and their values. A clone stays as it is; it costs
+/// nothing until one of the two is written to.
 #[derive(Debug, Clone)]
 pub struct Map {
     pub order: Order,
-    map: BTreeMap<Key, Entry>,
+    map: Arc<BTreeMap<Key, Arc<[u8]>>>,
 }
 
 pub type Entry = (Arc<[u8]>, Arc<[u8]>);
 
 impl Map {
     pub fn new(order: Order) -> Map {
-        Map { order, map: BTreeMap::new() }
+        Map { order, map: Arc::default() }
     }
 
     fn key(&self, key: &[u8]) -> Key {
-        Key(self.order, key.to_vec())
+        Key(self.order, key.into())
     }
 
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.map.insert(self.key(key), (key.into(), value.into()));
+        let key = self.key(key);
+        let map = Arc::make_mut(&mut self.map);
+        // An entry that stays would keep its key as it was spelled before.
+        map.remove(&key);
+        map.insert(key, value.into());
     }
 
     pub fn delete(&mut self, key: &[u8]) {
-        self.map.remove(&self.key(key));
+        let key = self.key(key);
+        Arc::make_mut(&mut self.map).remove(&key);
     }
 
     pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.map.get(&self.key(key)).map(|e| &*e.1)
+        self.map.get(&self.key(key)).map(|value| &**value)
     }
 
     pub fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// All entries in order.
-    pub fn entries(&self) -> Vec<Entry> {
-        self.map.values().cloned().collect()
+    /// All entries in order, from both ends.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry> {
+        self.map.iter().map(entry)
     }
 
-    /// The entries of a range, also of one that is upside down (then none).
-    pub fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Vec<Entry> {
-        let above = |k: &[u8]| match low {
-            Bound::Unbounded => true,
-            Bound::Included(l) => self.order.compare(k, l).is_ge(),
-            Bound::Excluded(l) => self.order.compare(k, l).is_gt(),
+    /// The entries of a range, also of one that is upside down (then none), from both ends.
+    pub fn range<'a>(
+        &'a self,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> impl DoubleEndedIterator<Item = Entry> + use<'a> {
+        let (low, high) = (low.map(|k| self.key(k)), high.map(|k| self.key(k)));
+        let none = match (&low, &high) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (Bound::Excluded(l), Bound::Excluded(h)) => l >= h,
+            (Bound::Included(l) | Bound::Excluded(l), Bound::Included(h) | Bound::Excluded(h)) => {
+                l > h
+            }
         };
-        let below = |k: &[u8]| match high {
-            Bound::Unbounded => true,
-            Bound::Included(h) => self.order.compare(k, h).is_le(),
-            Bound::Excluded(h) => self.order.compare(k, h).is_lt(),
-        };
-        self.map.values().filter(|e| above(&e.0) && below(&e.0)).cloned().collect()
+        (!none).then(|| self.map.range((low, high)).map(entry)).into_iter().flatten()
     }
 
-    /// The entries whose keys, as spelled, start so.
-    pub fn prefix(&self, prefix: &[u8]) -> Vec<Entry> {
-        self.map.values().filter(|e| e.0.starts_with(prefix)).cloned().collect()
+    /// The entries whose keys, as spelled, start so. Under some orders they are not side by side.
+    pub fn prefix(&self, prefix: &[u8]) -> impl DoubleEndedIterator<Item = Entry> {
+        self.map.iter().filter(move |(key, _)| key.1.starts_with(prefix)).map(entry)
     }
+
+    pub fn first(&self) -> Option<Entry> {
+        self.iter().next()
+    }
+
+    pub fn last(&self) -> Option<Entry> {
+        self.iter().next_back()
+    }
+
+    /// The first entry at a key or behind it; behind it only, without `or_at`.
+    pub fn after(&self, key: &[u8], or_at: bool) -> Option<Entry> {
+        let low = if or_at { Bound::Included(key) } else { Bound::Excluded(key) };
+        self.range(low, Bound::Unbounded).next()
+    }
+
+    /// The last entry at a key or before it; before it only, without `or_at`.
+    pub fn before(&self, key: &[u8], or_at: bool) -> Option<Entry> {
+        let high = if or_at { Bound::Included(key) } else { Bound::Excluded(key) };
+        self.range(Bound::Unbounded, high).next_back()
+    }
+}
+
+fn entry((key, value): (&Key, &Arc<[u8]>)) -> Entry {
+    (Arc::clone(&key.1), Arc::clone(value))
 }
 
 /// How the keys of a keyspace look.

@@ -77,7 +77,7 @@ impl World {
         let before = files::contents(&self.path);
         let db = self.opened(maps, Options::new().read_only(true), &self.path);
         for (name, map) in maps {
-            compare(db.keyspace(name).unwrap().iter(), map, name);
+            compare(db.keyspace(name).unwrap().iter(), map, false, name);
         }
         assert!(matches!(db.put("x", "y"), Err(Error::ReadOnly)));
         drop(db);
@@ -111,7 +111,7 @@ impl World {
         let (dir, maps) = &self.checkpoints[at];
         let db = self.opened(maps, Options::new().memory(1 << 20), dir);
         for (name, map) in maps {
-            compare(db.keyspace(name).unwrap().iter(), map, &format!("checkpoint {name}"));
+            compare(db.keyspace(name).unwrap().iter(), map, false, &format!("checkpoint {name}"));
         }
         db.close().unwrap();
     }
@@ -124,7 +124,8 @@ impl World {
         assert!(problems.is_empty(), "{problems:#?}");
     }
 
-    pub fn finish(mut self) {
+    /// The last comparisons; the number of calls in all.
+    pub fn finish(mut self) -> u64 {
         self.check_kept();
         self.check_all();
         self.let_go();
@@ -134,5 +135,6 @@ impl World {
         for at in 0..self.checkpoints.len() {
             self.check_checkpoint(at);
         }
+        self.calls
     }
 }

@@ -2,7 +2,8 @@
 //! any options, through flushes, merges, reopening, kills and checkpoints.
 //!
 //! `ESKER_SEED=n` runs one seed again, `ESKER_OPS=n` sets the number of operations (100,000 in
-//! all), `ESKER_TRACE=1` prints each of them, `ESKER_KEEP=1` leaves the files of a failure.
+//! all; one is a write, a batch, a scan, a reopening; the calls within are counted and printed),
+//! `ESKER_TRACE=1` prints each of them, `ESKER_KEEP=1` leaves the files of a failure.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -43,15 +44,17 @@ fn keyspaces_of_all_orders_in_one_store_equal_sorted_maps() {
 fn run(test: &str, orders: &[Order]) {
     let seed = seed(test);
     let mut left = common::number("ESKER_OPS").unwrap_or(DEFAULT_OPS) / 4;
-    let mut store = 0;
+    let (mut store, mut steps, mut calls) = (0, 0, 0);
     while left > 0 {
         let ops = left.min(OPS_PER_STORE);
         let mut world = World::new(seed.wrapping_add(store << 32), orders);
         for _ in 0..ops {
             world.step();
         }
-        world.finish();
+        calls += world.finish();
         left -= ops;
+        steps += ops;
         store += 1;
     }
+    println!("{test}: {store} stores, {steps} operations, {calls} calls");
 }

@@ -29,12 +29,15 @@ pub struct World {
     pub db: Option<Db>,
     pub threshold: usize,
     pub serial: u64,
+    /// Keys written and read, and moves of cursors and iterators; comparisons of whole keyspaces
+    /// are not counted.
+    pub calls: u64,
     pub spaces: BTreeMap<String, Space>,
     /// The shape of keys, and how many, by the name of the keyspace.
     pub shapes: BTreeMap<String, (Shape, usize)>,
     pub dropped: Vec<Keyspace>,
     pub snapshots: Vec<(Snapshot, BTreeMap<String, Map>)>,
-    pub iterators: Vec<(Iter, VecDeque<Entry>)>,
+    pub iterators: Vec<(Iter, std::vec::IntoIter<Entry>)>,
     pub slices: Vec<(Slice, Vec<u8>)>,
     pub checkpoints: Vec<(PathBuf, BTreeMap<String, Map>)>,
     pub log: VecDeque<String>,
@@ -70,6 +73,7 @@ impl World {
             dirs: 0,
             db: None,
             serial: 0,
+            calls: 0,
             spaces: BTreeMap::new(),
             shapes: BTreeMap::new(),
             dropped: Vec::new(),

@@ -11,6 +11,7 @@ impl World {
         let (space, value) = (self.any_space(), self.value());
         let key = self.key(&space);
         self.note(format!("put {space} {} {} bytes", show(&key), value.len()));
+        self.calls += 1;
         let s = self.spaces.get_mut(&space).unwrap();
         s.handle.put(&key, &value).unwrap();
         s.map.put(&key, &value);
@@ -20,6 +21,7 @@ impl World {
         let space = self.any_space();
         let key = self.probe(&space);
         self.note(format!("delete {space} {}", show(&key)));
+        self.calls += 1;
         let s = self.spaces.get_mut(&space).unwrap();
         s.handle.delete(&key).unwrap();
         s.map.delete(&key);
@@ -47,6 +49,7 @@ impl World {
                 s.map.put(&key, &value);
             }
         }
+        self.calls += n as u64;
         self.note(format!("write {batch:?}"));
         let synced = self.rng.one_in(10);
         let durability = if synced { Durability::Synced } else { Durability::Buffered };
@@ -61,13 +64,14 @@ impl World {
             let (key, value) = (self.key(&space), self.value());
             load.put(&key, &value);
         }
-        let mut entries = load.entries();
+        let mut entries: Vec<_> = load.iter().collect();
         let at = self.rng.below(entries.len().max(1));
         let doubled = at > 0 && self.rng.one_in(4);
         if doubled {
             entries[at] = entries[at - 1].clone();
         }
         self.note(format!("bulk_load {space} {} entries, one twice: {doubled}", entries.len()));
+        self.calls += entries.len() as u64;
         let s = self.spaces.get_mut(&space).unwrap();
         let loaded = s.handle.bulk_load(entries.iter().map(|(k, v)| (k, v)));
         if doubled {
