@@ -118,6 +118,21 @@ impl Map {
         Ok(())
     }
 
+    /// Tells the kernel that the page at `offset` was used, which it does not notice by itself under
+    /// [`advise_random`](Map::advise_random). For pages that are in memory: one that is not is read,
+    /// but later than by a fault, as the kernel gathers requests until the call is over.
+    pub(crate) fn mark_used(&self, offset: usize) -> io::Result<()> {
+        let start = offset & !(PAGE - 1);
+        if start >= self.len || !self.is_mapping() {
+            return Ok(());
+        }
+        let (len, advice) = (PAGE.min(self.len - start), rustix::mm::Advice::LinuxPopulateRead);
+        // SAFETY: the range is mapped and owned by `self`, its start is on a page boundary, and
+        // this advice does not change what the memory holds.
+        unsafe { rustix::mm::madvise(self.ptr.add(start).cast(), len, advice)? };
+        Ok(())
+    }
+
     /// Whether the memory is a mapping of a file; a test's may be plain memory.
     fn is_mapping(&self) -> bool {
         match self._owner {

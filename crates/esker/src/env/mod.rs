@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod faults;
 #[cfg(test)]
 mod heap;
 mod map;
@@ -16,6 +17,7 @@ mod os;
 #[cfg(test)]
 pub(crate) mod sim;
 
+pub(crate) use faults::major_faults;
 #[cfg(test)]
 pub(crate) use heap::HeapPages;
 pub(crate) use map::Map;

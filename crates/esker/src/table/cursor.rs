@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::block::{self, Block, PAGE};
 use super::mem::{self, SLACK};
 use super::reader::Table;
+use super::recency;
 use crate::error::Result;
 use crate::key::{Cursor, Kind, Seq, Stored};
 
@@ -231,6 +232,9 @@ impl Cursor for TableCursor {
         let ordinal = self.table.locate(key, false)?;
         self.enter(ordinal)?;
         let slot = self.block.rank(&self.table.order, key, false);
+        if recency::is_due() {
+            self.table.mark_sought(ordinal);
+        }
         if slot < self.block.count {
             self.load(slot);
         } else if ordinal + 1 < self.table.fences.blocks {
@@ -247,6 +251,9 @@ impl Cursor for TableCursor {
         self.enter(ordinal)?;
         // Only the first block may hold nothing at or before the key.
         let rank = self.block.rank(&self.table.order, key, true);
+        if recency::is_due() {
+            self.table.mark_sought(ordinal);
+        }
         if rank > 0 {
             self.load(rank - 1);
         }

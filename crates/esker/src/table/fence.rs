@@ -89,6 +89,13 @@ impl Fences {
         unsafe { mem::load_u64(self.heads.add(8 * i as usize)) }
     }
 
+    /// Where in the section head and page of block `i` are, in bytes. (Under a custom order there is
+    /// no head; its place is then that of some page.)
+    pub fn places(&self, i: u32) -> [u64; 2] {
+        let pages = self.pages as u64 - self.heads as u64;
+        [pages / u64::from(self.blocks) * u64::from(i), pages + 4 * u64::from(i)]
+    }
+
     /// The block in which the first entry at or after `key` is, or whose successor begins with it:
     /// the last one that begins before `key`. With `or_equal`, the last one that begins at or
     /// before it. 0 when there is none. `compare_first` compares the first key of a block with

@@ -30,6 +30,7 @@ mod index;
 mod lz4;
 mod mem;
 mod reader;
+mod recency;
 mod salvage;
 mod verify;
 mod wire;

@@ -10,7 +10,7 @@ use super::dictionary::Dictionary;
 use super::fence::{self, Fences};
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::index::{self, Geometry, LINE_BYTES, Line};
-use super::{Found, SegmentRef, TableCursor, mem};
+use super::{Found, SegmentRef, TableCursor, mem, recency};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
@@ -284,11 +284,17 @@ impl Table {
                     return Err(self.corrupt(self.layout.index, "index: slot out of range"));
                 }
                 if block.key_is(slot, key) {
+                    if recency::is_due() {
+                        self.mark_read(line_no, Some(page));
+                    }
                     return self.newest_visible(block, page, slot, key, seq);
                 }
                 matches &= matches - 1;
             }
             if !line.overflowed() {
+                if recency::is_due() {
+                    self.mark_read(line_no, None);
+                }
                 return Ok(None);
             }
             line_no = if line_no + 1 == g.lines { 0 } else { line_no + 1 };
@@ -356,6 +362,9 @@ impl Table {
         let i = self.locate(key, false)?;
         let mut page = self.fences.page(i);
         let mut block = self.block(page)?;
+        if recency::is_due() {
+            self.mark_sought(i);
+        }
         let mut slot = block.rank(&self.order, key, false);
         if slot == block.count {
             page += block.pages;
@@ -452,6 +461,10 @@ impl Table {
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: a table is complete before it is opened and never written again.
         unsafe { self.map.bytes() }
+    }
+
+    pub(super) fn map(&self) -> &Map {
+        &self.map
     }
 
     pub(super) fn data_pages(&self) -> u32 {

@@ -1,0 +1,150 @@
+//! Telling the kernel which pages of tables are in use, while memory is short.
+//!
+//! Tables are mapped with `MADV_RANDOM`, so that a fault reads one page and not megabytes. Linux, from
+//! 6.3 on, takes the use of such a mapping for no reason to keep a page (`vma_has_recency`): pages
+//! leave in the order in which they came, a page of the point index that one read in hundred needs
+//! like one of data that is not needed again. So reads say what they used. Marking costs some 200 ns a
+//! page, and a store that fits needs none: the more reads wait for the device, the more do it.
+
+use std::cell::Cell;
+
+use super::block::PAGE;
+use super::index::LINE_BYTES;
+use super::reader::Table;
+use crate::env;
+
+/// Reads of a thread between two looks at its faults; marks this far apart are left out.
+const WINDOW: u32 = 256;
+
+/// So many reads mark what they used for one that waits: all of them together take a tenth of the
+/// time that it does.
+const MARKS_PER_FAULT: u64 = 4;
+
+/// Reads from one mark to the next, when `faults` of `reads` waited for the device. Pages leave as
+/// others come in, so the fewer faults, the longer a page has until it must have been marked.
+fn interval(reads: u32, faults: u64) -> u32 {
+    match u64::from(reads).checked_div(MARKS_PER_FAULT * faults) {
+        Some(apart) => apart.clamp(1, u64::from(WINDOW)) as u32,
+        None => WINDOW,
+    }
+}
+
+/// What a thread knows of its reads.
+struct Pace {
+    /// Reads until the next mark or look.
+    left: Cell<u32>,
+    interval: Cell<u32>,
+    /// Reads since the last look.
+    reads: Cell<u32>,
+    /// Faults of the thread until then.
+    faults: Cell<Option<u64>>,
+}
+
+impl Pace {
+    const fn new() -> Pace {
+        Pace {
+            left: Cell::new(WINDOW),
+            interval: Cell::new(WINDOW),
+            reads: Cell::new(0),
+            faults: Cell::new(None),
+        }
+    }
+
+    /// Counts a read; whether it should mark what it used.
+    #[inline(always)]
+    fn count(&self, faults: impl FnOnce() -> u64) -> bool {
+        self.left.set(self.left.get() - 1);
+        self.left.get() == 0 && self.turn(faults)
+    }
+
+    #[cold]
+    fn turn(&self, faults: impl FnOnce() -> u64) -> bool {
+        let marks = self.interval.get() < WINDOW;
+        let reads = self.reads.get() + self.interval.get();
+        self.reads.set(reads);
+        if reads >= WINDOW {
+            let now = faults();
+            if let Some(before) = self.faults.replace(Some(now)) {
+                self.interval.set(interval(reads, now.saturating_sub(before)));
+            }
+            self.reads.set(0);
+        }
+        self.left.set(self.interval.get());
+        marks
+    }
+}
+
+thread_local! {
+    static PACE: Pace = const { Pace::new() };
+}
+
+/// Counts a read of a table; whether it should mark what it used.
+#[inline(always)]
+pub(super) fn is_due() -> bool {
+    PACE.with(|pace| pace.count(env::major_faults))
+}
+
+impl Table {
+    /// Marks a line of the point index as used, and the page that it led to.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark_read(&self, line: u32, page: Option<u32>) {
+        self.mark(self.layout.index + u64::from(line) * LINE_BYTES as u64);
+        if let Some(page) = page {
+            self.mark(u64::from(page) * PAGE as u64);
+        }
+    }
+
+    /// Marks a block as used, and the fences that led to it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark_sought(&self, block: u32) {
+        let [head, page] = self.fences.places(block);
+        self.mark(self.layout.fences + head);
+        self.mark(self.layout.fences + page);
+        self.mark(u64::from(self.fences.page(block)) * PAGE as u64);
+    }
+
+    fn mark(&self, at: u64) {
+        // Kernels before 5.14 refuse; pages then leave as they came.
+        let _ = self.map().mark_used(at as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads `n` times, `faults` of a thousand of which wait; how many mark.
+    fn marks(pace: &Pace, waited: &Cell<u64>, n: u64, faults: u64) -> u64 {
+        let mut marks = 0;
+        for i in 0..n {
+            waited.set(waited.get() + ((i + 1) * faults / 1000 - i * faults / 1000));
+            marks += u64::from(pace.count(|| waited.get()));
+        }
+        marks
+    }
+
+    #[test]
+    fn the_more_reads_wait_the_more_mark() {
+        assert_eq!(interval(256, 0), WINDOW);
+        assert_eq!(interval(256, 1), 64);
+        assert_eq!(interval(256, 2), 32);
+        assert_eq!(interval(256, 200), 1);
+        assert_eq!(interval(256, 1000), 1, "several faults a read");
+        let (pace, waited) = (Pace::new(), Cell::new(0));
+        assert_eq!(marks(&pace, &waited, 100_000, 0), 0, "all is in memory");
+        let some = marks(&pace, &waited, 100_000, 10);
+        assert!((3_000..5_000).contains(&some), "{some} of 100,000 reads, of which 1,000 waited");
+        let most = marks(&pace, &waited, 100_000, 800);
+        assert!(most > 99_000, "{most}");
+        assert!(marks(&pace, &waited, 100_000, 0) < 1_000, "all is in memory again");
+    }
+
+    /// What a thread read from other files before its first look is not counted.
+    #[test]
+    fn the_first_look_counts_nothing() {
+        let (pace, waited) = (Pace::new(), Cell::new(1_000_000));
+        assert_eq!(marks(&pace, &waited, 10_000, 0), 0);
+    }
+}
