@@ -594,3 +594,29 @@ fn the_documented_example() {
         assert!(page.contains(line), "docs/format/log.md does not show\n{example}");
     }
 }
+
+/// What a file takes on the disk is asked once, and again after parts of it went back.
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no file mappings")]
+fn space_that_went_back_is_no_longer_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    let manifest = ManifestEnd { number: 7, end: 99 };
+    let segment = Segment::create(&env, dir.path(), 3, 1 << 20, manifest, None).unwrap();
+    let size = segment.allocated().unwrap();
+    assert!(size >= 1 << 20, "{size}");
+    drop(segment);
+    let segment = Segment::open(&env, dir.path(), 3, true).unwrap();
+    for _ in 0..2 {
+        segment.release();
+        assert_eq!(segment.allocated().unwrap(), size);
+    }
+    segment.punch([(64 << 10, 128 << 10), (512 << 10, 256 << 10)].into_iter()).unwrap();
+    // Some file systems give back whole extents only.
+    assert!(segment.allocated().unwrap() <= size - (256 << 10));
+
+    assert_eq!(Segment::made_with(&env, dir.path(), 3), Some(manifest));
+    std::fs::copy(dir.path().join(file_name(3)), dir.path().join(file_name(4))).unwrap();
+    assert_eq!(Segment::made_with(&env, dir.path(), 4), None, "another segment's header");
+    assert_eq!(Segment::made_with(&env, dir.path(), 5), None, "no file");
+}
