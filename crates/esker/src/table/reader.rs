@@ -83,7 +83,7 @@ impl Seen {
 
 /// So many pages are asked for when the first of them is touched: a fault of its own reads one page
 /// only, and a store that was not read for a while would come back page by page. A group is read
-/// around once in a table's life, so what is larger than memory pays for it once. A part of 64.
+/// around once in a table's life at most, and not while memory is short. A part of 64.
 const GROUP: u32 = 16;
 
 impl Table {
@@ -430,7 +430,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_block(&self, page: u32) -> Result<()> {
-        if self.blocks_seen.group_is_new(page) {
+        if self.blocks_seen.group_is_new(page) && !recency::memory_is_short() {
             let from = u64::from(page / GROUP * GROUP) * PAGE as u64;
             self.will_need(from, u64::from(GROUP) * PAGE as u64);
         }
@@ -484,7 +484,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_chunk(&self, chunk: u32) -> Result<()> {
-        if self.chunks_seen.group_is_new(chunk) {
+        if self.chunks_seen.group_is_new(chunk) && !recency::memory_is_short() {
             let from = self.layout.index + u64::from(chunk / GROUP * GROUP) * index::CHUNK as u64;
             let end = (from + u64::from(GROUP) * index::CHUNK as u64).min(self.layout.sums);
             self.ask_for(from, end);

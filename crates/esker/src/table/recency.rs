@@ -78,6 +78,12 @@ thread_local! {
     static PACE: Pace = const { Pace::new() };
 }
 
+/// Whether so many of the thread's reads wait that what is read beside a page would push out more than
+/// it saves: one in [`MARKS_PER_FAULT`].
+pub(super) fn memory_is_short() -> bool {
+    PACE.with(|pace| pace.interval.get() == 1)
+}
+
 /// Counts a read of a table; whether it should mark what it used.
 #[inline(always)]
 pub(super) fn is_due() -> bool {
