@@ -28,6 +28,8 @@ pub(super) struct HeapFile {
     pages: parking_lot::Mutex<Option<Arc<HeapPages>>>,
     fail_allocate: Arc<AtomicBool>,
     pub fail_sync: AtomicBool,
+    /// Refuses writes by call; mappings take them all the same.
+    pub fail_write: AtomicBool,
     pub syncs: AtomicU64,
 }
 
@@ -85,6 +87,9 @@ impl File for HeapFile {
         })
     }
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        if self.fail_write.load(Ordering::Relaxed) {
+            return Err(io::Error::other("refused"));
+        }
         self.with(offset, buf.len(), |p| {
             // SAFETY: `with` checked the bounds; tests do not read there meanwhile.
             unsafe { p.copy_from_nonoverlapping(buf.as_ptr(), buf.len()) }

@@ -595,6 +595,23 @@ fn the_documented_example() {
     }
 }
 
+/// Long values and batches are written with a call; where that is refused, through the mapping.
+#[test]
+fn a_refused_call_loses_nothing() {
+    let (env, segment) = testing::segment(4, 1 << 20);
+    let mut appender = Appender::new(segment.clone());
+    env.file(segment.path()).fail_write.store(true, Ordering::Relaxed);
+    let value = vec![7; 100_000];
+    let r = appender.append_one(1, 0, Kind::Put, b"long", &value).unwrap();
+    assert_eq!(segment.record(r).value, value);
+    let mut batch = WriteBatch::new();
+    (0..900).for_each(|i: u32| batch.push(0, Kind::Put, &i.to_be_bytes(), &[2; 200]));
+    appender.append_batch(2, &batch, |_, _, _, _, _| ()).unwrap();
+    let (entries, end) = read_all(&segment);
+    assert_eq!(entries.len(), 901);
+    assert!(entries[1..].iter().all(|e| e.4 == [2; 200]), "{end:?}");
+}
+
 /// What a file takes on the disk is asked once, and again after parts of it went back.
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no file mappings")]

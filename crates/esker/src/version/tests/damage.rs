@@ -90,6 +90,41 @@ fn every_cut_is_a_prefix_or_an_error() {
     }
 }
 
+/// After a clean close the end is known, and a file that ends before it is told from a torn one.
+#[test]
+fn a_closed_manifest_without_its_end_says_how_long_it_was() {
+    let env = MemEnv::default();
+    let state = State::new(Orders::default());
+    let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
+    history().iter().for_each(|edit| manifest.append(edit).unwrap());
+    manifest.tell_length().unwrap();
+    let name = manifest_name(manifest.number());
+    let bytes = env.bytes(&name);
+    let whole = load_it(&with(&env, &name, &bytes)).unwrap();
+    let shorter = states().len() - 2;
+    let mut cuts = 0;
+    for cut in (0..bytes.len()).rev() {
+        let error = load_it(&with(&env, &name, &bytes[..cut])).expect_err("an end is missing");
+        let text = error.to_string();
+        if text.contains("its end is lost") {
+            cuts += 1;
+            assert!(text.contains(&format!("it had {} bytes", whole.end)), "{text}");
+            assert!(text.contains("CURRENT"), "{text}");
+        }
+    }
+    assert!(cuts >= shorter, "{cuts} of {} cuts", bytes.len());
+}
+
+/// What a crash leaves unwritten is zeros, so no record may end in one.
+#[test]
+fn a_record_ends_in_padding_whatever_its_length() {
+    for len in 1..100 {
+        let record = record::encode(1, 32, &vec![0; len]).unwrap();
+        assert_eq!(record.len(), 16 + (len / 16 + 1) * 16, "{len}");
+        assert_ne!(record.last(), Some(&0), "{len}");
+    }
+}
+
 #[test]
 fn zeros_are_a_torn_tail_only_at_the_end() {
     let env = written();
