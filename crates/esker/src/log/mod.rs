@@ -28,6 +28,8 @@ mod values;
 mod waiters;
 mod walk;
 
+#[cfg(test)]
+mod file_tests;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(all(test, esker_models))]
