@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 
 /// A cache line; every node starts on one.
 const ALIGN: usize = 64;
@@ -75,9 +75,14 @@ impl Chunk {
         if size < MAPPED || cfg!(miri) {
             return None;
         }
-        // Twice the size holds an aligned one; what is never touched takes no memory.
+        // Twice the size holds an aligned one; what is never touched takes no memory. The pages of a
+        // smaller one come all at once, which is cheaper than one by one: most of them will be used.
         let align = if size == LAST_CHUNK { LAST_CHUNK } else { 0 };
-        let mut mapping = MmapMut::map_anon(size + align).ok()?;
+        let mut options = MmapOptions::new();
+        if align == 0 {
+            options.populate();
+        }
+        let mut mapping = options.len(size + align).map_anon().ok()?;
         let at = if align == 0 { 0 } else { mapping.as_ptr().align_offset(align) };
         let start = NonNull::from(mapping.get_mut(at..at + size)?).cast();
         if size == LAST_CHUNK {
