@@ -430,7 +430,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_block(&self, page: u32) -> Result<()> {
-        if self.blocks_seen.group_is_new(page) && !recency::memory_is_short() {
+        if self.blocks_seen.group_is_new(page) && recency::reads_around() {
             let from = u64::from(page / GROUP * GROUP) * PAGE as u64;
             self.will_need(from, u64::from(GROUP) * PAGE as u64);
         }
@@ -484,7 +484,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_chunk(&self, chunk: u32) -> Result<()> {
-        if self.chunks_seen.group_is_new(chunk) && !recency::memory_is_short() {
+        if self.chunks_seen.group_is_new(chunk) && recency::reads_around() {
             let from = self.layout.index + u64::from(chunk / GROUP * GROUP) * index::CHUNK as u64;
             let end = (from + u64::from(GROUP) * index::CHUNK as u64).min(self.layout.sums);
             self.ask_for(from, end);

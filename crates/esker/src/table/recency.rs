@@ -38,6 +38,9 @@ struct Pace {
     reads: Cell<u32>,
     /// Faults of the thread until then.
     faults: Cell<Option<u64>>,
+    /// Groups of pages that it had read around a first touch since. Each is waited for once, which
+    /// tells of a store that was not read for a while and not of memory that is short.
+    groups: Cell<u64>,
 }
 
 impl Pace {
@@ -47,6 +50,7 @@ impl Pace {
             interval: Cell::new(WINDOW),
             reads: Cell::new(0),
             faults: Cell::new(None),
+            groups: Cell::new(0),
         }
     }
 
@@ -63,9 +67,9 @@ impl Pace {
         let reads = self.reads.get() + self.interval.get();
         self.reads.set(reads);
         if reads >= WINDOW {
-            let now = faults();
+            let (now, groups) = (faults(), self.groups.take());
             if let Some(before) = self.faults.replace(Some(now)) {
-                self.interval.set(interval(reads, now.saturating_sub(before)));
+                self.interval.set(interval(reads, now.saturating_sub(before + groups)));
             }
             self.reads.set(0);
         }
@@ -78,10 +82,14 @@ thread_local! {
     static PACE: Pace = const { Pace::new() };
 }
 
-/// Whether so many of the thread's reads wait that what is read beside a page would push out more than
-/// it saves: one in [`MARKS_PER_FAULT`].
-pub(super) fn memory_is_short() -> bool {
-    PACE.with(|pace| pace.interval.get() == 1)
+/// Whether a first touch should have its group of pages read: not while so many of the thread's reads
+/// wait (one in [`MARKS_PER_FAULT`]) that the others of the group would push out more than they save.
+pub(super) fn reads_around() -> bool {
+    PACE.with(|pace| {
+        let around = pace.interval.get() > 1;
+        pace.groups.set(pace.groups.get() + u64::from(around));
+        around
+    })
 }
 
 /// Counts a read of a table; whether it should mark what it used.
@@ -145,6 +153,18 @@ mod tests {
         let most = marks(&pace, &waited, 100_000, 800);
         assert!(most > 99_000, "{most}");
         assert!(marks(&pace, &waited, 100_000, 0) < 1_000, "all is in memory again");
+    }
+
+    /// A store that was not read for a while comes back group by group, and that is no sign of memory
+    /// being short: its first reads all wait.
+    #[test]
+    fn groups_that_are_read_are_no_sign_of_little_memory() {
+        let (pace, waited) = (Pace::new(), Cell::new(0));
+        for _ in 0..100_000 {
+            pace.groups.set(pace.groups.get() + 1);
+            waited.set(waited.get() + 1);
+            assert!(!pace.count(|| waited.get()));
+        }
     }
 
     /// What a thread read from other files before its first look is not counted.
