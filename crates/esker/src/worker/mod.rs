@@ -164,8 +164,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
-    /// processor to others when there is no hurry.
+    /// Between two slices of a merge: lets writers in that wait for a flush.
     /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
     /// for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
@@ -180,9 +179,6 @@ impl Store {
             let result = self.flush_sealed_between();
             self.nested.store(false, Ordering::Relaxed);
             result?;
-        }
-        if let Some(rest) = self.pressure.rest(false) {
-            self.env.sleep(rest);
         }
         Ok(())
     }
