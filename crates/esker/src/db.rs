@@ -224,12 +224,14 @@ impl Db {
         self.handle().store.verify(progress)
     }
 
-    /// Verifies a store that is not open, writing nothing, even when it is too damaged to open.
+    /// Verifies a store that is not open, writing nothing, even when it is too damaged to open, and
+    /// also on media that cannot be written. [`Options::verify`] takes comparators; without them the
+    /// keyspaces that need one are a problem each, and all of their tables is checked but the order.
     pub fn verify_path(
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport> {
-        crate::check::verify_path(Arc::new(OsEnv::new()), path.as_ref(), progress)
+        Options::new().verify(path, progress)
     }
 
     /// The shape of the store, and what it has done.
@@ -256,9 +258,10 @@ impl Db {
         crate::repair::destroy(&OsEnv::new(), path.as_ref())
     }
 
-    /// Saves what is intact of a damaged store that is not open, and makes it open again.
+    /// Saves what is intact of a damaged store that is not open, and makes it open again; a sound one
+    /// stays as it is. [`Options::repair`] takes comparators and more.
     pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
-        crate::repair::repair(Arc::new(OsEnv::new()), path.as_ref())
+        Options::new().repair(path)
     }
 }
 
@@ -266,6 +269,34 @@ impl Options {
     /// Opens the store in `path`.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
         Db::open_with(path.as_ref(), self)
+    }
+
+    /// Verifies a store that is not open, as [`Db::verify_path`] does, with the comparators of these
+    /// options. Calls `progress` with bytes done and in all.
+    pub fn verify(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<VerifyReport> {
+        let orders = recovery::orders_of(self);
+        crate::check::verify_path(Arc::new(OsEnv::new()), path.as_ref(), &orders, progress)
+    }
+
+    /// Repairs a store that is not open, as [`Db::repair`] does. Verifies it first, and changes no
+    /// file of one that is sound.
+    ///
+    /// Of these options it takes the comparators ([`order`](Options::order) and
+    /// [`keyspace_order`](Options::keyspace_order)), and for tables that it writes
+    /// [`block_size`](Options::block_size) and, for keyspaces that have none of their own,
+    /// [`compression`](Options::compression). A keyspace whose comparator is not given keeps all it
+    /// has, in tables and in the log, and is checked by a repair with the comparator.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when the store is open, [`Error::ComparatorMismatch`] when a comparator is
+    /// given that is not the keyspace's, [`Error::NewerFormat`] for a store of a newer version. After
+    /// any error, a full disk too, the store is as it was, or repaired.
+    pub fn repair(self, path: impl AsRef<Path>) -> Result<RepairReport> {
+        crate::repair::repair(Arc::new(OsEnv::new()), path.as_ref(), &self)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong, where it went wrong, and the way out.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -153,6 +154,86 @@ impl Error {
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
+    }
+}
+
+/// Something wrong with a store's files, or lost from them: what [`Db::verify`](crate::Db::verify)
+/// and [`Db::repair`](crate::Db::repair) list. Shown as one line of text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The file, named within the store's directory; empty when it is not about one.
+    pub file: String,
+    /// Where in it, in bytes from its start; `None` when it is about the file as a whole.
+    pub offset: Option<u64>,
+    /// The lowest and the highest key that it may be about; both may be intact.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// What is wrong, or lost, in words.
+    pub what: String,
+}
+
+impl Finding {
+    /// About a file as a whole, or about none.
+    pub(crate) fn new(file: impl Into<String>, what: impl Into<String>) -> Finding {
+        Finding { file: file.into(), what: what.into(), ..Finding::default() }
+    }
+
+    /// At a place in the file.
+    pub(crate) fn at(mut self, offset: u64) -> Finding {
+        self.offset = Some(offset);
+        self
+    }
+
+    /// About these keys.
+    pub(crate) fn keys(mut self, from: &[u8], to: &[u8]) -> Finding {
+        self.keys = Some((from.to_vec(), to.to_vec()));
+        self
+    }
+}
+
+impl From<&Error> for Finding {
+    fn from(e: &Error) -> Finding {
+        let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match e {
+            Error::Corruption { path, offset, what } => {
+                Finding::new(name(path), what.as_str()).at(*offset)
+            }
+            Error::Io { path, .. } => Finding::new(name(path), e.to_string()),
+            _ => Finding::new("", e.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        f.write_str(if self.file.is_empty() { "" } else { ": " })?;
+        f.write_str(&self.what)?;
+        match &self.keys {
+            Some((from, to)) if from == to => write!(f, "; key {}", Shown(from)),
+            Some((from, to)) => write!(f, "; keys {} to {}", Shown(from), Shown(to)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A finding is compared with a text by what it says.
+impl PartialEq<String> for Finding {
+    fn eq(&self, text: &String) -> bool {
+        self.to_string() == *text
+    }
+}
+
+/// The beginning of a key, as text.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = &self.0[..self.0.len().min(64)];
+        write!(f, "\"{}\"{}", cut.escape_ascii(), if self.0.len() > 64 { "..." } else { "" })
     }
 }
 

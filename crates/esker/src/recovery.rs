@@ -104,7 +104,7 @@ fn take_lock(
     }
 }
 
-fn orders_of(options: &Options) -> Orders {
+pub(crate) fn orders_of(options: &Options) -> Orders {
     let given = options.default_order.iter().chain(options.orders.iter().map(|(_, o)| o));
     given.fold(Orders::default(), |orders, o| orders.with(o.clone()))
 }
