@@ -412,7 +412,12 @@ impl Recovery {
                     continue;
                 };
                 let memtable = found.entry(record.keyspace).or_insert_with(|| {
-                    Arc::new(Memtable::new(Arc::clone(segment), order.clone(), *stays_from))
+                    Arc::new(Memtable::new(
+                        Arc::clone(segment),
+                        order.clone(),
+                        *stays_from,
+                        Arc::default(),
+                    ))
                 });
                 let (key, len) = (record.key, record.value.len());
                 memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);

@@ -94,7 +94,9 @@ impl LogSegment {
 }
 
 /// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
-/// and those of *their* inputs, whose tables are long gone from any version.
+/// and those of *their* inputs, whose tables are long gone from any version. But only those that read
+/// the segment at all: were any old view waited for, one that is held for long would keep the space of
+/// all that dies while it is.
 #[derive(Debug)]
 struct Quieting {
     segment: Arc<Segment>,
@@ -104,9 +106,25 @@ struct Quieting {
 }
 
 impl Quieting {
+    fn new(
+        segment: Arc<Segment>,
+        gaps: Ranges,
+        memtables: Vec<Weak<Memtable>>,
+        old_views: &[Weak<SuperVersion>],
+    ) -> Quieting {
+        let number = segment.number();
+        let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
+        let views = old_views.iter().filter(reads).cloned().collect();
+        Quieting { segment, gaps, memtables, views }
+    }
+
     fn is_read(&self) -> bool {
         self.memtables.iter().any(|m| m.strong_count() > 0)
             || self.views.iter().any(|v| v.strong_count() > 0)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.gaps.iter().map(|(_, len)| len).sum()
     }
 }
 
@@ -125,6 +143,8 @@ pub(crate) struct SegmentTotals {
     pub value_bytes: u64,
     pub value_disk_bytes: u64,
     pub pool_bytes: u64,
+    /// What is kept for nothing but old views.
+    pub pinned_bytes: u64,
 }
 
 impl Segments {
@@ -289,12 +309,11 @@ impl Segments {
     pub(crate) fn punch_unread(
         &self,
         dead: Vec<(Arc<Segment>, Ranges)>,
-        views: Vec<Weak<SuperVersion>>,
+        views: &[Weak<SuperVersion>],
     ) {
         let mut inner = self.inner.lock();
         for (segment, gaps) in dead {
-            let (memtables, views) = (Vec::new(), views.clone());
-            inner.quieting.push(Quieting { segment, gaps, memtables, views });
+            inner.quieting.push(Quieting::new(segment, gaps, Vec::new(), views));
         }
     }
 
@@ -344,8 +363,7 @@ impl Segments {
             if s.live_known {
                 let gaps = complement(log::FIRST_FRAME, s.segment.capacity(), &mut s.live);
                 let segment = Arc::clone(&s.segment);
-                let (memtables, views) = (s.memtables, old_views());
-                inner.quieting.push(Quieting { segment, gaps, memtables, views });
+                inner.quieting.push(Quieting::new(segment, gaps, s.memtables, &old_views()));
             }
             s.segment.release();
             inner.values.insert(number, s.segment);
@@ -441,6 +459,11 @@ impl Segments {
 
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
+        let retired = |held: bool| {
+            inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held)
+        };
+        let stays = |q: &&Quieting| inner.values.contains_key(&q.segment.number());
+        let quieting = inner.quieting.iter().filter(stays);
         SegmentTotals {
             log_segments: inner.log.len(),
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
@@ -448,7 +471,9 @@ impl Segments {
             value_bytes: inner.references.values().map(|r| r.bytes).sum(),
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
-                + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
+                + retired(false).map(|s| s.capacity()).sum::<u64>(),
+            pinned_bytes: quieting.map(Quieting::bytes).sum::<u64>()
+                + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
         }
     }
 }

@@ -55,6 +55,10 @@ pub struct Stats {
     pub separated_bytes: u64,
     /// Bytes of dead values in those segments that are not given back yet.
     pub garbage_bytes: u64,
+    /// Bytes of tables and log segments that nothing needs but a [`Slice`](crate::Slice), cursor or
+    /// iterator that is still held: they come back when it is dropped. Dead values among them count as
+    /// garbage too.
+    pub pinned_bytes: u64,
     /// Bytes of table files.
     pub table_bytes: u64,
     /// Bytes that the directory takes on the disk.
@@ -135,6 +139,7 @@ impl Store {
             log_bytes: segments.log_bytes + segments.pool_bytes,
             separated_bytes: segments.value_bytes,
             garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
+            pinned_bytes: segments.pinned_bytes + self.purge.pinned(),
             table_bytes,
             disk_bytes: disk_bytes(self, &self.dir),
             memory_budget: self.options.memory,

@@ -77,6 +77,9 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
         bytes(s.garbage_bytes),
         share(s.garbage_bytes, s.separated_bytes)
     )?;
+    if s.pinned_bytes > 0 {
+        writeln!(text, "  held     {} by cursors and values in use", bytes(s.pinned_bytes))?;
+    }
     let (used, budget) = (s.memory_used, s.memory_budget);
     let filled = bar(used, budget, BAR_WIDTH / 2);
     let (width, percent) = (BAR_WIDTH / 2, share(used, budget));
@@ -182,6 +185,7 @@ fn as_json(s: &Stats) -> Value {
         "log_bytes": s.log_bytes,
         "separated_bytes": s.separated_bytes,
         "garbage_bytes": s.garbage_bytes,
+        "pinned_bytes": s.pinned_bytes,
         "table_bytes": s.table_bytes,
         "disk_bytes": s.disk_bytes,
         "memory_budget": s.memory_budget,

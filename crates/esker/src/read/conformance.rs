@@ -312,7 +312,7 @@ impl Files {
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = Appender::new(Arc::clone(&segment));
-        let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX));
+        let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
         let mut by_age: Vec<&Entry> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {

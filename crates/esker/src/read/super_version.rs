@@ -54,6 +54,12 @@ impl SuperVersion {
         }
     }
 
+    /// Whether any bytes of this log segment can be reached from here.
+    pub(crate) fn reads_segment(&self, number: u64) -> bool {
+        self.memtables.iter().any(|m| m.segment().number() == number)
+            || self.version.tables().any(|t| t.has_segment(number))
+    }
+
     /// The only run, when nothing else holds entries and every entry of it is visible at `seq`.
     /// Then a scan needs neither merging nor visibility checks.
     pub(crate) fn single_clean_run(&self, seq: u64) -> Option<&Arc<LoadedRun>> {

@@ -114,7 +114,7 @@ impl Repair<'_> {
                 };
                 let known = memtables.iter().position(|m| m.0 == record.keyspace);
                 let at = known.unwrap_or_else(|| {
-                    let m = Memtable::new(Arc::clone(segment), order.clone(), usize::MAX);
+                    let m = Memtable::new(Arc::clone(segment), order.clone(), usize::MAX, Arc::default());
                     memtables.push((record.keyspace, Arc::new(m)));
                     memtables.len() - 1
                 });

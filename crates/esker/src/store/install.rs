@@ -169,7 +169,7 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        self.segments.punch_unread(dead, ks.old_views());
+        self.segments.punch_unread(dead, &ks.old_views());
         for t in &leaving {
             t.retire();
         }
@@ -204,7 +204,7 @@ impl Store {
             }
         }
         let dead = self.segments.strike(dead);
-        self.segments.punch_unread(dead, ks.old_views());
+        self.segments.punch_unread(dead, &ks.old_views());
     }
 
     /// Opens a table that was just written and readies it for a version.

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
@@ -152,6 +152,8 @@ pub(crate) struct KeyspaceState {
     pub order: KeyOrder,
     pub compression: Compression,
     pub separate_values_from: usize,
+    /// How large a filter its last memtable needed.
+    pub filter_level: Arc<AtomicUsize>,
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
@@ -175,6 +177,7 @@ impl KeyspaceState {
             order,
             compression,
             separate_values_from,
+            filter_level: Arc::default(),
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),

@@ -23,6 +23,8 @@ use crate::version::{Change, Edit};
 
 /// Size of the active segment of an idle store, in bytes.
 const IDLE_SEGMENT: u64 = 256 << 10;
+/// So much memory the memtables over the active segment may take, however little memory is given.
+const LEAST_INDEX_SHARE: u64 = 3 << 20;
 
 pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_LEN {
@@ -126,6 +128,10 @@ impl Store {
                     memtables[at].1.insert(r, key, key_hash(key), seq, kind, value.len());
                 })
                 .ok_or_else(|| too_large(bytes))?;
+            let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
+            if grown > 0 {
+                self.weigh_indexes(&mut w, grown);
+            }
             self.publish(&mut w, seq, bytes)
         };
         self.wait_if_synced(position, durability)
@@ -245,6 +251,23 @@ impl Store {
         }
         if let Some((_, memtable)) = &w.recent {
             f(memtable);
+            let grown = memtable.growth();
+            if grown > 0 {
+                self.weigh_indexes(w, grown);
+            }
+        }
+    }
+
+    /// The memtables over the active segment take more memory. When it is more than their share the
+    /// segment is full, however little is in it: many keyspaces with a few entries each would take
+    /// many times what one does.
+    #[cold]
+    fn weigh_indexes(&self, w: &mut Writer, grown: usize) {
+        w.index_bytes += grown as u64;
+        if w.index_bytes > (self.options.memory / 8).max(LEAST_INDEX_SHARE)
+            && let Some(appender) = &mut w.appender
+        {
+            appender.stop();
         }
     }
 
@@ -261,7 +284,8 @@ impl Store {
     fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
         let (order, stays_from) = (ks.order.clone(), ks.separate_values_from);
-        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from));
+        let level = Arc::clone(&ks.filter_level);
+        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from, level));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
         ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
@@ -425,6 +449,7 @@ impl Store {
             self.witnessed.store(number, Ordering::Release);
         }
         w.recent = None;
+        w.index_bytes = 0;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         self.note_pending(number);
