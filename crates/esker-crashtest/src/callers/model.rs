@@ -214,6 +214,20 @@ impl Model {
         }
     }
 
+    /// The same model, as another writer with keys of its own left it.
+    pub fn take_up(&mut self, other: Model) {
+        for (mine, theirs) in self.spaces.iter_mut().zip(other.spaces) {
+            mine.entries.extend(theirs.entries);
+            mine.maybe.extend(theirs.maybe);
+        }
+    }
+
+    /// Keys of a keyspace that are, or may be, there.
+    pub fn keys(&self, space: usize) -> impl Iterator<Item = Key> {
+        let space = &self.spaces[space];
+        space.entries.keys().chain(space.maybe.keys()).cloned()
+    }
+
     pub fn orders(&self) -> impl Iterator<Item = (&str, KeyOrder)> {
         self.spaces.iter().map(|s| (s.name.as_str(), s.order.clone()))
     }

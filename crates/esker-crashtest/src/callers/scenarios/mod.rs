@@ -1,9 +1,16 @@
 //! The scenarios, one a file.
 
 mod comparators;
+mod compression;
+mod damage;
+mod directories;
 mod extremes;
 mod foreign;
 mod held;
+mod loads;
+mod moments;
+mod processes;
+mod small;
 
 use super::round::Round;
 
@@ -20,5 +27,16 @@ fn no_part(_: &[&str]) -> Result<(), String> {
     Err("this scenario has no part".to_string())
 }
 
-pub const ALL: &[Scenario] =
-    &[comparators::SCENARIO, extremes::SCENARIO, foreign::SCENARIO, held::SCENARIO];
+pub const ALL: &[Scenario] = &[
+    comparators::SCENARIO,
+    compression::SCENARIO,
+    damage::SCENARIO,
+    directories::SCENARIO,
+    extremes::SCENARIO,
+    foreign::SCENARIO,
+    held::SCENARIO,
+    loads::SCENARIO,
+    moments::SCENARIO,
+    processes::SCENARIO,
+    small::SCENARIO,
+];
