@@ -4,7 +4,7 @@
 use esker::{Db, Durability, KeyOrder, Keyspace, Result, WriteBatch};
 
 use super::api;
-use super::draw::{Key, Keys, Value, pick};
+use super::draw::{Key, Keys, Value};
 use super::tally::{Of, count};
 use crate::script::Rng;
 
@@ -47,10 +47,10 @@ impl Ops {
     }
 
     pub fn next(&mut self) -> Op {
-        let durability = pick(
-            &mut self.rng,
-            &[Durability::Buffered, Durability::Buffered, Durability::Buffered, Durability::Synced],
-        );
+        let durability = match self.rng.one_in(12) {
+            true => Durability::Synced,
+            false => Durability::Buffered,
+        };
         match self.rng.below(1000) {
             0..700 => Op::Write(vec![self.change()], durability),
             700..970 => {

@@ -78,7 +78,8 @@ fn part(args: &[&str]) -> Result<(), String> {
 fn harmless(round: &mut Round) -> Result<(), String> {
     let (seed, store) = (round.rng.next(), round.store());
     let Setting { settings, mut model, mut ops, .. } = Setting::new(seed);
-    let harm = pick(&mut round.rng, &[Harm::None, Harm::None, Harm::Footer, Harm::Cut, Harm::Longer]);
+    let harm =
+        pick(&mut round.rng, &[Harm::None, Harm::None, Harm::Footer, Harm::Cut, Harm::Longer]);
     let path = store.to_str().ok_or("a path in UTF-8")?;
     let mut victim = Victim::start(&mut round.part(&[path, &seed.to_string()])?)?;
     std::thread::sleep(Duration::from_millis(200 + round.rng.below(1500)));
@@ -152,7 +153,8 @@ fn hurt(round: &mut Round, store: &Path, harm: Harm) -> Result<Option<PathBuf>, 
 
 /// A byte in the middle of a table: reads say so, and repair saves what is not in that block.
 fn block(round: &mut Round) -> Result<(), String> {
-    let settings = Settings { paranoid: false, separate: usize::MAX >> 8, ..Settings::small(&mut round.rng) };
+    let settings =
+        Settings { paranoid: false, separate: usize::MAX >> 8, ..Settings::small(&mut round.rng) };
     let keys = Keys { n: 5000, writer: 0 };
     let mut model = Model::new();
     let store = round.store();

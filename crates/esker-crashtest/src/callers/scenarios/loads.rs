@@ -34,10 +34,10 @@ struct Setting {
     ops: Ops,
     operations: u32,
     load: Vec<(Key, Value)>,
-    /// Entries after which the iterator waits.
+    /// Entries after which the iterator waits until the store is left.
     waits_at: usize,
-    /// Whether it goes on once the store is closed.
-    goes_on: bool,
+    /// Whether it goes on then; entries after which it waits for ever.
+    stops_at: Option<usize>,
     end: End,
 }
 
@@ -55,10 +55,10 @@ impl Setting {
             settings: Settings::small(&mut rng),
             ops: Ops::new(rng.next(), vec![KeyOrder::Bytewise], Keys { n: 300, writer: 0 }),
             operations: rng.below(600) as u32,
-            waits_at: rng.below(load.len() as u64 + 1) as usize,
+            waits_at: if rng.one_in(2) { 0 } else { rng.below(load.len() as u64) as usize },
+            stops_at: rng.one_in(2).then(|| rng.below(load.len() as u64 + 1) as usize),
             load,
             model,
-            goes_on: rng.one_in(2),
             end: pick(&mut rng, &ENDS),
         }
     }
@@ -67,8 +67,12 @@ impl Setting {
 /// The store is left by another process while a load waits for its iterator.
 fn ended_within(round: &mut Round) -> Result<(), String> {
     let (seed, store) = (round.rng.next(), round.store());
-    let Setting { settings, mut model, mut ops, load, end, waits_at, .. } = Setting::new(seed);
-    eprintln!("{end:?} while a load waits at {waits_at} of {}; {settings:?}", load.len());
+    let Setting { settings, mut model, mut ops, load, end, waits_at, stops_at, .. } =
+        Setting::new(seed);
+    eprintln!(
+        "{end:?} while a load waits at {waits_at}, then {stops_at:?}, of {}; {settings:?}",
+        load.len()
+    );
     let path = store.to_str().ok_or("a path in UTF-8")?;
     let mut victim = Victim::start(&mut round.part(&[path, &seed.to_string()])?)?;
     let messages = if end == End::Kill {
@@ -82,8 +86,9 @@ fn ended_within(round: &mut Round) -> Result<(), String> {
         }
         messages
     };
-    let (loads, messages): (Vec<Message>, Vec<Message>) =
-        messages.into_iter().partition(|m| matches!(m, Message::Intent(1, _) | Message::Done(1, _)));
+    let (loads, messages): (Vec<Message>, Vec<Message>) = messages
+        .into_iter()
+        .partition(|m| matches!(m, Message::Intent(1, _) | Message::Done(1, _)));
     writer::learn(&mut model, &mut ops, &messages);
     let (db, spaces) = model.open(&store, &settings)?;
     let found = spaces[1].iter().collect::<esker::Result<Vec<_>>>().map_err(|e| e.to_string())?;
@@ -101,39 +106,43 @@ fn ended_within(round: &mut Round) -> Result<(), String> {
 fn part(args: &[&str]) -> Result<(), String> {
     let [store, seed] = args else { return Err("STORE SEED".to_string()) };
     let setting = Setting::new(seed.parse().map_err(|_| "a seed")?);
-    let Setting { settings, model, mut ops, operations, load, waits_at, goes_on, end, .. } = setting;
+    let Setting { settings, model, mut ops, operations, load, waits_at, stops_at, end } = setting;
     let (db, mut spaces) = model.open(store.as_ref(), &settings)?;
     let (waits, waiting) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (go_on, may_go_on) = mpsc::channel();
     let loaded = spaces.pop().ok_or("two keyspaces")?;
     let loading = std::thread::spawn(move || {
         Message::Intent(1, 0).say();
         let entries = load.iter().enumerate().map(|(n, (key, value))| {
             if n == waits_at {
-                drop(waits.send(()));
-                drop(may_go_on.recv());
+                let _ = (waits.send(()), may_go_on.recv());
+            }
+            if n > waits_at && stops_at == Some(n) {
+                let _ = (waits.send(()), may_go_on.recv());
             }
             (key, value.bytes())
         });
-        if loaded.bulk_load(entries).is_ok() {
+        let result = loaded.bulk_load(entries);
+        if result.is_ok() {
             Message::Done(1, 0).say();
         }
     });
-    drop(waiting.recv());
+    let _ = waiting.recv();
     writer::play(&db, &spaces, &mut ops, operations);
-    if !goes_on {
+    if matches!(end, End::Exit | End::Kill) {
         // The process ends with the iterator waiting.
-        end.carry_out(db, spaces)?;
-        std::mem::forget(go_on);
-        return Ok(());
-    }
-    if end == End::Kill {
-        drop(go_on);
         return end.carry_out(db, spaces);
     }
     end.carry_out(db, spaces)?;
-    drop(go_on);
-    loading.join().map_err(|_| "the load panicked".to_string())
+    let _ = go_on.send(());
+    match stops_at {
+        // In the midst of it, with a table begun after the store was left.
+        Some(at) if at > waits_at => {
+            let _ = waiting.recv();
+            Ok(())
+        }
+        _ => loading.join().map_err(|_| "the load panicked".to_string()),
+    }
 }
 
 /// One load after the other, each by an iterator with a manner of its own.
@@ -153,7 +162,9 @@ fn iterators(round: &mut Round) -> Result<(), String> {
         count(Of::Loads, 1);
         let manner = round.rng.below(4);
         let done = match manner {
-            0 => panics::caught(|| bulk_load(&spaces[0], &load, at, || panics::inject("in a load"))),
+            0 => {
+                panics::caught(|| bulk_load(&spaces[0], &load, at, || panics::inject("in a load")))
+            }
             1 => {
                 load.insert(at + 1, load[at].clone());
                 Some(bulk_load(&spaces[0], &load, at, || {}))
@@ -174,7 +185,9 @@ fn iterators(round: &mut Round) -> Result<(), String> {
             })),
         };
         match (manner, done) {
-            (0, None) | (1, Some(Err(Error::NotSorted { .. }))) | (2, Some(Err(Error::KeyTooLong { .. }))) => {}
+            (0, None)
+            | (1, Some(Err(Error::NotSorted { .. })))
+            | (2, Some(Err(Error::KeyTooLong { .. }))) => {}
             (3, Some(Ok(_))) => {
                 load.into_iter().for_each(|(key, value)| model.spaces[0].set(key, Some(value)));
             }

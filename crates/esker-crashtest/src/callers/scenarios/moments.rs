@@ -36,7 +36,8 @@ fn play(round: &mut Round) -> Result<(), String> {
         for writer in 0..WRITERS {
             let (seed, model) = (round.rng.next(), model.clone());
             let (db, spaces, closed, stop) = (db.clone(), spaces.clone(), &closed, &stop);
-            threads.push(scope.spawn(move || write(writer, seed, model, &db, &spaces, closed, stop)));
+            threads
+                .push(scope.spawn(move || write(writer, seed, model, &db, &spaces, closed, stop)));
         }
         for disturber in 0..2 {
             let mut rng = Rng::new(round.rng.next());
@@ -150,22 +151,28 @@ fn disturb(
     }
 }
 
-/// A copy under a name that the other thread may take at the same time. One that was made is whole.
+/// A copy that two threads make under one name. One of them does, and its copy is whole.
 fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
-    drop(std::fs::create_dir_all(copies));
-    // The next name that is free, for both.
-    let n = std::fs::read_dir(copies).map_err(|e| e.to_string())?.count();
-    let copy = copies.join(n.to_string());
+    let copy = copies.join(rng.next().to_string());
+    std::fs::create_dir_all(copies).map_err(|e| e.to_string())?;
     let marker = format!("marker {}", rng.next());
     db.put(&marker, "").map_err(|e| e.to_string())?;
-    let made = db.checkpoint(&copy);
+    let pause = Duration::from_micros(rng.below(3000));
+    let (one, other) = std::thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            std::thread::sleep(pause);
+            db.checkpoint(&copy)
+        });
+        (db.checkpoint(&copy), late.join())
+    });
+    let other = other.map_err(|_| "a checkpoint panicked")?;
     db.delete(&marker).map_err(|e| e.to_string())?;
-    if made.is_err() {
-        // Somebody else made it, or the store was closed.
-        return Ok(());
-    }
-    count(Of::Checkpoints, 1);
     let broken = |e: String| format!("the checkpoint {}: {e}", copy.display());
+    match (one, other) {
+        (Ok(()), Ok(())) => return Err(broken("two made it".to_string())),
+        (Err(one), Err(other)) => return Err(broken(format!("nobody made it: {one}; {other}"))),
+        _ => count(Of::Checkpoints, 1),
+    }
     bounds::verify(&copy).map_err(broken)?;
     let by_sum = [("by sum", orders::sound("by sum"))];
     let options = Settings::small(rng).with_orders(by_sum);
@@ -179,5 +186,6 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
             return Err(broken(e.to_string()));
         }
     }
-    Ok(())
+    drop(opened);
+    std::fs::remove_dir_all(&copy).map_err(|e| e.to_string())
 }

@@ -92,11 +92,12 @@ impl Place {
 
     fn destroy(&self, rng: &mut Rng) -> Result<(), String> {
         let id = rng.next().to_string();
-        self.note(&["destroying", &id])?;
+        self.note(&["destroying", &id, &std::process::id().to_string()])?;
         match Db::destroy(self.store()) {
             Ok(()) => self.note(&["destroyed", &id]),
             // It never had the store.
             Err(Error::Locked { .. } | Error::NotAStore { .. }) => self.note(&["refused", &id]),
+            Err(e) if is_missing(&e) => self.note(&["refused", &id]),
             Err(e) => Err(format!("destroying: {e}")),
         }
     }
@@ -109,8 +110,10 @@ impl Place {
             Ok(db) => db,
             Err(Error::Locked { .. }) => return Ok(()),
             // Its directory was destroyed meanwhile.
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(());
+            Err(e) if is_missing(&e) => return Ok(()),
+            // A destroyer was killed half way; who comes next ends it.
+            Err(e) if e.is_corruption() && self.journal()?.half_destroyed() => {
+                return self.destroy(rng);
             }
             Err(e) => return Err(format!("opening: {e}")),
         };
@@ -145,6 +148,10 @@ impl Place {
     }
 }
 
+fn is_missing(e: &Error) -> bool {
+    matches!(e, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
 fn open(store: &Path, rng: &mut Rng) -> esker::Result<Db> {
     let spelled = match pick(rng, &[0, 1]) {
         0 => store.to_path_buf(),
@@ -177,10 +184,22 @@ impl Journal {
         all
     }
 
+    /// Whether some destroyer was killed before it was done.
+    fn half_destroyed(&self) -> bool {
+        let all = self.destructions();
+        let open = all.values().filter(|(_, end)| end.is_none()).map(|(at, _)| &self.lines[*at]);
+        let lives = |id: &String| fs::read_to_string(format!("/proc/{id}/stat"));
+        let is_gone = |stat: std::io::Result<String>| stat.map_or(true, |s| s.contains(") Z "));
+        open.filter_map(|line| line.get(2)).any(|id| is_gone(lives(id)))
+    }
+
     /// A store without a generation is empty, and the one before it was destroyed.
     fn may_be_new(&self, db: &Db) -> Result<(), String> {
         if let Some(entry) = db.iter().next() {
-            return Err(format!("a new store holds {:?}", entry.map(|e| e.0.escape_ascii().to_string())));
+            return Err(format!(
+                "a new store holds {:?}",
+                entry.map(|e| e.0.escape_ascii().to_string())
+            ));
         }
         let Some(last) = self.lines.iter().rposition(|l| l[0] == "wrote") else { return Ok(()) };
         let after = |end: &Option<(usize, bool)>| match end {
@@ -196,7 +215,8 @@ impl Journal {
     /// Compares the store with what was written to its generation; the next key.
     fn check(&self, db: &Db, generation: &str) -> Result<u64, String> {
         let of = |l: &&Vec<String>| l.get(1).is_some_and(|g| g == generation);
-        let made = self.lines.iter().position(|l| l[0] == "new" && of(&l)).ok_or("no such store")?;
+        let made =
+            self.lines.iter().position(|l| l[0] == "new" && of(&l)).ok_or("no such store")?;
         for (begun, end) in self.destructions().values() {
             if *begun > made && end.is_some_and(|(_, destroyed)| destroyed) {
                 return Err("a destroyed store came back".to_string());
@@ -213,7 +233,9 @@ impl Journal {
             next += 1;
         }
         match wrote {
-            Some(last) if last >= next => Err(format!("key {last} was acknowledged; {next} are there")),
+            Some(last) if last >= next => {
+                Err(format!("key {last} was acknowledged; {next} are there"))
+            }
             _ => Ok(next),
         }
     }

@@ -61,7 +61,8 @@ fn limited(round: &mut Round, what: &str, limit: u64) -> Result<(), String> {
     let (seed, store) = (round.rng.next(), round.store());
     let path = store.to_str().ok_or("a path in UTF-8")?;
     let part = round.part(&["limited", path, &seed.to_string(), &limit.to_string()])?;
-    let (status, messages) = Victim::start(&mut under(&format!("ulimit {what} {limit}"), &part))?.wait()?;
+    let (status, messages) =
+        Victim::start(&mut under(&format!("ulimit {what} {limit}"), &part))?.wait()?;
     // Memory that cannot be had ends a Rust program, wherever it asked.
     if !status.success() && what == "-n" {
         return Err(format!("with {limit} descriptors: {status}"));
@@ -93,7 +94,7 @@ fn part(args: &[&str]) -> Result<(), String> {
             let (model, settings, mut ops) = limited_setting(seed.parse().map_err(|_| "a seed")?);
             // Too little to open it is an error like others.
             if let Ok((db, spaces)) = model.open(store.as_ref(), &settings) {
-                writer::play(&db, &spaces, &mut ops, 3000);
+                writer::play(&db, &spaces, &mut ops, 1500);
             }
             Ok(())
         }
@@ -118,7 +119,8 @@ fn on_small_disk(store: &Path, seed: u64, mib: u64) -> Result<(), String> {
         let full = fill_up(&mut rng, &db, &spaces, &mut model);
         if rng.one_in(2) {
             drop((db, spaces));
-            (db, spaces) = model.open(store, &settings).map_err(|e| format!("on a full disk: {e}"))?;
+            (db, spaces) =
+                model.open(store, &settings).map_err(|e| format!("on a full disk: {e}"))?;
         }
         model.compare(&db, &mut rng).map_err(|e| format!("full for the {fill}th time: {e}"))?;
         if full {
