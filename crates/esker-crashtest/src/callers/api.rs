@@ -14,6 +14,5 @@ pub fn write(db: &Db, batch: &WriteBatch, durability: Durability) -> Result<()> 
 /// Repairs a store whose orders are those in `options`.
 pub fn repair(options: Options, path: &Path) -> Result<RepairReport> {
     count(Of::Repairs, 1);
-    let _orders = options;
-    Db::repair(path)
+    options.repair(path)
 }

@@ -110,7 +110,7 @@ fn harmless(round: &mut Round) -> Result<(), String> {
     if harm == Harm::None && !report.lost.is_empty() {
         return Err(wrong("nothing was lost".to_string()));
     }
-    let mut lost = report.lost.clone();
+    let mut lost: Vec<String> = report.lost.iter().map(ToString::to_string).collect();
     lost.sort();
     if lost.windows(2).any(|two| two[0] == two[1]) {
         return Err(wrong("a loss is listed twice".to_string()));
