@@ -440,3 +440,81 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
         report.problem(Error::corrupt(&path, tear.offset, what));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::env::{File, OpenMode, OsEnv};
+
+    /// A medium that cannot be written.
+    #[derive(Debug)]
+    struct ReadOnly(OsEnv, io::ErrorKind);
+
+    impl ReadOnly {
+        fn refused<T>(&self) -> io::Result<T> {
+            Err(self.1.into())
+        }
+    }
+
+    impl Env for ReadOnly {
+        fn create_dir_all(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+            self.0.list(dir)
+        }
+        fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+            if mode == OpenMode::Read { self.0.open(path, mode) } else { self.refused() }
+        }
+        fn exists(&self, path: &Path) -> io::Result<bool> {
+            self.0.exists(path)
+        }
+        fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn sync_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn lock(&self, _: &Path) -> io::Result<Box<dyn Send + Sync>> {
+            self.refused()
+        }
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+        fn sleep(&self, how_long: Duration) {
+            self.0.sleep(how_long);
+        }
+    }
+
+    #[test]
+    fn a_store_on_read_only_media_could_not_be_verified() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("db");
+        let db = crate::Db::open(&dir).unwrap();
+        db.put("key", "value").unwrap();
+        db.close().unwrap();
+        let verify = |kind| {
+            let env: Arc<dyn Env> = Arc::new(ReadOnly(OsEnv::new(), kind));
+            verify_path(env, &dir, &Orders::default(), &mut |_, _| {})
+        };
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied] {
+            let report = verify(kind).unwrap();
+            assert!(report.problems.is_empty() && report.entries == 1, "{report:?}");
+        }
+        // A store that somebody has open stays locked.
+        let e = verify(io::ErrorKind::WouldBlock).unwrap_err();
+        assert!(matches!(e, Error::Locked { .. }), "{e}");
+    }
+}

@@ -20,6 +20,8 @@ mod damaged;
 mod log_entries;
 mod runs;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
