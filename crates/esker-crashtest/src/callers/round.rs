@@ -17,6 +17,13 @@ pub struct Round {
 }
 
 impl Round {
+    /// A part of this round, in a directory of its own.
+    pub fn within(&mut self, name: &str) -> Result<Round, String> {
+        let dir = self.dir.join(name);
+        std::fs::create_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        Ok(Round { rng: Rng::new(self.rng.next()), dir, scenario: self.scenario })
+    }
+
     /// Where the round's store is, unless it has several.
     pub fn store(&self) -> PathBuf {
         self.dir.join("store")

@@ -59,9 +59,7 @@ impl Setting {
 }
 
 fn play(round: &mut Round) -> Result<(), String> {
-    if round.rng.one_in(6) {
-        return foreign_name(round);
-    }
+    foreign_name(&mut round.within("names")?)?;
     let seed = round.rng.next();
     let Setting { mut model, settings, manner, patience, end, mut ops, .. } = Setting::new(seed);
     eprintln!("{manner:?} after {patience} calls, then {end:?}; {settings:?}");

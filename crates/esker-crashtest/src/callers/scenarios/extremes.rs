@@ -1,7 +1,7 @@
 //! Options at both ends of every range, with as many sources (segments, tables, keyspaces) as they
 //! allow: what is counted somewhere must not come to the end of its counter.
 
-use esker::KeyOrder;
+use esker::{Durability, KeyOrder};
 
 use super::{Scenario, no_part};
 use crate::callers::bounds::{self, Watch};
@@ -14,12 +14,24 @@ use crate::callers::settings::Settings;
 
 pub const SCENARIO: Scenario = Scenario { name: "extremes", play, part: no_part };
 
+type Form = fn(&mut Round, &Settings, &mut Model) -> Result<(), String>;
+
+const FORMS: [Form; 4] = [segments, keyspaces, loads, everything];
+
 fn play(round: &mut Round) -> Result<(), String> {
-    let settings = Settings::draw(&mut round.rng);
-    let form = pick(&mut round.rng, &[segments, loads, keyspaces, everything]);
-    eprintln!("{settings:?}");
+    let mut settings = Settings::draw(&mut round.rng);
+    let form = round.rng.below(4);
+    if form == 0 {
+        settings =
+            Settings { segment: Some(64 << 10), durability: Durability::Buffered, ..settings };
+    } else if form == 1 {
+        let (memory, segment) =
+            pick(&mut round.rng, &[(128 << 20, None), (8 << 20, Some(1 << 20))]);
+        settings = Settings { memory, segment, durability: Durability::Buffered, ..settings };
+    }
+    eprintln!("form {form}, {settings:?}");
     let mut model = Model::new();
-    form(round, &settings, &mut model)?;
+    FORMS[form as usize](round, &settings, &mut model)?;
     bounds::sound(&round.store(), &model, &settings, &mut round.rng)
 }
 
@@ -61,14 +73,14 @@ fn segments(round: &mut Round, settings: &Settings, model: &mut Model) -> Result
     let many = (0..n).map(|_| {
         let key = keys.draw(&mut rng);
         let value = Value::of_len(&mut rng, 200);
-        Op::Write(vec![(0, key, Some(value))], esker::Durability::Buffered)
+        Op::Write(vec![(0, key, Some(value))], Durability::Buffered)
     });
     write(round, settings, model, first.into_iter().chain([Op::Settle]).chain(many))
 }
 
 fn put(round: &mut Round, key: Vec<u8>, len: u64) -> Op {
     let value = Value::of_len(&mut round.rng, len);
-    Op::Write(vec![(0, key, Some(value))], esker::Durability::Buffered)
+    Op::Write(vec![(0, key, Some(value))], Durability::Buffered)
 }
 
 /// Many bulk loads that lie over each other: each begins as a run of its own.
@@ -88,18 +100,18 @@ fn loads(round: &mut Round, settings: &Settings, model: &mut Model) -> Result<()
 
 /// A thousand keyspaces, all of them written to all the time.
 fn keyspaces(round: &mut Round, settings: &Settings, model: &mut Model) -> Result<(), String> {
-    let settings = Settings { durability: esker::Durability::Buffered, ..settings.clone() };
     for n in 1..1000 {
         model.add(&format!("space {n}"), KeyOrder::Bytewise);
     }
     let keys = Keys { n: 300, writer: 0 };
-    let n = pick(&mut round.rng, &[20_000, 100_000]);
+    // Some segments full: each flush of one makes a table for each keyspace.
+    let n = (4 * settings.segment_bytes() / 500).clamp(2000, 40_000) as usize;
     let mut rng = round.rng.clone();
     let puts = (0..n).map(|n| {
         let (key, value) = (keys.draw(&mut rng), Value::of_len(&mut rng, 500));
-        Op::Write(vec![(n % 1000, key, Some(value))], esker::Durability::Buffered)
+        Op::Write(vec![(n % 1000, key, Some(value))], Durability::Buffered)
     });
-    write(round, &settings, model, puts)
+    write(round, settings, model, puts)
 }
 
 /// All operations, in a few keyspaces of all orders.

@@ -24,7 +24,8 @@ use crate::victim::Victim;
 pub const SCENARIO: Scenario = Scenario { name: "loads", play, part };
 
 fn play(round: &mut Round) -> Result<(), String> {
-    if round.rng.one_in(2) { iterators(round) } else { ended_within(round) }
+    ended_within(&mut round.within("ended")?)?;
+    iterators(round)
 }
 
 /// What both processes know from the seed.
@@ -56,10 +57,10 @@ impl Setting {
             ops: Ops::new(rng.next(), vec![KeyOrder::Bytewise], Keys { n: 300, writer: 0 }),
             operations: rng.below(600) as u32,
             waits_at: if rng.one_in(2) { 0 } else { rng.below(load.len() as u64) as usize },
-            stops_at: rng.one_in(2).then(|| rng.below(load.len() as u64 + 1) as usize),
+            stops_at: (!rng.one_in(4)).then(|| rng.below(load.len() as u64 + 1) as usize),
             load,
             model,
-            end: pick(&mut rng, &ENDS),
+            end: if rng.one_in(3) { End::Close } else { pick(&mut rng, &ENDS) },
         }
     }
 }

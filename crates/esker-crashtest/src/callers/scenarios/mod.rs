@@ -1,5 +1,6 @@
 //! The scenarios, one a file.
 
+mod closures;
 mod comparators;
 mod compression;
 mod damage;
@@ -28,6 +29,7 @@ fn no_part(_: &[&str]) -> Result<(), String> {
 }
 
 pub const ALL: &[Scenario] = &[
+    closures::SCENARIO,
     comparators::SCENARIO,
     compression::SCENARIO,
     damage::SCENARIO,

@@ -23,7 +23,7 @@ use crate::victim::Victim;
 
 pub const SCENARIO: Scenario = Scenario { name: "processes", play, part };
 
-const PROCESSES: usize = 4;
+const PROCESSES: usize = 5;
 
 fn play(round: &mut Round) -> Result<(), String> {
     let dir = round.dir.to_str().ok_or("a path in UTF-8")?.to_string();
@@ -33,10 +33,14 @@ fn play(round: &mut Round) -> Result<(), String> {
     };
     let mut all = (0..PROCESSES).map(|_| start(round)).collect::<Result<Vec<_>, _>>()?;
     let until = Instant::now() + Duration::from_millis(2000 + round.rng.below(2000));
+    let kills = round.rng.one_in(2);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(round.rng.below(100)));
         let n = round.rng.below(PROCESSES as u64) as usize;
         // One that ended by itself has found something, and said what.
+        if !kills && !all[n].ended()? {
+            continue;
+        }
         all[n].kill()?;
         count(Of::Kills, 1);
         all[n] = start(round)?;
@@ -58,7 +62,7 @@ fn part(args: &[&str]) -> Result<(), String> {
     let mut rng = Rng::new(seed.parse().map_err(|_| "a seed")?);
     let place = Place { dir: PathBuf::from(dir) };
     loop {
-        match rng.below(4) {
+        match rng.below(3) {
             0 => place.destroy(&mut rng)?,
             _ => place.own(&mut rng, 30)?,
         }
@@ -137,8 +141,11 @@ impl Place {
             db.put(format!("key {n:08}"), &generation).map_err(wrong)?;
             self.note(&["wrote", &generation, &n.to_string()])?;
         }
-        if rng.one_in(4) {
-            db.flush().map_err(wrong)?;
+        match rng.below(4) {
+            0 => db.flush().map_err(wrong)?,
+            // Long enough for others to come by.
+            1 => std::thread::sleep(Duration::from_micros(rng.below(10_000))),
+            _ => {}
         }
         token.unlock().map_err(|e| e.to_string())?;
         match rng.one_in(2) {
@@ -184,10 +191,12 @@ impl Journal {
         all
     }
 
-    /// Whether some destroyer was killed before it was done.
+    /// Whether some destroyer was killed before it was done, and nobody had the store since.
     fn half_destroyed(&self) -> bool {
         let all = self.destructions();
-        let open = all.values().filter(|(_, end)| end.is_none()).map(|(at, _)| &self.lines[*at]);
+        let since = self.lines.iter().rposition(|l| l[0] == "opened" || l[0] == "destroyed");
+        let open = all.values().filter(|(at, end)| end.is_none() && Some(*at) > since);
+        let open = open.map(|(at, _)| &self.lines[*at]);
         let lives = |id: &String| fs::read_to_string(format!("/proc/{id}/stat"));
         let is_gone = |stat: std::io::Result<String>| stat.map_or(true, |s| s.contains(") Z "));
         open.filter_map(|line| line.get(2)).any(|id| is_gone(lives(id)))
