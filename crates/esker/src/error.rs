@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -151,6 +153,13 @@ impl Error {
         Error::Corruption { path: path.to_path_buf(), offset, what: what.into() }
     }
 
+    /// Whether there was no room for a file, or it may not be so large.
+    pub(crate) fn is_no_space(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = |e: &io::Error| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        matches!(self, Error::Io { source, .. } if full(source))
+    }
+
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
@@ -239,7 +248,12 @@ impl fmt::Display for Shown<'_> {
 
 fn io_hint(e: &io::Error) -> &'static str {
     match e.kind() {
-        io::ErrorKind::StorageFull => "; free some space, then call resume() or open again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space, then call resume() or open again"
+        }
+        _ if matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE)) => {
+            "; raise the limit of open files (ulimit -n) or close some: a store needs some ten"
+        }
         io::ErrorKind::PermissionDenied => {
             "; check the owner and mode of the file and its directory"
         }

@@ -124,7 +124,7 @@ impl Store {
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
             } else {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             // Also where an earlier attempt got no further than the new segment.
             self.flush_together(self.distrusted.load(Ordering::Acquire))?;
@@ -197,7 +197,7 @@ impl Store {
             let mut w = self.writer.lock();
             self.check_writable()?;
             if w.has_entries() {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             w.active_number()
         };
@@ -303,7 +303,7 @@ impl Load<'_> {
         store.check_writable()?;
         // What is in memtables is older than the load and must not lie above it.
         if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
-            store.rotate(&mut w, 0)?;
+            store.rotate(&mut w)?;
             store.flush_upto(self.ks, w.active_number())?;
         }
         let seq = w.last_seq + 1;
@@ -316,7 +316,7 @@ impl Load<'_> {
         // and the log is durable before the load is, as the load comes after it.
         w.last_seq = seq;
         // Should there be no room for another segment, the log goes on in this one without a gap.
-        store.rotate(&mut w, 0).inspect_err(|_| w.last_seq = seq - 1)?;
+        store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.install(self.ks, Outcome { added, ..Outcome::default() })?;
         store.visible.0.set(seq);

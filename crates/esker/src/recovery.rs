@@ -377,6 +377,8 @@ impl Recovery {
                 self.segments.note_memtable(segment.number(), *ks, m);
             }
         }
+        // There may be many: whoever syncs one opens it again.
+        segment.release();
         if !self.options.read_only {
             self.sync.rotate(Arc::clone(segment), false);
         }
@@ -512,7 +514,7 @@ pub(crate) fn new_keyspace(
 /// does the manifest say that the store is open, and names the segment that the log starts with.
 fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()> {
     let mut w = store.writer.lock();
-    let next = store.found_segment(store.options.segment_bytes())?;
+    let next = store.first_segment()?;
     let number = next.segment.number();
     if let Some((last, end)) = open_end {
         last.seal_recovered(end, w.last_seq, number)?;

@@ -138,8 +138,8 @@ fn take_out<T: Ord>(live: &mut Vec<T>, dead: &mut [T]) {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SegmentTotals {
     pub log_segments: usize,
+    pub open_files: usize,
     pub log_bytes: u64,
-    pub value_segments: usize,
     pub value_bytes: u64,
     pub value_disk_bytes: u64,
     pub pool_bytes: u64,
@@ -236,10 +236,13 @@ impl Segments {
     /// A file of no use any more that a new segment can be made from; removed when enough are kept.
     pub(crate) fn offer(&self, path: PathBuf, bytes: u64) {
         let mut inner = self.inner.lock();
-        if inner.pool.len() < POOL_FILES {
-            inner.pool.push((path, bytes));
-        } else {
-            self.purge.push(Purge::Remove(path));
+        inner.pool.push((path, bytes));
+        if inner.pool.len() > POOL_FILES {
+            // The smallest: the first segments of a burst, before they grew.
+            inner.pool.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            if let Some((path, _)) = inner.pool.pop() {
+                self.purge.push(Purge::Remove(path));
+            }
         }
     }
 
@@ -426,13 +429,30 @@ impl Segments {
         inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
     }
 
-    /// How large the next segment should be, given the usual size and what the active one holds.
+    /// How large the next segment should be, given the usual size and what the active one holds. From
+    /// the first, small one on each has four times the size of the one before that was filled.
     pub(crate) fn next_bytes(&self, base: u64, scale: Scale) -> u64 {
         let inner = self.inner.lock();
         let Some(active) = inner.log.back() else { return base };
-        let bytes = active.segment.end();
+        let (bytes, capacity) = (active.segment.end(), active.segment.capacity());
         let staying = active.staying_bytes().min(bytes);
-        scale.segment_bytes(base, bytes - staying, staying)
+        let usual = scale.segment_bytes(base, bytes - staying, staying);
+        // A quarter: a spare one is made by then.
+        let grown = if bytes > capacity / 4 { capacity.saturating_mul(4) } else { capacity };
+        usual.min(grown)
+    }
+
+    /// Whether memtables over segments below `active` are not in tables yet.
+    pub(crate) fn waits_below(&self, active: u64) -> bool {
+        let inner = self.inner.lock();
+        inner.log.iter().any(|s| s.segment.number() < active && !s.unflushed.is_empty())
+    }
+
+    /// What flushing the log may write at most: of the active segment all that it may come to hold.
+    pub(crate) fn unflushed_bytes(&self) -> u64 {
+        let inner = self.inner.lock();
+        let unflushed = inner.log.iter().filter(|s| !s.unflushed.is_empty());
+        unflushed.map(|s| s.bytes - s.staying_bytes().min(s.bytes)).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.
@@ -459,15 +479,14 @@ impl Segments {
 
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
-        let retired = |held: bool| {
-            inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held)
-        };
+        let retired =
+            |held: bool| inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held);
         let stays = |q: &&Quieting| inner.values.contains_key(&q.segment.number());
         let quieting = inner.quieting.iter().filter(stays);
         SegmentTotals {
             log_segments: inner.log.len(),
+            open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
-            value_segments: inner.values.len(),
             value_bytes: inner.references.values().map(|r| r.bytes).sum(),
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()

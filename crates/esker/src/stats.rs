@@ -83,7 +83,7 @@ pub struct Stats {
     pub slowdown_ns: u64,
     /// Snapshots held.
     pub snapshots: usize,
-    /// Files held open. Tables are mapped and need none.
+    /// Files held open. Tables and sealed segments are mapped and need none.
     pub open_files: usize,
     /// Why writes are stopped, if they are.
     pub halted: Option<String>,
@@ -152,7 +152,8 @@ impl Store {
             syncs: self.sync.rounds(),
             slowdown_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
-            open_files: segments.log_segments + segments.value_segments + 2,
+            // Those of the manifest and the lock too, and that of the spare segment.
+            open_files: segments.open_files + 2 + usize::from(self.spare.lock().is_some()),
             halted: self.halt_cause().map(|e| e.to_string()),
         }
     }

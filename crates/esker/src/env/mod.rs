@@ -102,6 +102,10 @@ pub(crate) trait Env: Send + Sync + Debug {
     /// Takes the exclusive lock of the file (created when missing) until the guard is dropped or
     /// the process ends, however it ends. `WouldBlock` when it is taken, here or elsewhere.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+    /// Bytes that are free for files in `dir`; more than there can be where that is unknown.
+    fn available(&self, _dir: &Path) -> u64 {
+        u64::MAX
+    }
     /// Time since some fixed moment; never runs backwards.
     fn now(&self) -> Duration;
     /// Lets the calling thread rest.

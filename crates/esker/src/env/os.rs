@@ -89,6 +89,10 @@ impl Env for OsEnv {
         DirLock::take(path).map(|l| Box::new(l) as Box<dyn Send + Sync>)
     }
 
+    fn available(&self, dir: &Path) -> u64 {
+        rustix::fs::statvfs(dir).map_or(u64::MAX, |s| s.f_bavail.saturating_mul(s.f_frsize))
+    }
+
     fn now(&self) -> Duration {
         self.start.elapsed()
     }

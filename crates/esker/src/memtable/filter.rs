@@ -81,7 +81,9 @@ impl Filter {
 
     #[inline]
     fn words(&self) -> &[AtomicU64] {
-        self.levels[self.at.load(Ordering::Acquire)].get().expect("readers are led to what is there")
+        self.levels[self.at.load(Ordering::Acquire)]
+            .get()
+            .expect("readers are led to what is there")
     }
 
     #[inline]
@@ -142,9 +144,12 @@ mod tests {
 
     #[test]
     fn it_never_denies_a_key_and_rarely_grants_a_stranger() {
-        for (segment, count, level) in
-            [(16 << 20, 110_000u32, 0), (16 << 20, 110_000, 9), (16 << 20, 400, 0), (1 << 16, 900, 0)]
-        {
+        for (segment, count, level) in [
+            (16 << 20, 110_000u32, 0),
+            (16 << 20, 110_000, 9),
+            (16 << 20, 400, 0),
+            (1 << 16, 900, 0),
+        ] {
             let filter = filled(segment, count, level);
             assert!(hashes(count).all(|hash| filter.may_contain(hash)));
             let strangers = (1_000_000..1_100_000u32).map(|n| key_hash(&n.to_le_bytes()));

@@ -30,14 +30,7 @@ pub(crate) struct NewSegment {
 impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {
-        Writer {
-            appender: None,
-            segment: None,
-            last_seq,
-            marked: 0,
-            recent: None,
-            index_bytes: 0,
-        }
+        Writer { appender: None, segment: None, last_seq, marked: 0, recent: None, index_bytes: 0 }
     }
 
     /// Whether the active segment holds anything. Entries of no bytes count too.

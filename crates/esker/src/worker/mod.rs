@@ -118,8 +118,10 @@ impl Store {
         }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
         if settle || quiet >= TRIM_AFTER {
-            if let Err(e) = self.trim_log() {
-                self.halt(e);
+            match self.trim_log() {
+                // Nothing has changed.
+                Err(e) if !e.is_no_space() => self.halt(e),
+                _ => {}
             }
             self.give_back(true);
         } else {
@@ -147,7 +149,11 @@ impl Store {
     /// Does the most urgent piece of work there is. `false` when there is none.
     fn work_once(&self, idle: bool, settle: bool) -> Result<bool> {
         if idle && self.should_flush_active(settle) {
-            self.seal_active()?;
+            match self.seal_active() {
+                // It stays as it is, and the merges below may make room.
+                Err(e) if !e.is_no_space() => return Err(e),
+                _ => {}
+            }
         }
         let keyspaces = self.all_keyspaces();
         let _job = self.jobs.lock();
@@ -221,7 +227,7 @@ impl Store {
         let mut w = self.writer.lock();
         self.check_writable()?;
         if w.has_entries() {
-            self.rotate(&mut w, 0)?;
+            self.rotate(&mut w)?;
         }
         Ok(())
     }
@@ -252,8 +258,20 @@ impl Store {
             }
         }
         let memtables = sealed[..plan.memtables].to_vec();
-        self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
-        Ok(true)
+        let flush = plan.memtables > 0;
+        if !self.is_tight(clusters::written(&clusters)) {
+            match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
+                Err(e) if e.is_no_space() && self.halt_cause().is_none() => {}
+                merged => return merged.map(|()| true),
+            }
+        }
+        // There is no room for it. What can wait does; a flush makes do with what it needs.
+        self.give_back_spare();
+        if flush && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())
+        {
+            self.merge(ks, &view, memtables, 0..0, parts, Vec::new())?;
+        }
+        Ok(flush)
     }
 
     /// Sealed memtables, oldest first.
@@ -415,7 +433,7 @@ impl Store {
             let mut w = self.writer.lock();
             self.check_writable()?;
             if w.has_entries() {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             w.active_number()
         };
