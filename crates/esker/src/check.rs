@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::env::Env;
+use crate::env::{Env, LockMode};
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
 use crate::log::{self, Behind, ManifestEnd, Segment, Walk};
 use crate::read::LoadedTable;
-use crate::store::LOCK;
-use crate::store::Store;
+use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{self, Table};
 use crate::version::{self, Orders, State, TableMeta};
 
@@ -59,6 +58,8 @@ impl Store {
         let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
         let tables: Vec<&Arc<LoadedTable>> =
             views.iter().flat_map(|v| v.version.tables()).collect();
+        // Asked afterwards: the views of a store that is closed are empty.
+        self.check_open()?;
         let total = tables.iter().map(|t| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };
         for t in tables {
@@ -91,7 +92,7 @@ pub(crate) fn verify_path(
     dir: &Path,
     tell: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
-    let _lock = lock_existing(&env, dir)?;
+    let _lock = lock_existing(&env, dir, LockMode::Shared)?;
     let mut report = VerifyReport::default();
     // Tables of unknown order cannot be checked for it; all else can.
     let loaded = match version::load(&*env, dir, &Orders::default()) {
@@ -145,9 +146,10 @@ pub(crate) fn verify_path(
 }
 
 /// The directory's lock, without making anything in a directory that is no store.
-pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Send + Sync>> {
+pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
+    let none = || Error::NotAStore { path: dir.to_path_buf() };
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
@@ -157,13 +159,9 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Se
             || log::parse_file_name(n).is_some()
     };
     if !names.iter().any(ours) {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
-    let path = dir.join(LOCK);
-    env.lock(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path },
-        _ => Error::io("lock", &path, e),
-    })
+    lock_dir(&**env, dir, mode)?.ok_or_else(none)
 }
 
 fn check_table(

@@ -103,6 +103,7 @@ impl Repair {
         let never_used = self.old.next_keyspace;
         for frame in frames.by_ref() {
             first = first.or(Some(frame.seq));
+            self.log_seq = self.log_seq.max(frame.seq);
             for (r, record) in frame.records() {
                 if record.keyspace >= never_used {
                     // The manifest lost it; what it was ordered by is lost too.
@@ -127,6 +128,10 @@ impl Repair {
                 made.push((id, meta));
             }
         }
-        Ok((first, frames.finish()))
+        let end = frames.finish();
+        if let End::Clean { last_seq, .. } = end {
+            self.log_seq = self.log_seq.max(last_seq);
+        }
+        Ok((first, end))
     }
 }

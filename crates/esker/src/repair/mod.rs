@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::check::{check_manifest, lock_existing};
-use crate::env::Env;
+use crate::env::{Env, LockMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
 use crate::log::{self, ManifestEnd, Segment};
 use crate::memtable::Memtable;
+use crate::store::lock_dir;
 use crate::table::{self, Table, TableSummary};
 use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
@@ -46,7 +47,6 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
         return Ok(());
     }
-    let lock_path = dir.join(crate::store::LOCK);
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
         n == version::CURRENT
@@ -59,13 +59,14 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !names.iter().any(ours) {
         return Err(Error::NotAStore { path: dir.to_path_buf() });
     }
-    let lock = env.lock(&lock_path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path: lock_path.clone() },
-        _ => Error::io("lock", &lock_path, e),
-    })?;
+    let Some(lock) = lock_dir(env, dir, LockMode::Exclusive)? else {
+        // Somebody else has just removed it.
+        return Ok(());
+    };
     // Again, now that nobody else is in it: the lock file is new where the store was never opened.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    // CURRENT first: a store that is half removed is none.
+    // CURRENT first: a store that is half removed is none. The lock's file last: without it the next
+    // owner may come, whose files are not to be removed.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
     names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
     for name in names {
@@ -85,7 +86,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
 
 /// Repairs the store in `dir`.
 pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
-    let _lock = lock_existing(&env, dir)?;
+    let _lock = lock_existing(&env, dir, LockMode::Exclusive)?;
     let salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let numbers =
@@ -113,6 +114,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
         dir: dir.to_path_buf(),
         names,
         next_file,
+        log_seq: 0,
         manifest_damaged,
     };
     repair.open_segments();
@@ -128,6 +130,8 @@ struct Repair {
     names: Vec<String>,
     old: State,
     next_file: u64,
+    /// The last sequence found in the log.
+    log_seq: Seq,
     manifest_damaged: bool,
     segments: Vec<Arc<Segment>>,
     /// Files to put under `lost/`.
@@ -416,8 +420,9 @@ impl Repair {
                 separate_values_from: k.separate_values_from,
             });
         }
-        let last_seq =
-            self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0).max(self.old.last_seq);
+        let last_seq = self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0);
+        // Also what could not be saved has used its sequence.
+        let last_seq = last_seq.max(self.old.last_seq).max(self.log_seq);
         changes.push(Change::LastSeq { seq: last_seq });
         changes.push(Change::NextFile { number: self.next_file + 1 });
         if !self.report.lost.is_empty() {
@@ -479,7 +484,12 @@ impl Repair {
         };
         match self.env.open(&lost, crate::env::OpenMode::Read).err().and_then(is_link) {
             Some(e) => Err(Error::io("put damaged files into", &lost, e)),
-            None => self.env.create_dir_all(&lost).map_err(|e| Error::io("create", &lost, e)),
+            None => match self.env.create_dir(&lost) {
+                Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                    Err(Error::io("create", &lost, e))
+                }
+                _ => Ok(()),
+            },
         }
     }
 

@@ -305,8 +305,8 @@ impl Store {
         let (log_start, founded) = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
         if log_start > control.state().log_start {
-            let change = Change::LogStart { segment: log_start, founded };
-            self.commit(&mut control, Edit::from(vec![change]))?;
+            let changes = self.log_starts_in(&control, log_start, founded);
+            self.commit(&mut control, Edit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
@@ -337,7 +337,7 @@ impl Store {
             Some(spare) => spare,
             // The writer is in a hurry: it does not wait for the device.
             None => {
-                let segment = self.segments.create(self.new_file_number(), bytes)?;
+                let segment = self.segments.create(self.new_file_number()?, bytes)?;
                 NewSegment { segment, founded: false }
             }
         };
@@ -362,7 +362,7 @@ impl Store {
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn found_segment(&self, bytes: u64) -> Result<NewSegment> {
-        let segment = self.segments.create(self.new_file_number(), bytes)?;
+        let segment = self.segments.create(self.new_file_number()?, bytes)?;
         self.sync.found(&segment).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(segment.path()));
