@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::env::Env;
+use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
 use crate::key::{Comparator, Cursor, KeyOrder, Stored};
 use crate::log::{self, Behind, ManifestEnd, Segment, Walk};
 use crate::read::LoadedTable;
-use crate::store::LOCK;
-use crate::store::Store;
+use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{self, Remains, Table};
 use crate::version::{self, Orders, State, TableMeta};
 
@@ -88,6 +87,8 @@ impl Store {
         let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
         let tables: Vec<&Arc<LoadedTable>> =
             views.iter().flat_map(|v| v.version.tables()).collect();
+        // Asked afterwards: the views of a store that is closed are empty.
+        self.check_open()?;
         let total = tables.iter().map(|t| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };
         for t in tables {
@@ -121,7 +122,7 @@ pub(crate) fn verify_path(
     orders: &Orders,
     tell: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
-    let _lock = lock_to_read(&env, dir)?;
+    let _lock = lock_existing(&env, dir, LockMode::Shared)?;
     let Checked { mut report, unordered, .. } = check_files(&env, dir, orders, tell)?;
     report.problems.extend(unordered);
     Ok(report)
@@ -219,24 +220,11 @@ fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order
     entries
 }
 
-/// The lock for somebody who only reads; none where there is none to be had, as on read-only media:
-/// those have no writers to fear.
-fn lock_to_read(env: &Arc<dyn Env>, dir: &Path) -> Result<Option<Box<dyn Send + Sync>>> {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    match lock_existing(env, dir) {
-        Err(Error::Io { source, .. })
-            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
-        {
-            Ok(None)
-        }
-        locked => locked.map(Some),
-    }
-}
-
 /// The directory's lock, without making anything in a directory that is no store.
-pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Send + Sync>> {
+pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
+    let none = || Error::NotAStore { path: dir.to_path_buf() };
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
@@ -246,13 +234,9 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Se
             || log::parse_file_name(n).is_some()
     };
     if !names.iter().any(ours) {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
-    let path = dir.join(LOCK);
-    env.lock(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path },
-        _ => Error::io("lock", &path, e),
-    })
+    lock_dir(&**env, dir, mode)?.ok_or_else(none)
 }
 
 fn check_table(
@@ -447,7 +431,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::env::{File, OpenMode, OsEnv};
+    use crate::env::{File, Lock, OpenMode, OsEnv};
 
     /// A medium that cannot be written.
     #[derive(Debug)]
@@ -460,7 +444,7 @@ mod tests {
     }
 
     impl Env for ReadOnly {
-        fn create_dir_all(&self, _: &Path) -> io::Result<()> {
+        fn create_dir(&self, _: &Path) -> io::Result<()> {
             self.refused()
         }
         fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -487,7 +471,7 @@ mod tests {
         fn sync_dir(&self, _: &Path) -> io::Result<()> {
             self.refused()
         }
-        fn lock(&self, _: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        fn lock(&self, _: &Path, _: LockMode) -> io::Result<Arc<dyn Lock>> {
             self.refused()
         }
         fn now(&self) -> Duration {

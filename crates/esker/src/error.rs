@@ -49,11 +49,15 @@ pub enum Error {
         /// The directory that was opened.
         path: PathBuf,
     },
-    /// Another handle, here or in another process, has the store open.
-    #[error("{} is open in another process or handle; close it first, or clone that handle", path.display())]
+    /// Another handle, here or in another process, has the store open. Readers
+    /// ([`Options::read_only`](crate::Options::read_only), `verify_path`) keep only writers out, a
+    /// writer keeps out everybody.
+    #[error("{}", locked(path, *for_reading))]
     Locked {
         /// The lock file.
         path: PathBuf,
+        /// Whether those who have the store open only read it.
+        for_reading: bool,
     },
     /// The store was written by a newer version of Esker.
     #[error("{} has format {found}, this build reads up to {supported}; open it with a newer Esker", path.display())]
@@ -244,6 +248,14 @@ impl fmt::Display for Shown<'_> {
         let cut = &self.0[..self.0.len().min(64)];
         write!(f, "\"{}\"{}", cut.escape_ascii(), if self.0.len() > 64 { "..." } else { "" })
     }
+}
+
+fn locked(path: &Path, for_reading: bool) -> String {
+    let (how, hint) = match for_reading {
+        true => ("reading", "close it there first"),
+        false => ("writing", "close it there first, or clone that handle"),
+    };
+    format!("{} is open for {how} in another process or handle; {hint}", path.display())
 }
 
 fn io_hint(e: &io::Error) -> &'static str {

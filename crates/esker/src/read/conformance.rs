@@ -1,7 +1,6 @@
 //! One suite for everything that walks entries: memtable, table, run, merge and the public cursor,
 //! each against a sorted list.
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::run_cursor::RunCursor;
 use super::source::Source;
 use super::super_version::SuperVersion;
 use crate::Result;
-use crate::env::{Env, OsEnv};
+use crate::env::{Env, Lock, OsEnv};
 use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::log::{Appender, Segment};
 use crate::memtable::Memtable;
@@ -464,7 +463,7 @@ impl Cursor for Adapter {
 }
 
 fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
-    let lock: Arc<dyn Any + Send + Sync> = Arc::new(());
+    let lock: Arc<dyn Lock> = Arc::new(());
     Arc::new(SuperVersion { memtables, version: KeyspaceVersion::default(), runs, lock })
 }
 

@@ -98,6 +98,7 @@ impl Repair<'_> {
         let never_used = self.old.next_keyspace;
         for frame in frames.by_ref() {
             first = first.or(Some(frame.seq));
+            self.log_seq = self.log_seq.max(frame.seq);
             for (r, record) in frame.records() {
                 if record.keyspace >= never_used {
                     // The manifest lost it; what it was ordered by is lost too.
@@ -114,7 +115,12 @@ impl Repair<'_> {
                 };
                 let known = memtables.iter().position(|m| m.0 == record.keyspace);
                 let at = known.unwrap_or_else(|| {
-                    let m = Memtable::new(Arc::clone(segment), order.clone(), usize::MAX, Arc::default());
+                    let m = Memtable::new(
+                        Arc::clone(segment),
+                        order.clone(),
+                        usize::MAX,
+                        Arc::default(),
+                    );
                     memtables.push((record.keyspace, Arc::new(m)));
                     memtables.len() - 1
                 });
@@ -128,7 +134,11 @@ impl Repair<'_> {
         if !carried.is_empty() {
             self.carried.push(carried);
         }
-        Ok((first, frames.finish()))
+        let end = frames.finish();
+        if let End::Clean { last_seq, .. } = end {
+            self.log_seq = self.log_seq.max(last_seq);
+        }
+        Ok((first, end))
     }
 
     fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<()> {

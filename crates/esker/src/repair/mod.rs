@@ -29,12 +29,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::check::{check_files, check_manifest, lock_existing};
-use crate::env::Env;
+use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
-use crate::key::KeyOrder;
+use crate::key::{KeyOrder, Seq};
 use crate::log::{self, ManifestEnd, Segment};
 use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
+use crate::store::lock_dir;
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
@@ -71,7 +72,6 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
         return Ok(());
     }
-    let lock_path = dir.join(crate::store::LOCK);
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
         n == version::CURRENT
@@ -84,13 +84,14 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !names.iter().any(ours) {
         return Err(Error::NotAStore { path: dir.to_path_buf() });
     }
-    let lock = env.lock(&lock_path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path: lock_path.clone() },
-        _ => Error::io("lock", &lock_path, e),
-    })?;
+    let Some(lock) = lock_dir(env, dir, LockMode::Exclusive)? else {
+        // Somebody else has just removed it.
+        return Ok(());
+    };
     // Again, now that nobody else is in it: the lock file is new where the store was never opened.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    // CURRENT first: a store that is half removed is none.
+    // CURRENT first: a store that is half removed is none. The lock's file last: without it the next
+    // owner may come, whose files are not to be removed.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
     names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
     for name in names {
@@ -111,7 +112,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
 /// Repairs the store in `dir`.
 pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result<RepairReport> {
     options.validate()?;
-    let _lock = lock_existing(&env, dir)?;
+    let _lock = lock_existing(&env, dir, LockMode::Exclusive)?;
     let orders = orders_of(options);
     let checked = match check_files(&env, dir, &orders, &mut |_, _| {}) {
         // Tables and segments, and no manifest.
@@ -165,6 +166,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         options,
         orders,
         names,
+        log_seq: 0,
         manifest_damaged,
     };
     repair.open_segments();
@@ -200,6 +202,8 @@ struct Repair<'o> {
     names: Vec<String>,
     old: State,
     files: Rc<Files>,
+    /// The last sequence found in the log.
+    log_seq: Seq,
     manifest_damaged: bool,
     segments: Vec<Arc<Segment>>,
     /// Files to put under `lost/`.
@@ -358,8 +362,9 @@ impl Repair<'_> {
         }
         changes.extend(self.old.keyspaces.values().map(|k| add(k.id, &k.name, &k.order_name)));
         changes.extend(new_log.map(|l| l.flushed.clone()).unwrap_or_default());
-        let seqs = self.found.iter().map(|(_, _, m)| m.max_seq);
-        let last_seq = seqs.max().unwrap_or(0).max(self.old.last_seq);
+        let last_seq = self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0);
+        // Also what could not be saved has used its sequence.
+        let last_seq = last_seq.max(self.old.last_seq).max(self.log_seq);
         let next_keyspace = self.old.next_keyspace.max(1);
         changes.push(Change::NextKeyspace { id: next_keyspace });
         changes.push(Change::LastSeq { seq: last_seq });
@@ -422,7 +427,12 @@ impl Repair<'_> {
         };
         match self.env.open(&lost, crate::env::OpenMode::Read).err().and_then(is_link) {
             Some(e) => return Err(Error::io("put damaged files into", &lost, e)),
-            None => self.env.create_dir_all(&lost).map_err(|e| Error::io("create", &lost, e))?,
+            None => match self.env.create_dir(&lost) {
+                Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io("create", &lost, e));
+                }
+                _ => {}
+            },
         }
         for name in &self.aside {
             // Where that cannot be had, or another file has the name, it is moved in the end.

@@ -57,7 +57,7 @@ fn contents(db: &Db) -> Contents {
 /// A store with tables and, unless it was closed, a log, of which one block is damaged.
 fn damaged(seed: u64, closed: bool) -> SimEnv {
     let env = SimEnv::new(seed, true);
-    env.create_dir_all(Path::new(DIR)).unwrap();
+    env.create_dir(Path::new(DIR)).unwrap();
     let db = open(&env).unwrap();
     let order = KeyOrder::Custom(Arc::new(Plain));
     let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(order)).unwrap();
@@ -162,7 +162,7 @@ fn an_error_leaves_the_old_store_or_the_new_one() {
 #[test]
 fn a_log_of_many_segments_becomes_few_runs() {
     let env = SimEnv::new(3, true);
-    env.create_dir_all(Path::new(DIR)).unwrap();
+    env.create_dir(Path::new(DIR)).unwrap();
     let options = Options::new().segment_size(64 << 10);
     let db = Db::open_in(Arc::new(env.clone()), Path::new(DIR), options).unwrap();
     for n in 0..20_000u32 {

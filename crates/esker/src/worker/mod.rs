@@ -102,15 +102,7 @@ impl Store {
         };
         self.give_back(quiet >= TRIM_AFTER);
         let idle = settle || quiet >= IDLE_AFTER;
-        let worked = if self.halt_cause().is_some() {
-            false
-        } else {
-            self.work_once(idle, settle).unwrap_or_else(|e| {
-                self.halt(e);
-                false
-            })
-        };
-        if worked {
+        if self.work_once(idle, settle) {
             return Round::Worked;
         }
         if let Err(e) = self.advance_log() {
@@ -141,13 +133,25 @@ impl Store {
     /// Removes, punches and pools what no reader holds any more.
     pub(crate) fn give_back(&self, trim: bool) {
         self.segments.housekeep(trim);
-        if !self.purge.is_empty() {
+        if !self.purge.is_empty() && self.check_dir().is_ok() {
             self.purge.run(&*self.env);
         }
     }
 
-    /// Does the most urgent piece of work there is. `false` when there is none.
-    fn work_once(&self, idle: bool, settle: bool) -> Result<bool> {
+    /// Does the most urgent piece of work there is. `false` when there is none, or none is done.
+    fn work_once(&self, idle: bool, settle: bool) -> bool {
+        // A failure stops writes while nobody can resume: told later, it would stop them once more.
+        let _job = self.jobs.lock();
+        if self.halt_cause().is_some() {
+            return false;
+        }
+        self.try_work(idle, settle).unwrap_or_else(|e| {
+            self.halt(e);
+            false
+        })
+    }
+
+    fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
         if idle && self.should_flush_active(settle) {
             match self.seal_active() {
                 // It stays as it is, and the merges below may make room.
@@ -156,13 +160,8 @@ impl Store {
             }
         }
         let keyspaces = self.all_keyspaces();
-        let _job = self.jobs.lock();
-        for ks in &keyspaces {
-            if self.has_sealed(ks) && self.merge_picked(ks, idle, settle, false)? {
-                return Ok(true);
-            }
-        }
-        for ks in &keyspaces {
+        let sealed = keyspaces.iter().filter(|ks| self.has_sealed(ks));
+        for ks in sealed.chain(&keyspaces) {
             if self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
@@ -174,12 +173,12 @@ impl Store {
     /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
     /// for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
+        if self.signal.stopping() {
             return Err(Error::Closed);
         }
         self.prepare_spare();
         if !flushing
-            && self.pressure.flush_is_urgent()
+            && (self.pressure.flush_is_urgent() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
             let result = self.flush_sealed_between();
@@ -447,19 +446,21 @@ impl Store {
             if let Some(cause) = self.halt_cause() {
                 return Some(Err(Error::Halted { cause }));
             }
-            if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
-                return Some(Err(Error::Closed));
-            }
             let waiting = self
                 .all_keyspaces()
                 .iter()
                 .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
+            // Asked afterwards: in a store that is closed nothing waits.
+            if self.signal.stopping() {
+                return Some(Err(Error::Closed));
+            }
             (!waiting).then_some(Ok(()))
         })
     }
 
     /// Flushes, and waits until merging has nothing left to do.
     pub(crate) fn settle(&self) -> Result<()> {
+        let _dir = self.hold_dir()?;
         self.flush_all()?;
         let from = {
             let mut state = self.signal.state.lock();

@@ -341,8 +341,8 @@ impl Store {
         let (log_start, founded) = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
         if log_start > control.state().log_start {
-            let change = Change::LogStart { segment: log_start, founded };
-            self.commit(&mut control, Edit::from(vec![change]))?;
+            let changes = self.log_starts_in(&control, log_start, founded);
+            self.commit(&mut control, Edit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }

@@ -69,7 +69,7 @@ impl Store {
 
     /// A segment of `want` bytes, or fewer where there is no room for so many.
     pub(super) fn new_segment(&self, want: u64, need: Need) -> Result<Arc<Segment>> {
-        let number = self.new_file_number();
+        let number = self.new_file_number()?;
         let least = need.least.max(SMALLEST).min(want);
         let (mut bytes, mut gave) = (want, false);
         loop {
