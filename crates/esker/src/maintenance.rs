@@ -25,8 +25,9 @@ impl Store {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
         self.check_writable()?;
+        let full = self.table_sizes().full;
         let mut load =
-            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
+            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new(), full };
         let result = load.read_all(entries).and_then(|n| {
             load.install()?;
             Ok(n)
@@ -50,6 +51,7 @@ impl Store {
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
+        self.make_room_for_a_run(ks)?;
         let view = ks.view.load_full();
         let memtables = self.sealed(&view);
         let inputs = describe(&memtables);
@@ -69,7 +71,7 @@ impl Store {
             &inputs,
             runs,
             all.clone(),
-            self.options.table_bytes(),
+            self.table_sizes().small,
             rewrite,
         );
         self.merge(ks, &view, memtables, all, parts, Vec::new())
@@ -193,6 +195,9 @@ impl Store {
     /// lock is held while it is taken.
     fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
         let _job = self.jobs.lock();
+        for ks in self.all_keyspaces() {
+            self.make_room_for_a_run(&ks)?;
+        }
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -238,6 +243,8 @@ struct Load<'a> {
     builder: Option<TableBuilder>,
     numbers: Vec<u64>,
     done: Vec<TableSummary>,
+    /// Size from which another table is begun.
+    full: u64,
 }
 
 impl Load<'_> {
@@ -254,7 +261,7 @@ impl Load<'_> {
             if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
                 return Err(Error::NotSorted { position });
             }
-            self.roll(self.store.options.table_bytes())?;
+            self.roll(self.full)?;
             // Values stay in the tables whatever their size: there is no log segment for them.
             self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))?;
             let last = last.get_or_insert_default();
@@ -288,6 +295,8 @@ impl Load<'_> {
             && let Some(builder) = self.builder.take()
         {
             self.done.push(builder.finish()?);
+            let loaded: u64 = self.done.iter().map(|t| t.size).sum();
+            self.full = self.store.options.table_sizes(self.store.table_bytes() + loaded).full;
         }
         Ok(())
     }
@@ -299,6 +308,7 @@ impl Load<'_> {
         }
         let store = self.store;
         let _job = store.jobs.lock();
+        store.make_room_for_a_run(self.ks)?;
         let mut w = store.writer.lock();
         store.check_writable()?;
         // What is in memtables is older than the load and must not lie above it.

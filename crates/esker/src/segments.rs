@@ -125,6 +125,9 @@ pub(crate) struct SegmentTotals {
     pub value_bytes: u64,
     pub value_disk_bytes: u64,
     pub pool_bytes: u64,
+    /// Segments that are mapped: those of the log, those kept for their values, and those that a reader
+    /// still holds.
+    pub mapped: usize,
 }
 
 impl Segments {
@@ -395,7 +398,7 @@ impl Segments {
         let weight = |s: &LogSegment| {
             let index: u64 = s.memtables().map(|m| m.memory() as u64).sum();
             let staying = s.staying_bytes().min(s.bytes);
-            scale.weigh(s.bytes - staying, staying).max(2 * index)
+            scale.waiting(scale.weigh(s.bytes - staying, staying).max(2 * index))
         };
         // What nobody waits for, as its keyspace was dropped, is no debt.
         let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
@@ -449,6 +452,7 @@ impl Segments {
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
                 + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
+            mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
         }
     }
 }

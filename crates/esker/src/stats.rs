@@ -81,6 +81,9 @@ pub struct Stats {
     pub snapshots: usize,
     /// Files held open. Tables are mapped and need none.
     pub open_files: usize,
+    /// Mappings of tables and log segments, one each. Linux allows a process 65,530 of all kinds
+    /// (`vm.max_map_count`).
+    pub mappings: usize,
     /// Why writes are stopped, if they are.
     pub halted: Option<String>,
 }
@@ -126,6 +129,7 @@ impl Store {
                     .sum(),
             });
         }
+        let tables = keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables).sum::<usize>();
         let segments = self.segments.totals();
         let c = &self.counters;
         Stats {
@@ -148,6 +152,7 @@ impl Store {
             slowdown_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
             open_files: segments.log_segments + segments.value_segments + 2,
+            mappings: tables + segments.mapped,
             halted: self.halt_cause().map(|e| e.to_string()),
         }
     }

@@ -248,7 +248,9 @@ impl State {
             }
             Change::Reopened => {}
             Change::Repaired { note } => self.repaired = Some(note.clone()),
-            Change::Continued => return Err(Invalid::new("an edit goes on in the midst of a record")),
+            Change::Continued => {
+                return Err(Invalid::new("an edit goes on in the midst of a record"));
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use job::Merge;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::merge::clusters::{self, Cluster};
-use crate::merge::picker::{self, Reason, Situation};
+use crate::merge::picker::{self, RUNS_MOST, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
@@ -244,10 +244,8 @@ impl Store {
         let waiting = describe(&sealed);
         let segments = self.segments.usage();
         let situation = self.situation(ks, &view, &waiting, &segments, idle);
-        let Some(plan) = picker::pick(&situation) else { return Ok(false) };
-        if nested && plan.memtables == 0 {
-            return Ok(false);
-        }
+        let plan = if nested { picker::flush(&situation) } else { picker::pick(&situation) };
+        let Some(plan) = plan else { return Ok(false) };
         let clusters = plan.clusters(&situation);
         if matches!(plan.reason, Reason::Idle | Reason::Settled) {
             let bytes = clusters::written(&clusters);
@@ -257,7 +255,35 @@ impl Store {
         }
         let memtables = sealed[..plan.memtables].to_vec();
         self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
+        if plan.memtables > 0 && !nested {
+            // Where writes leave no time for it, it is done all the same.
+            self.thin_out(ks)?;
+        }
         Ok(true)
+    }
+
+    /// Merges some runs where there are more than flushes leave. The caller holds the right to merge.
+    fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
+        let view = ks.view.load_full();
+        let segments = self.segments.usage();
+        let situation = self.situation(ks, &view, &[], &segments, false);
+        let Some(plan) = picker::thin_out(&situation) else { return Ok(false) };
+        let clusters = plan.clusters(&situation);
+        self.merge(ks, &view, Vec::new(), plan.runs, clusters, plan.relocate)?;
+        Ok(true)
+    }
+
+    /// What adds a run by other means than a flush comes here first: it merges, where there are too many
+    /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
+    /// turn. The caller holds the right to merge, and not the writer.
+    pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
+        while ks.view.load().runs.len() >= RUNS_MOST {
+            self.check_writable()?;
+            if !self.thin_out(ks)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Sealed memtables, oldest first.
@@ -289,7 +315,7 @@ impl Store {
             pending_cap: self.pressure.cap(),
             debt: self.pressure.debt(),
             idle,
-            table_bytes: self.options.table_bytes(),
+            small_table: self.table_sizes().small,
             settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
             segments,
         }
@@ -316,9 +342,11 @@ impl Store {
         ks.busy_runs.lock().extend(&ids);
         let start = Instant::now();
         let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
-        let weight = merge.memtables.iter().map(|m| self.weigh_memtable(m)).sum();
+        let scale = self.pressure.scale();
+        let weights = || merge.memtables.iter().map(|m| self.weigh_memtable(m));
+        let weight = weights().sum();
         if upto.is_some() {
-            self.pressure.begin_flush(weight, read);
+            self.pressure.begin_flush(weights().map(|w| scale.waiting(w)).sum(), read);
         }
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
@@ -391,7 +419,7 @@ impl Store {
             return None;
         }
         let (inputs, runs) = (describe(&memtables), view.version.runs());
-        let size = self.options.table_bytes();
+        let size = self.table_sizes().small;
         let parts = clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false);
         Some((memtables, parts))
     }

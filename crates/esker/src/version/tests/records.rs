@@ -13,9 +13,8 @@ fn large(count: u64) -> [Edit; 3] {
     let long = |n: u64, end: &str| format!("{n:06}{}{end}", "x".repeat(1000));
     let meta = |n| table(n, &long(n, "a"), &long(n, "b"));
     let added = (1..=count).map(|n| add(0, 1, meta(n))).collect::<Vec<_>>();
-    let moved = (1..=count / 2).flat_map(|number| {
-        [Change::RemoveTable { keyspace: 0, number }, add(0, 2, meta(number))]
-    });
+    let moved = (1..=count / 2)
+        .flat_map(|number| [Change::RemoveTable { keyspace: 0, number }, add(0, 2, meta(number))]);
     [vec![add_keyspace(0, "default")], added, moved.collect()].map(Edit::from)
 }
 
@@ -29,7 +28,10 @@ fn an_edit_that_no_record_could_hold_stopped_all_writes() {
             Manifest::create(Arc::new(env.clone()), dir, State::new(Orders::default())).unwrap();
         let mut state = manifest.state().clone();
         for edit in large(60) {
-            assert_eq!(edit.records().concat().len() > edit.encode().len(), edit.records().len() > 1);
+            assert_eq!(
+                edit.records().concat().len() > edit.encode().len(),
+                edit.records().len() > 1
+            );
             state = state.apply(&edit).unwrap();
             manifest.append(&edit).unwrap();
             assert!(manifest.state() == &state);
