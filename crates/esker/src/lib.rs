@@ -192,6 +192,8 @@ mod recovery;
 mod repair;
 mod segments;
 mod snapshot;
+#[cfg(test)]
+mod sources_tests;
 mod stats;
 mod store;
 mod table;

@@ -27,8 +27,9 @@ impl Store {
         self.check_writable()?;
         // The tables being written are nobody else's, also when the store is closed meanwhile.
         let _dir = self.hold_dir()?;
+        let full = self.table_sizes().full;
         let mut load =
-            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
+            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new(), full };
         let count = load.read_all(entries)?;
         load.install()?;
         load.numbers.clear();
@@ -45,6 +46,7 @@ impl Store {
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
+        self.make_room_for_a_run(ks)?;
         let view = ks.view.load_full();
         // Asked afterwards: the view of a store that is closed is empty.
         self.check_open()?;
@@ -66,7 +68,7 @@ impl Store {
             &inputs,
             runs,
             all.clone(),
-            self.options.table_bytes(),
+            self.table_sizes().small,
             rewrite,
         );
         self.merge(ks, &view, memtables, all, parts, Vec::new())
@@ -206,6 +208,9 @@ impl Store {
     /// lock is held while it is taken.
     fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
         let _job = self.jobs.lock();
+        for ks in self.all_keyspaces() {
+            self.make_room_for_a_run(&ks)?;
+        }
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -255,6 +260,8 @@ struct Load<'a> {
     /// The tables that it made and that no version names.
     numbers: Vec<u64>,
     done: Vec<TableSummary>,
+    /// Size from which another table is begun.
+    full: u64,
 }
 
 impl Drop for Load<'_> {
@@ -280,7 +287,7 @@ impl Load<'_> {
             if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
                 return Err(Error::NotSorted { position });
             }
-            self.roll(self.store.options.table_bytes())?;
+            self.roll(self.full)?;
             // Values stay in the tables whatever their size: there is no log segment for them.
             self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))?;
             let last = last.get_or_insert_default();
@@ -315,6 +322,8 @@ impl Load<'_> {
             && let Some(builder) = self.builder.take()
         {
             self.done.push(builder.finish()?);
+            let loaded: u64 = self.done.iter().map(|t| t.size).sum();
+            self.full = self.store.options.table_sizes(self.store.table_bytes() + loaded).full;
         }
         Ok(())
     }
@@ -326,6 +335,7 @@ impl Load<'_> {
         }
         let store = self.store;
         let _job = store.jobs.lock();
+        store.make_room_for_a_run(self.ks)?;
         let mut w = store.writer.lock();
         store.check_writable()?;
         // What is in memtables is older than the load and must not lie above it.

@@ -110,7 +110,6 @@ pub struct Options {
     pub(crate) block_size: usize,
     pub(crate) segment_size: Option<u64>,
     pub(crate) separate_values_from: usize,
-    pub(crate) max_open_files: usize,
     pub(crate) default_order: Option<KeyOrder>,
     pub(crate) orders: Vec<(String, KeyOrder)>,
 }
@@ -128,7 +127,6 @@ impl Default for Options {
             block_size: 4096,
             segment_size: None,
             separate_values_from: 4096,
-            max_open_files: 1000,
             default_order: None,
             orders: Vec::new(),
         }
@@ -138,6 +136,21 @@ impl Default for Options {
 /// However little memory is given, so much log may wait for a flush: with less, what a flush costs at
 /// least (four syncs) is paid for every few thousand entries.
 const LEAST_CAP: u64 = 24 << 20;
+
+/// A store has about so many full tables, or twice that; with more data they become larger. Each is a
+/// mapping, of which Linux gives a process 65,530 (`vm.max_map_count`).
+const MANY_TABLES: u64 = 2048;
+/// But not larger than this: the point index has 32 bits for a page, a slot and a fingerprint.
+const LARGE_TABLE: u64 = 512 << 20;
+
+/// Sizes of tables, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableSizes {
+    /// From here on another table is begun.
+    pub full: u64,
+    /// Below this a table is written again beside what is written next to it.
+    pub small: u64,
+}
 
 impl Options {
     /// The defaults: 128 MiB, buffered writes, created when missing.
@@ -188,8 +201,10 @@ impl Options {
         self.block_size = bytes;
         self
     }
-    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB), to which they
-    /// grow from 256 KiB. It bounds nothing: a larger batch gets a larger segment.
+    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB, and a
+    /// thirty-second from 2 GiB of memory on), to which they grow from 256 KiB. A larger batch gets a
+    /// larger segment. At most 64 of them wait for a flush, so small ones use less than the memory
+    /// allows.
     pub fn segment_size(mut self, bytes: u64) -> Self {
         self.segment_size = Some(bytes);
         self
@@ -197,12 +212,6 @@ impl Options {
     /// From how many bytes on a value is written once and stays in the log (default 4096).
     pub fn separate_values_from(mut self, bytes: usize) -> Self {
         self.separate_values_from = bytes;
-        self
-    }
-    /// Most files kept open (default 1000, at least 16). Nothing depends on it in this version: tables
-    /// and sealed log segments hold no descriptor, and some ten files are all that is open.
-    pub fn max_open_files(mut self, files: usize) -> Self {
-        self.max_open_files = files;
         self
     }
     /// Order of the default keyspace, fixed when the store is made (default bytewise). Given for an
@@ -231,9 +240,6 @@ impl Options {
         if self.separate_values_from < 64 {
             return bad("separate_values_from", "must be at least 64 bytes");
         }
-        if self.max_open_files < 16 {
-            return bad("max_open_files", "must be at least 16");
-        }
         Ok(())
     }
 
@@ -241,18 +247,74 @@ impl Options {
     /// and not the budget's; the indexes over it are held to half of it, and so to the budget (or
     /// 12 MiB).
     pub(crate) fn pending_cap(&self) -> u64 {
-        (2 * self.memory).max(LEAST_CAP).max(4 * self.segment_bytes())
+        self.memory.saturating_mul(2).max(LEAST_CAP).max(4 * self.segment_bytes())
     }
 
-    /// Size from which a merge begins another table, in bytes.
-    pub(crate) fn table_bytes(&self) -> u64 {
-        (self.memory / 4).clamp(4 << 20, 32 << 20)
+    /// How large the tables of a store become that holds `stored` bytes in them.
+    pub(crate) fn table_sizes(&self, stored: u64) -> TableSizes {
+        let base = (self.memory / 4).clamp(4 << 20, 32 << 20);
+        let wanted = (stored / MANY_TABLES).min(LARGE_TABLE);
+        if wanted <= base {
+            return TableSizes { full: base, small: base / 8 };
+        }
+        let full = wanted.next_power_of_two();
+        TableSizes { full, small: full / 2 }
     }
 
     /// Size of a log segment in bytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
         self.segment_size
-            .unwrap_or((self.memory / 8).clamp(2 << 20, 64 << 20))
+            .unwrap_or(
+                // So large that 64 of them are what may wait.
+                (self.memory / 8).clamp(2 << 20, 64 << 20).max(self.memory / 32).min(1 << 32),
+            )
             .next_multiple_of(4096)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    /// What a store of this size has at most, written in order by flushes of `flush` bytes, and once
+    /// all of it was merged.
+    fn tables(options: &Options, stored: u64, flush: u64) -> (u64, u64) {
+        let (mut bytes, mut count) = (0, 0);
+        while bytes < stored {
+            let size = options.table_sizes(bytes).small.max(flush);
+            (bytes, count) = (bytes + size, count + 1);
+        }
+        (count, stored / options.table_sizes(stored).full)
+    }
+
+    #[test]
+    fn tables_grow_with_the_store() {
+        for memory in [1 << 20, 16 << 20, 128 << 20, 16 * GIB] {
+            let options = Options::new().memory(memory);
+            for stored in [0, 1, GIB, 100 * GIB, 4096 * GIB] {
+                let (in_order, merged) = tables(&options, stored, 2 << 20);
+                assert!(in_order <= 40_000 && merged <= 8192, "{memory}: {in_order}, {merged}");
+                if stored <= 1024 * GIB {
+                    assert!(merged <= 2048);
+                }
+            }
+            let (now, later) = (options.table_sizes(8 * GIB), options.table_sizes(u64::MAX));
+            assert_eq!(now.small * 8, now.full, "small stores as ever");
+            assert_eq!(later, TableSizes { full: 512 << 20, small: 256 << 20 });
+        }
+    }
+
+    #[test]
+    fn what_may_wait_is_64_segments_at_most() {
+        for memory in [1 << 20, 16 << 20, 128 << 20, 2 * GIB, 8 * GIB, 16 * GIB, 64 * GIB] {
+            let options = Options::new().memory(memory);
+            let waiting = options.pending_cap() / options.segment_bytes();
+            assert!((4..=64).contains(&waiting), "{waiting} with {memory}");
+        }
+        // No sum overflows, whatever is asked for.
+        assert!(Options::new().memory(u64::MAX).pending_cap() == u64::MAX);
+        assert_eq!(Options::new().memory(u64::MAX).segment_bytes(), 4 * GIB);
     }
 }

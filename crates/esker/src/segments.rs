@@ -145,6 +145,9 @@ pub(crate) struct SegmentTotals {
     pub pool_bytes: u64,
     /// What is kept for nothing but old views.
     pub pinned_bytes: u64,
+    /// Segments that are mapped: those of the log, those kept for their values, and those that a reader
+    /// still holds.
+    pub mapped: usize,
 }
 
 impl Segments {
@@ -416,7 +419,7 @@ impl Segments {
         let weight = |s: &LogSegment| {
             let index: u64 = s.memtables().map(|m| m.memory() as u64).sum();
             let staying = s.staying_bytes().min(s.bytes);
-            scale.weigh(s.bytes - staying, staying).max(2 * index)
+            scale.waiting(scale.weigh(s.bytes - staying, staying).max(2 * index))
         };
         // What nobody waits for, as its keyspace was dropped, is no debt.
         let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
@@ -493,6 +496,7 @@ impl Segments {
                 + retired(false).map(|s| s.capacity()).sum::<u64>(),
             pinned_bytes: quieting.map(Quieting::bytes).sum::<u64>()
                 + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
+            mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
         }
     }
 }

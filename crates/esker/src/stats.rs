@@ -85,6 +85,9 @@ pub struct Stats {
     pub snapshots: usize,
     /// Files held open. Tables and sealed segments are mapped and need none.
     pub open_files: usize,
+    /// Mappings of tables and log segments, one each. Linux allows a process 65,530 of all kinds
+    /// (`vm.max_map_count`).
+    pub mappings: usize,
     /// Why writes are stopped, if they are.
     pub halted: Option<String>,
 }
@@ -130,6 +133,7 @@ impl Store {
                     .sum(),
             });
         }
+        let tables = keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables).sum::<usize>();
         let segments = self.segments.totals();
         let c = &self.counters;
         Stats {
@@ -154,6 +158,7 @@ impl Store {
             snapshots: self.snapshots.len(),
             // Those of the manifest and the lock too, and that of the spare segment.
             open_files: segments.open_files + 2 + usize::from(self.spare.lock().is_some()),
+            mappings: tables + segments.mapped,
             halted: self.halt_cause().map(|e| e.to_string()),
         }
     }

@@ -88,7 +88,6 @@ fn options_that_cannot_be() {
         (new().segment_size(65535), "segment_size"),
         (new().segment_size((1 << 32) + 1), "segment_size"),
         (new().separate_values_from(63), "separate_values_from"),
-        (new().max_open_files(15), "max_open_files"),
     ] {
         match options.open(&path) {
             Err(Error::InvalidOption { option, .. }) => assert_eq!(option, name),

@@ -199,6 +199,7 @@ fn as_json(s: &Stats) -> Value {
         "slowdown_ns": s.slowdown_ns,
         "snapshots": s.snapshots,
         "open_files": s.open_files,
+        "mappings": s.mappings,
         "write_amplification": write_amplification(s),
     })
 }

@@ -167,13 +167,25 @@ impl File for OsFile {
         let mut options = memmap2::MmapOptions::new();
         options.len(len);
         if writable {
-            Ok(Map::writable(options.map_raw(&self.file)?))
+            Ok(Map::writable(options.map_raw(&self.file).map_err(say_what_to_raise)?))
         } else {
             // SAFETY: the mapping is reached only through `Map`, whose users state why nobody
             // writes to the bytes they read.
-            Ok(Map::read_only(unsafe { options.map(&self.file)? }))
+            let map = unsafe { options.map(&self.file) };
+            Ok(Map::read_only(map.map_err(say_what_to_raise)?))
         }
     }
+}
+
+/// The system says "out of memory" where a process has all the mappings that it may have.
+fn say_what_to_raise(e: io::Error) -> io::Error {
+    if e.kind() != io::ErrorKind::OutOfMemory {
+        return e;
+    }
+    let what = "no room for another mapping: each table and log segment is one, and Linux allows a \
+                process as many as vm.max_map_count says (65530); raise it, for instance with \
+                `sysctl -w vm.max_map_count=262144`, or raise the limit of the address space";
+    io::Error::new(e.kind(), format!("{what} ({e})"))
 }
 
 impl OsFile {

@@ -26,6 +26,9 @@ pub(crate) struct Cluster {
     pub moves: bool,
 }
 
+/// Bytes that cost next to nothing beside what any flush costs: four syncs, and a file.
+pub(super) const TINY: u64 = 64 << 10;
+
 struct Input<'a> {
     smallest: &'a [u8],
     largest: &'a [u8],
@@ -37,16 +40,16 @@ struct Input<'a> {
 
 /// Cuts the inputs `memtables` and `runs[range]` into clusters.
 ///
-/// A lone table moves unless `must_rewrite` asks for it. What is written anyway takes small lone
-/// neighbours along, so that many small flushes do not leave a run of many small tables; each
-/// neighbour is at most as large as what it joins, so a byte is written about log2(`table_bytes` /
-/// flush) times on that account.
+/// A lone table moves unless `must_rewrite` asks for it. What is written anyway takes lone neighbours
+/// below `small` bytes along, so that many small flushes do not leave a run of many small tables; each
+/// neighbour is at most as large as what it joins, so a byte is written about log2(`small` / flush)
+/// times on that account. A [`TINY`] one always joins: a flush of one entry is not worth a file.
 pub(crate) fn clusters<T: HasMeta>(
     order: &KeyOrder,
     memtables: &[Memtable],
     runs: &[Arc<Run<T>>],
     range: Range<usize>,
-    table_bytes: u64,
+    small: u64,
     must_rewrite: impl Fn(&TableMeta) -> bool,
 ) -> Vec<Cluster> {
     let mut inputs = Vec::new();
@@ -67,7 +70,7 @@ pub(crate) fn clusters<T: HasMeta>(
         }
     }
     inputs.sort_by(|a, b| order.compare(a.smallest, b.smallest));
-    join_small_neighbours(group(order, &inputs), table_bytes / 8)
+    join_crowds(join_small_neighbours(group(order, &inputs), small), small)
 }
 
 fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<Cluster> {
@@ -97,23 +100,45 @@ fn join_small_neighbours(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
     for mut next in list {
         while let Some(last) = out.last() {
             let joins = match (last.moves, next.moves) {
-                (true, false) => last.bytes < small && last.bytes <= next.bytes,
-                (false, true) => next.bytes < small && next.bytes <= last.bytes,
+                (true, false) => last.bytes < small && last.bytes <= next.bytes.max(TINY),
+                (false, true) => next.bytes < small && next.bytes <= last.bytes.max(TINY),
                 (false, false) => last.bytes.min(next.bytes) < small,
                 (true, true) => false,
             };
             if !joins {
                 break;
             }
-            let last = out.pop().expect("just seen");
-            next = Cluster {
-                memtables: [last.memtables, next.memtables].concat(),
-                tables: [last.tables, next.tables].concat(),
-                bytes: last.bytes.saturating_add(next.bytes),
-                moves: false,
-            };
+            // In place: one may be joined by thousands, one after the other.
+            let mut last = out.pop().expect("just seen");
+            last.memtables.append(&mut next.memtables);
+            last.tables.append(&mut next.tables);
+            last.bytes = last.bytes.saturating_add(next.bytes);
+            last.moves = false;
+            next = last;
         }
         out.push(next);
+    }
+    out
+}
+
+/// So many small tables beside each other are one.
+const CROWD: usize = 8;
+
+/// Joins lone small tables, [`CROWD`] of them or more beside each other, unless one of them is most of
+/// what would be written: so a byte is written about log2(`small` / table) times on that account, and
+/// thousands of small bulk loads do not make thousands of tables.
+fn join_crowds(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
+    let alike = |a: &Cluster, b: &Cluster| a.moves && b.moves && a.bytes.max(b.bytes) < small;
+    let mut out: Vec<Cluster> = Vec::with_capacity(list.len());
+    for crowd in list.chunk_by(alike) {
+        let sum = crowd.iter().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
+        let largest = crowd.iter().map(|c| c.bytes).max().unwrap_or(0);
+        if crowd.len() < CROWD || largest > sum / 2 {
+            out.extend_from_slice(crowd);
+            continue;
+        }
+        let tables = crowd.iter().flat_map(|c| c.tables.iter().copied()).collect();
+        out.push(Cluster { memtables: Vec::new(), tables, bytes: sum, moves: false });
     }
     out
 }

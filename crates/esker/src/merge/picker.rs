@@ -5,10 +5,13 @@
 //!
 //! 1. Memtables wait: flush all of them together into a new newest run, and swallow the runs that
 //!    follow while each costs little beside what is being written anyway. How little depends on
-//!    the debt: at ease few runs are worth more, under pressure a quick flush is.
-//! 2. Dead separated values pass their cap: empty the segments that hold most of them.
+//!    the debt: at ease few runs are worth more, under pressure a quick flush is. Next to nothing is
+//!    always swallowed: a store that is opened for each write has few tables all the same.
+//! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
+//!    segments: empty those that hold least.
 //! 3. The newer runs outgrew the oldest (all of them may be overwrites): merge all. Too many runs:
-//!    merge the neighbours whose merge makes most of its writes.
+//!    merge the neighbours whose merge makes most of its writes. Far too many, as bulk loads and
+//!    repairs make: that as well after each flush, which then need not bear them all.
 //! 4. Tombstones hide much of what lies below them: merge them down.
 //! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
@@ -18,17 +21,24 @@
 //! Every chain of plans ends: 1 uses memtables up, 3 to 5 lower the number of runs, or rewrite
 //! tables into such as need no rewriting, and 2 moves values out of segments for good.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::clusters::{self, Cluster};
+use super::clusters::{self, Cluster, TINY};
 use crate::key::{KeyOrder, Seq};
 use crate::version::{HasMeta, Run, TableMeta};
 
 /// Above so many runs some neighbours are merged when nothing is more urgent.
 pub(crate) const RUNS_SOFT: usize = 8;
-/// No flush leaves more runs than this, whatever it costs.
+/// No flush leaves more runs than this, whatever it costs; those that are being merged count as one.
 pub(crate) const RUNS_HARD: usize = 12;
+/// Whoever adds runs by other means than a flush merges first when there are as many.
+pub(crate) const RUNS_MOST: usize = 32;
+/// Runs and memtables that one merge takes, but for one by hand. More are no faster: each entry is
+/// compared with those of many sources; and no such merge ends soon.
+const RUNS_AT_ONCE: usize = 16;
+const MEMTABLES_AT_ONCE: usize = 64;
 /// Below this debt there is time to keep runs few.
 const EASE: f64 = 0.5;
 /// Below this debt writers leave time to keep a small store in one run all along. In a burst that
@@ -55,6 +65,11 @@ const SETTLE_SHARE: u64 = 20;
 const GARBAGE_FLOOR: u64 = 64 << 20;
 /// Live values that one plan moves at most (one segment always).
 const GARBAGE_STEP: u64 = 256 << 20;
+/// Above so many segments are kept for their values, the values of some go into tables: each is a
+/// mapping, of which a process has 65,530, and punching leaves it one however little is in it.
+const SEGMENTS_MOST: usize = 16 << 10;
+/// So many of them at a time.
+const SEGMENTS_STEP: usize = 256;
 
 /// A sealed memtable that waits to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,8 +110,8 @@ pub(crate) struct Situation<'a, T> {
     pub debt: f64,
     /// No user has called for a while.
     pub idle: bool,
-    /// Largest table that a merge writes, in bytes.
-    pub table_bytes: u64,
+    /// Below so many bytes a table is better written again beside another than left alone.
+    pub small_table: u64,
     /// Of the versions of a key at or below this sequence, no reader needs any but the newest; nor
     /// a tombstone below which nothing lies.
     pub settled_seq: Seq,
@@ -157,7 +172,7 @@ impl Plan {
                 || bottom && settles(s, t)
         };
         let memtables = &s.memtables[..self.memtables];
-        clusters::clusters(s.order, memtables, s.runs, self.runs.clone(), s.table_bytes, rewrite)
+        clusters::clusters(s.order, memtables, s.runs, self.runs.clone(), s.small_table, rewrite)
     }
 }
 
@@ -173,6 +188,7 @@ pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
         return flush(s);
     }
     garbage(s, false)
+        .or_else(|| too_many_segments(s))
         .or_else(|| too_many_runs(s))
         .or_else(|| tombstones(s))
         .or_else(|| if s.idle { towards_one_run(s, 0..s.runs.len()) } else { None })
@@ -180,25 +196,31 @@ pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
         .or_else(|| if s.idle { garbage(s, true) } else { None })
 }
 
-/// All waiting memtables, and as many of the newest runs as go along cheaply.
-fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
-    let memtables = s.memtables.len();
+/// The waiting memtables, and as many of the newest runs as go along cheaply.
+pub(crate) fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if s.memtables.is_empty() {
+        return None;
+    }
+    let memtables = s.memtables.len().min(MEMTABLES_AT_ONCE);
     // A busy run is a wall; beyond it nothing can be swallowed.
     let free = if s.busy.is_empty() { s.runs.len() } else { s.busy.start };
-    let must = (s.runs.len() + 1).saturating_sub(RUNS_HARD).min(free);
+    let counted = s.runs.len() - s.busy.len().saturating_sub(1);
+    let crowded = counted > RUNS_HARD;
+    let must = if crowded { 0 } else { (counted + 1).saturating_sub(RUNS_HARD).min(free) };
     let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
-    let waiting: u64 = s.memtables.iter().map(|m| m.bytes).sum();
-    let small = total + waiting <= s.pending_cap.saturating_mul(2)
-        && waiting.saturating_mul(SMALL_SHARE) >= total
+    let waiting: u64 = s.memtables[..memtables].iter().map(|m| m.bytes).sum();
+    let small = total.saturating_add(waiting) <= s.pending_cap.saturating_mul(2)
+        && waiting.max(TINY).saturating_mul(SMALL_SHARE) >= total
         && s.debt < QUIET;
-    let ratio = ratio(s.debt);
+    // In a crowd no run is added that is as small as the one before: they would be as many as flushes.
+    let ratio = if crowded { RATIO_IDLE } else { ratio(s.debt) };
     let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
     let cost = |end: usize| cost(s, memtables, 0..end);
     let mut end = 0;
     let mut sum = cost(0);
-    while end < free {
+    while end < free.min(RUNS_AT_ONCE) {
         let next = cost(end + 1);
-        let cheap = next.saturating_sub(sum) as f64 <= ratio * sum as f64;
+        let cheap = next.saturating_sub(sum) as f64 <= ratio * sum.max(TINY) as f64;
         if !(small || cheap && next <= most) {
             break;
         }
@@ -215,6 +237,11 @@ fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
     Plan::new(memtables, 0..end, Reason::Flush)
 }
 
+/// The next step towards fewer runs, memtables or not, where there are more than flushes leave.
+pub(crate) fn thin_out<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if s.runs.len() > RUNS_HARD { too_many_runs(s) } else { None }
+}
+
 fn ratio(debt: f64) -> f64 {
     let pressed = (debt / EASE).clamp(0.0, 1.0);
     RATIO_IDLE + (RATIO_PRESSED - RATIO_IDLE) * pressed
@@ -223,7 +250,7 @@ fn ratio(debt: f64) -> f64 {
 /// Bytes that the merge would write.
 fn cost<T: HasMeta>(s: &Situation<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
     let memtables = &s.memtables[..memtables];
-    let list = clusters::clusters(s.order, memtables, s.runs, runs, s.table_bytes, |_| false);
+    let list = clusters::clusters(s.order, memtables, s.runs, runs, s.small_table, |_| false);
     clusters::written(&list)
 }
 
@@ -239,7 +266,7 @@ fn too_much_space<T: HasMeta>(s: &Situation<'_, T>) -> bool {
 
 fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
     let all = 0..s.runs.len();
-    if is_free(s, &all) && too_much_space(s) {
+    if all.len() <= RUNS_AT_ONCE && is_free(s, &all) && too_much_space(s) {
         return Plan::new(0, all, Reason::Space);
     }
     if s.runs.len() <= RUNS_SOFT {
@@ -259,7 +286,7 @@ fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
 fn best_group<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
     let mut best: Option<(f64, Range<usize>)> = None;
     for start in within.clone() {
-        for end in start + 2..=within.end {
+        for end in start + 2..=within.end.min(start + RUNS_AT_ONCE) {
             if !is_free(s, &(start..end)) {
                 break;
             }
@@ -364,6 +391,31 @@ fn garbage<T: HasMeta>(s: &Situation<'_, T>, idle: bool) -> Option<Plan> {
             moved += g.live;
         }
         dead -= g.dead;
+    }
+    let run =
+        (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
+    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+}
+
+/// The runs' values in the segments that hold least, where there are too many of these.
+fn too_many_segments<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let over = s.segments.len().saturating_sub(SEGMENTS_MOST);
+    if over == 0 {
+        return None;
+    }
+    let tables = s.runs.iter().flat_map(|r| r.tables());
+    let used: HashSet<u64> = tables.flat_map(|t| &t.meta().references).map(|r| r.segment).collect();
+    let mut least: Vec<&SegmentUse> =
+        s.segments.iter().filter(|g| used.contains(&g.segment)).collect();
+    least.sort_by_key(|g| (g.live, g.segment));
+    let mut moved = 0;
+    let mut relocate: Vec<u64> = Vec::new();
+    for g in least.into_iter().take(over.min(SEGMENTS_STEP)) {
+        if moved > 0 && moved + g.live > GARBAGE_STEP {
+            break;
+        }
+        moved += g.live;
+        relocate.push(g.segment);
     }
     let run =
         (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;

@@ -85,6 +85,19 @@ impl Sim {
 
     /// Picks and applies; the plan, unless there was none.
     pub(super) fn step(&mut self, memtables: &[Memtable], debt: f64, idle: bool) -> Option<Plan> {
+        let plan = self.step_with(memtables, debt, idle, picker::pick)?;
+        assert!(self.version.runs().len() <= RUNS_HARD);
+        Some(plan)
+    }
+
+    /// The same with another picker, of which the bound on runs is not asked.
+    pub(super) fn step_with(
+        &mut self,
+        memtables: &[Memtable],
+        debt: f64,
+        idle: bool,
+        pick: impl Fn(&Situation<'_, Arc<TableMeta>>) -> Option<Plan>,
+    ) -> Option<Plan> {
         let version = self.version.clone();
         let uses: Vec<SegmentUse> = self.segment_uses();
         let situation = Situation {
@@ -95,16 +108,15 @@ impl Sim {
             pending_cap: self.cap,
             debt,
             idle,
-            table_bytes: self.table,
+            small_table: self.table / 8,
             settled_seq: self.seq,
             segments: &uses,
         };
-        let plan = picker::pick(&situation)?;
+        let plan = pick(&situation)?;
         self.apply(&plan, &situation);
         self.max_runs = self.max_runs.max(self.version.runs().len());
         let bytes = self.version.runs().iter().map(|r| r.bytes()).sum();
         self.max_bytes = self.max_bytes.max(bytes);
-        assert!(self.version.runs().len() <= RUNS_HARD);
         Some(plan)
     }
 
@@ -240,6 +252,11 @@ impl Sim {
             unique_keys: true,
             references: Vec::new(),
         }
+    }
+
+    /// Sequences below this one are in use.
+    pub(super) fn skip_seq(&mut self, seq: u64) {
+        self.seq = self.seq.max(seq);
     }
 
     pub(super) fn amplification(&self) -> f64 {

@@ -63,7 +63,7 @@ fn pick(case: &Case<'_>) -> String {
         pending_cap: size(&get("cap", "64M")),
         debt: get("debt", "0.2").parse().unwrap(),
         idle: case.words.contains(&"idle"),
-        table_bytes: size(&get("table", "32M")),
+        small_table: size(&get("table", "32M")) / 8,
         settled_seq: size(&get("settled", "0")),
         segments: &segments,
     };
@@ -209,6 +209,57 @@ fn garbage_is_moved_out_of_its_segments() {
     assert_eq!(referenced(&sim), 0);
 }
 
+/// What a repair or loads leave comes down beside flushes that never end, and no merge of it is large.
+#[test]
+fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
+    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let added = (1..=300).map(|run| (run, Arc::new(sim.table(0, KEYS, 32 * MIB / ENTRY, 0))));
+    let added: Vec<_> = added.collect();
+    let added = added.into_iter().map(|(run, t)| {
+        let (min_seq, max_seq) = (run, run);
+        (run, Arc::new(TableMeta { min_seq, max_seq, base_seq: run, ..TableMeta::clone(&t) }))
+    });
+    sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[], added.collect()).unwrap();
+    sim.skip_seq(301);
+    let mut flushes = 0;
+    while sim.version.runs().len() > RUNS_HARD {
+        let waiting = [sim.memtable(16 * MIB), sim.memtable(16 * MIB)];
+        let flush = sim.step_with(&waiting, 0.9, false, picker::flush).unwrap();
+        assert!(flush.memtables == 2 && flush.runs.len() <= 16);
+        let step = sim.step_with(&[], 0.9, false, picker::thin_out);
+        assert!(step.is_none_or(|s| (2..=16).contains(&s.runs.len())));
+        flushes += 1;
+        assert!(flushes < 100, "{} runs", sim.version.runs().len());
+    }
+    assert!(sim.max_runs <= 300, "{}", sim.max_runs);
+    // Some 10 GiB there were: each byte is written a few times, and not with every flush.
+    let written = sim.written >> 30;
+    assert!(written < 60, "{written} GiB in {flushes} flushes");
+    // From here on as ever.
+    sim.settle(0.0, true);
+    assert_eq!(sim.version.runs().len(), 1);
+}
+
+#[test]
+fn what_little_is_in_too_many_segments_goes_into_tables() {
+    let mut sim = Sim::new(Load::Sequential, 64 * MIB, 32 * MIB);
+    let segments = (16 << 10) + 600;
+    sim.fill(1, 16 * MIB, 1, false);
+    let mut t = TableMeta::clone(sim.version.tables().next().unwrap());
+    let value = |segment| SegmentRef { segment, bytes: 4096 * (1 + segment % 9), count: 1 };
+    t.references = (1..=segments).map(value).collect();
+    (1..=segments).for_each(|s| drop(sim.segments.insert(s, 4096 * (1 + s % 9))));
+    let number = t.number;
+    let added = vec![(sim.version.runs()[0].id(), Arc::new(t))];
+    sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[number], added).unwrap();
+    let plan = sim.step(&[], 0.0, false).unwrap();
+    assert_eq!((plan.reason, plan.relocate.len()), (picker::Reason::Garbage, 256));
+    assert!(plan.relocate.iter().all(|s| s % 9 == 0), "those that hold least");
+    sim.settle(0.0, false);
+    let left: usize = sim.version.tables().map(|t| t.references.len()).sum();
+    assert_eq!(left, 16 << 10);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -267,7 +318,7 @@ proptest! {
             pending_cap: 64 * MIB,
             debt: 0.1,
             idle,
-            table_bytes: 32 * MIB,
+            small_table: 4 * MIB,
             settled_seq: 1000,
             segments: &[],
         });

@@ -7,17 +7,30 @@
 /// does not allow for more: a second or two of a disk, and less than that of recovery.
 const STAYING_CAP: u64 = 1 << 30;
 
+/// So many segments may wait, however little is in them: each is a source of every read, a mapping
+/// and an open file.
+const SEGMENTS_WAITING: u64 = 64;
+
 /// Weighs bytes by what a flush does with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scale {
     /// How many bytes that stay weigh as much as one that is moved.
     staying: u64,
+    /// What a segment that waits weighs at least.
+    least: u64,
 }
 
 impl Scale {
     /// For a hard cap of so many bytes of debt.
     pub(crate) fn new(hard: u64) -> Scale {
-        Scale { staying: (STAYING_CAP / hard.max(1)).clamp(1, 1024) }
+        let staying = (STAYING_CAP / hard.max(1)).clamp(1, 1024);
+        Scale { staying, least: hard.div_ceil(SEGMENTS_WAITING) }
+    }
+
+    /// What a sealed segment weighs until it is flushed, given what is in it: as much as is allowed,
+    /// when [`SEGMENTS_WAITING`] of them wait, however small they are.
+    pub(crate) fn waiting(&self, weight: u64) -> u64 {
+        weight.max(self.least)
     }
 
     /// What entries weigh of which a flush moves so many bytes, and leaves so many in the log.
@@ -50,6 +63,16 @@ mod tests {
         assert_eq!(Scale::new(256 << 20).weigh(5, 400), 105);
         assert_eq!(Scale::new(4 << 30).weigh(5, 400), 405);
         assert_eq!(Scale::new(0).weigh(0, 1024), 1);
+    }
+
+    #[test]
+    fn segments_weigh_by_their_number_too() {
+        for cap in [24 << 20, (24 << 20) + 1, 256 << 20, 32 << 30] {
+            let scale = Scale::new(cap);
+            assert!((1..=64).map(|_| scale.waiting(1)).sum::<u64>() >= cap);
+            assert!((1..64).map(|_| scale.waiting(1)).sum::<u64>() < cap);
+            assert_eq!(scale.waiting(cap / 2), cap / 2);
+        }
     }
 
     #[test]

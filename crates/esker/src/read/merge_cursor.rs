@@ -3,7 +3,8 @@
 //! The sources stand in a small array ordered by their current entry, the next one first. Moving on
 //! advances the first and sifts it to its place: one comparison when the same source stays in
 //! front, which is what runs of neighbouring keys do. There are few sources (memtables plus runs),
-//! so an array beats a heap.
+//! so an array beats a heap. A store that had
+//! hundreds (before a repair is merged down) is read more slowly, and rightly.
 
 use std::cmp::Ordering;
 
@@ -24,14 +25,13 @@ pub(crate) struct MergeCursor {
     order: KeyOrder,
     sources: Vec<Source>,
     /// Indexes of the valid sources; the current entry is that of the first.
-    queue: Vec<u8>,
+    queue: Vec<usize>,
     direction: Direction,
 }
 
 impl MergeCursor {
-    /// Merges `sources` (at most 255), runs newest first. Not positioned.
+    /// Merges `sources`, however many, runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<Source>) -> MergeCursor {
-        debug_assert!(sources.len() <= 255);
         let queue = Vec::with_capacity(sources.len());
         MergeCursor { order, sources, queue, direction: Direction::Forward }
     }
@@ -39,7 +39,7 @@ impl MergeCursor {
     /// The source of the current entry. Only when valid.
     #[inline]
     pub(crate) fn current(&self) -> &Source {
-        &self.sources[self.queue[0] as usize]
+        &self.sources[self.queue[0]]
     }
 
     /// On past all versions of the current key, if that is known without comparing keys: there is one
@@ -47,7 +47,7 @@ impl MergeCursor {
     #[inline]
     pub(crate) fn next_key(&mut self) -> bool {
         let ([only], Direction::Forward) = (&self.queue[..], self.direction) else { return false };
-        let Source::Memtable(source) = &mut self.sources[*only as usize] else { return false };
+        let Source::Memtable(source) = &mut self.sources[*only] else { return false };
         source.next_key();
         if !source.valid() {
             self.queue.clear();
@@ -57,14 +57,14 @@ impl MergeCursor {
 
     /// Internal order: key ascending, then sequence descending, then the newer run first.
     #[inline]
-    fn compare(&self, a: u8, b: u8) -> Ordering {
-        let (x, y) = (&self.sources[a as usize], &self.sources[b as usize]);
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (x, y) = (&self.sources[a], &self.sources[b]);
         let by_key = self.order.compare(x.key(), y.key());
         by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b)))
     }
 
     #[inline]
-    fn in_order(&self, a: u8, b: u8) -> bool {
+    fn in_order(&self, a: usize, b: usize) -> bool {
         match self.direction {
             Direction::Forward => self.compare(a, b) == Ordering::Less,
             Direction::Reverse => self.compare(a, b) == Ordering::Greater,
@@ -76,7 +76,7 @@ impl MergeCursor {
         self.queue.clear();
         for i in 0..self.sources.len() {
             if self.sources[i].valid() {
-                self.queue.push(i as u8);
+                self.queue.push(i);
                 self.sift_up(self.queue.len() - 1);
             }
         }
@@ -93,7 +93,7 @@ impl MergeCursor {
     /// The first source has moved: puts it where it belongs now.
     #[inline]
     fn sift_first(&mut self) {
-        if !self.sources[self.queue[0] as usize].valid() {
+        if !self.sources[self.queue[0]].valid() {
             self.queue.remove(0);
             return;
         }
@@ -106,7 +106,7 @@ impl MergeCursor {
 
     /// Puts every source but the current one just past the current entry in the new direction.
     fn turn(&mut self, direction: Direction) -> Result<()> {
-        let current = self.queue[0] as usize;
+        let current = self.queue[0];
         let key = self.sources[current].key().to_vec();
         let seq = self.sources[current].seq();
         for i in 0..self.sources.len() {
@@ -188,7 +188,7 @@ impl Cursor for MergeCursor {
         if self.direction == Direction::Reverse {
             self.turn(Direction::Forward)?;
         }
-        let first = self.queue[0] as usize;
+        let first = self.queue[0];
         if let Err(e) = self.sources[first].next() {
             self.queue.clear();
             return Err(e);
@@ -202,7 +202,7 @@ impl Cursor for MergeCursor {
         if self.direction == Direction::Forward {
             self.turn(Direction::Reverse)?;
         }
-        let first = self.queue[0] as usize;
+        let first = self.queue[0];
         if let Err(e) = self.sources[first].prev() {
             self.queue.clear();
             return Err(e);

@@ -188,6 +188,8 @@ impl Repair<'_> {
         let block_size = self.options.block_size;
         let options =
             table::TableOptions { order, keyspace: id, block_size, compression, dictionary };
-        Copy::new(&self.files, options, self.options.table_bytes())
+        let tables = self.old.keyspaces.values().flat_map(|k| k.version.tables());
+        let stored = tables.map(|t| t.size).sum();
+        Copy::new(&self.files, options, self.options.table_sizes(stored).full)
     }
 }

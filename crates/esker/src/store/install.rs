@@ -30,8 +30,8 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Numbers of the tables that were written for it.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = u64> {
-        let stays = |n: &u64| self.removed.iter().any(|t| t.meta.number == *n);
-        self.added.iter().map(|(_, t)| t.meta.number).filter(move |n| !stays(n))
+        let was: HashSet<u64> = self.removed.iter().map(|t| t.meta.number).collect();
+        self.added.iter().map(|(_, t)| t.meta.number).filter(move |n| !was.contains(n))
     }
 }
 

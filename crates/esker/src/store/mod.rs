@@ -16,7 +16,7 @@ use crate::key::{KeyOrder, Seq};
 use crate::log::{ManifestEnd, SyncGroup};
 use crate::merge::pressure::Pressure;
 use crate::merge::weight::Scale;
-use crate::options::{Compression, Options};
+use crate::options::{Compression, Options, TableSizes};
 use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
 use crate::segments::Segments;
@@ -374,6 +374,19 @@ impl Store {
         };
         views.extend(self.all_keyspaces().iter().flat_map(|ks| ks.old_views()));
         views
+    }
+
+    /// Bytes of all table files that readers see.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let bytes = |ks: &Arc<KeyspaceState>| {
+            ks.view.load().version.runs().iter().map(|r| r.bytes()).sum::<u64>()
+        };
+        self.all_keyspaces().iter().map(bytes).sum()
+    }
+
+    /// How large tables that are written now become.
+    pub(crate) fn table_sizes(&self) -> TableSizes {
+        self.options.table_sizes(self.table_bytes())
     }
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.

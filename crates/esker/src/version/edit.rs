@@ -1,7 +1,8 @@
 //! A change of the store's composition: what one manifest record holds.
 //!
 //! An edit is applied whole or not at all. Encoded, it is a list of changes, each a tag, the
-//! length of its body and the body (`docs/format/manifest.md`).
+//! length of its body and the body (`docs/format/manifest.md`). One that is too long for a record lies
+//! in several, of which all but the last end by saying so.
 
 use super::meta::TableMeta;
 use super::wire::{Reader, put_bytes, put_option, put_u64};
@@ -12,6 +13,9 @@ use crate::key::Seq;
 pub(crate) const MAX_NAME_LEN: usize = 1024;
 /// Longest note of a repair, in bytes.
 pub(crate) const MAX_NOTE_LEN: usize = 64 << 10;
+/// From so many bytes on an edit goes on in another record. Far below what a record can hold, as no
+/// single change may make the difference.
+const RECORD_BYTES: usize = 64 << 20;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +62,9 @@ pub(crate) enum Change {
     Reopened,
     /// The store was repaired; what was lost, in words.
     Repaired { note: String },
+    /// The edit goes on in the next record, of which this one is no more than a part. The last change of
+    /// a record, and of no edit.
+    Continued,
 }
 
 /// A list of changes that take effect together.
@@ -74,17 +81,35 @@ impl From<Vec<Change>> for Edit {
 }
 
 impl Edit {
-    /// The bytes of a record's payload. An empty edit has none and is not written.
+    /// All of it as one payload.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut body = Vec::new();
-        for change in &self.changes {
-            body.clear();
-            let tag = change.encode_body(&mut body);
-            out.push(tag);
-            put_bytes(&mut out, &body);
+        self.payloads(usize::MAX).pop().unwrap_or_default()
+    }
+
+    /// The payloads of its records, mostly one. An empty edit has none and is not written.
+    pub(super) fn records(&self) -> Vec<Vec<u8>> {
+        #[cfg(test)]
+        if let Some(bytes) = testing::RECORD_BYTES.get() {
+            return self.payloads(bytes);
         }
-        out
+        self.payloads(RECORD_BYTES)
+    }
+
+    fn payloads(&self, record_bytes: usize) -> Vec<Vec<u8>> {
+        let mut done = Vec::new();
+        let mut out = Vec::new();
+        for change in &self.changes {
+            if out.len() >= record_bytes {
+                Change::Continued.encode(&mut out);
+                done.push(std::mem::take(&mut out));
+            }
+            change.encode(&mut out);
+        }
+        if !out.is_empty() {
+            done.push(out);
+        }
+        done
     }
 
     /// The reverse of [`encode`](Edit::encode). Refuses everything that `encode` cannot have made.
@@ -105,6 +130,12 @@ impl Edit {
 }
 
 impl Change {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut body = Vec::new();
+        out.push(self.encode_body(&mut body));
+        put_bytes(out, &body);
+    }
+
     /// Appends the body; returns the tag.
     fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
         match self {
@@ -164,6 +195,7 @@ impl Change {
                 put_bytes(out, note.as_bytes());
                 12
             }
+            Change::Continued => 13,
         }
     }
 
@@ -194,6 +226,7 @@ impl Change {
             10 => Change::CleanClose { segment: r.u64()?, end: r.u64()?, last_seq: r.u64()? },
             11 => Change::Reopened,
             12 => Change::Repaired { note: r.text(MAX_NOTE_LEN)? },
+            13 => Change::Continued,
             _ => return Err(Invalid::new(format!("unknown change {tag}"))),
         };
         change.check()?;
@@ -230,5 +263,15 @@ impl Change {
             return Err(Invalid::new("a number is out of range"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Takes the place of the real limit, which no test reaches.
+        pub(in super::super) static RECORD_BYTES: Cell<Option<usize>> = const { Cell::new(None) };
     }
 }

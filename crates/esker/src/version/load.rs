@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::current::{self, CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
 use super::record::{self, Found, HEADER_LEN};
-use super::{Edit, Orders, State};
+use super::{Change, Edit, Orders, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
 
@@ -27,11 +27,11 @@ pub(crate) struct Loaded {
     pub state: State,
     /// Number of the manifest.
     pub number: u64,
-    /// Where its last intact record ends.
+    /// Where its last intact edit ends.
     pub end: u64,
-    /// Bytes of its first record, which holds a whole state.
+    /// Bytes of its first edit, which is a whole state.
     pub(super) snapshot_bytes: u64,
-    /// Records after the first.
+    /// Edits after the first.
     pub edits: u64,
     /// What was dropped behind the end.
     pub torn: Option<Torn>,
@@ -163,34 +163,54 @@ fn read_manifest(
         edits: 0,
         torn: None,
     };
+    // Where the next record is, and what those before it hold of an edit that is not complete.
+    let (mut at, mut begun) = (HEADER_LEN, Vec::new());
     loop {
-        let at = loaded.end;
-        let first = at == HEADER_LEN;
+        let first = loaded.end == HEADER_LEN;
+        let torn = |why| Torn { offset: loaded.end, bytes: len - loaded.end, why };
         let stop = match record::read(&*file, &path, number, at, len)? {
-            Found::Record { payload, end } => match accept(&mut loaded, &payload, end) {
-                Ok(()) => continue,
-                Err(what) => what,
-            },
-            // CURRENT never names a manifest whose first record is not durable.
+            Found::Record { payload, end } => {
+                at = end;
+                match accept(&mut loaded, &mut begun, &payload, end) {
+                    Ok(()) => continue,
+                    Err(what) => what,
+                }
+            }
+            // CURRENT never names a manifest whose first edit is not durable.
             Found::End if first => "the first record is missing".to_owned(),
             Found::Torn(what) if first => what.to_owned(),
-            Found::End => return Ok((loaded, None)),
+            Found::End if begun.is_empty() => return Ok((loaded, None)),
+            Found::End => {
+                loaded.torn = Some(torn("the file ends between the records of an edit"));
+                return Ok((loaded, None));
+            }
             Found::Torn(why) => {
-                loaded.torn = Some(Torn { offset: at, bytes: len - at, why });
+                loaded.torn = Some(torn(why));
                 return Ok((loaded, None));
             }
             Found::Damaged(what) => what.to_owned(),
         };
         if first {
-            return Err(Error::corrupt(&path, at, stop));
+            return Err(Error::corrupt(&path, loaded.end, stop));
         }
         return Ok((loaded, Some(stop)));
     }
 }
 
-/// Applies one record; says why not when it cannot be.
-fn accept(loaded: &mut Loaded, payload: &[u8], end: u64) -> std::result::Result<(), String> {
-    let edit = Edit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
+/// Takes one record, and applies the edit that it completes; says why not when it cannot be.
+fn accept(
+    loaded: &mut Loaded,
+    begun: &mut Vec<Change>,
+    payload: &[u8],
+    end: u64,
+) -> std::result::Result<(), String> {
+    let part = Edit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
+    begun.extend(part.changes);
+    if begun.last() == Some(&Change::Continued) {
+        begun.pop();
+        return Ok(());
+    }
+    let edit = Edit::from(std::mem::take(begun));
     loaded.state = loaded.state.apply(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;

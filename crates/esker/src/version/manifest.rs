@@ -3,10 +3,10 @@
 //! Order of every change: data durable -> edit durable -> old files removed. The manifest does the
 //! middle step and never calls an edit durable that is not:
 //!
-//! - An append is one write and one sync. After either failed, nobody knows what the file holds;
-//!   the manifest is then *failed* and never written again.
+//! - An append is one write and one sync, for each record where an edit needs several. After one of
+//!   them failed, nobody knows what the file holds; the manifest is then *failed* and never written again.
 //! - Out of that, and also when the file has grown, leads a new file that holds the whole state in
-//!   its first record: written, synced, its name synced, and only then `CURRENT` swung to it.
+//!   its first edit: written, synced, its name synced, and only then `CURRENT` swung to it.
 //!   Older manifests are removed when that is durable.
 //!
 //! Until [`Manifest::replace`] succeeded after a failure, the edit that failed may or may not be in
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyOrder;
 use crate::log::ManifestEnd;
 
-/// A manifest is rewritten when it is longer than this and four times its first record.
+/// A manifest is rewritten when it is longer than this and four times its first edit.
 const ROLLOVER_BYTES: u64 = 1 << 20;
 
 /// The manifest in force.
@@ -127,20 +127,20 @@ impl Manifest {
                 Err(_) => self.rollover_at = self.end.saturating_mul(2),
             }
         }
-        let payload = edit.encode();
-        let bytes = match payload.is_empty() {
-            true => None,
-            false => record::encode(self.number, self.end, &payload),
-        };
-        let Some(bytes) = bytes else {
-            return Err(refuse(format!("a record cannot hold {} bytes", payload.len())));
-        };
-        let written = self.file.write_all_at(&bytes, self.end);
-        let written = written.map_err(|e| Error::io("write", &path, e));
-        let synced =
-            written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e)));
-        self.note(synced)?;
-        self.end += bytes.len() as u64;
+        let mut end = self.end;
+        let records = encode(self.number, &mut end, edit);
+        let records = records.ok_or_else(|| refuse("it has no changes".to_owned()))?;
+        let mut at = self.end;
+        for record in &records {
+            // Each is durable before the next, as a crash may only touch the last one.
+            let written = self.file.write_all_at(record, at);
+            let written = written.map_err(|e| Error::io("write", &path, e));
+            let synced =
+                written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e)));
+            self.note(synced)?;
+            at += record.len() as u64;
+        }
+        self.end = end;
         self.state = next;
         Ok(())
     }
@@ -194,7 +194,19 @@ fn rollover_at(snapshot_bytes: u64) -> u64 {
     ROLLOVER_BYTES.max(snapshot_bytes.saturating_mul(4))
 }
 
-/// Writes a new manifest with the whole state in one record, and the line for `CURRENT`; all of it
+/// The records of an edit, of which the first will lie at `end`; that becomes the end of the last.
+/// `None` where a record cannot hold what it has to.
+fn encode(number: u64, end: &mut u64, edit: &Edit) -> Option<Vec<Vec<u8>>> {
+    let mut records = Vec::new();
+    for payload in edit.records() {
+        let record = record::encode(number, *end, &payload)?;
+        *end += record.len() as u64;
+        records.push(record);
+    }
+    (!records.is_empty()).then_some(records)
+}
+
+/// Writes a new manifest with the whole state in one edit, and the line for `CURRENT`; all of it
 /// is durable on return, names included. Nothing is in force yet, so any error leaves the store as
 /// it was.
 fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
@@ -203,12 +215,12 @@ fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
     let newest = names.iter().filter_map(|n| parse_manifest_name(n)).max().unwrap_or(0);
     let number = newest + 1;
     let path = dir.join(manifest_name(number));
-    let snapshot = state.snapshot();
-    let mut bytes = record::file_header(number);
-    let Some(first) = record::encode(number, HEADER_LEN, &snapshot.encode()) else {
+    let mut end = HEADER_LEN;
+    let Some(records) = encode(number, &mut end, &state.snapshot()) else {
         return Err(Error::corrupt(&path, 0, "the state is too large for a manifest"));
     };
-    bytes.extend_from_slice(&first);
+    let mut bytes = record::file_header(number);
+    records.iter().for_each(|r| bytes.extend_from_slice(r));
     let written = (|| {
         let open = env.open(&path, OpenMode::CreateNew);
         let file = open.map_err(|e| Error::io("create", &path, e))?;

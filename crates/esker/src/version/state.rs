@@ -253,6 +253,9 @@ impl State {
             }
             Change::Reopened => {}
             Change::Repaired { note } => self.repaired = Some(note.clone()),
+            Change::Continued => {
+                return Err(Invalid::new("an edit goes on in the midst of a record"));
+            }
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl Merge<'_> {
             flushed: self.memtables.iter().map(|m| m.segment().number()).max(),
             ..Outcome::default()
         };
-        let mut written = Written::default();
+        let mut written = Written { to_read: self.entries(), ..Written::default() };
         let result = self.clusters.iter().try_for_each(|cluster| {
             let piece = self.piece(cluster);
             match piece.tables.iter().flatten().next() {
@@ -211,19 +211,18 @@ impl Merge<'_> {
         }
     }
 
+    /// Entries that are read.
+    fn entries(&self) -> u64 {
+        let tables = self.clusters.iter().filter(|c| !c.moves).flat_map(|c| &c.tables);
+        let entries = |&(run, table): &(usize, usize)| self.runs[run].tables()[table].meta.entries;
+        let in_memory: u64 = self.memtables.iter().map(|m| m.len() as u64).sum();
+        tables.map(entries).sum::<u64>() + in_memory
+    }
+
     /// Tells writers that wait how far a flush is.
     fn report(&self, written: &Written) {
         if !self.memtables.is_empty() {
-            let moves = |c: &&Cluster| !c.moves;
-            let in_tables: u64 = self
-                .clusters
-                .iter()
-                .filter(moves)
-                .flat_map(|c| &c.tables)
-                .map(|&(run, table)| self.runs[run].tables()[table].meta.entries)
-                .sum();
-            let in_memory: u64 = self.memtables.iter().map(|m| m.len() as u64).sum();
-            let share = written.read as f64 / (in_tables + in_memory).max(1) as f64;
+            let share = written.read as f64 / written.to_read.max(1) as f64;
             self.store.pressure.set_progress(share.min(1.0));
         }
     }
@@ -242,8 +241,9 @@ struct Written {
     /// Numbers of all files begun.
     numbers: Vec<u64>,
     tables: Vec<TableSummary>,
-    /// Entries read.
+    /// Entries read, and all that will be.
     read: u64,
+    to_read: u64,
     live: HashMap<u64, Vec<(u64, u64)>>,
     dead: HashMap<u64, Vec<(u64, u64)>>,
 }
@@ -268,7 +268,7 @@ impl<'a> Outputs<'a> {
         Outputs {
             store: merge.store,
             options,
-            target: merge.store.options.table_bytes(),
+            target: merge.store.table_sizes().full,
             builder: None,
         }
     }

@@ -12,7 +12,7 @@ use job::Merge;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::merge::clusters::{self, Cluster};
-use crate::merge::picker::{self, Reason, Situation};
+use crate::merge::picker::{self, RUNS_MOST, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
@@ -245,10 +245,8 @@ impl Store {
         let waiting = describe(&sealed);
         let segments = self.segments.usage();
         let situation = self.situation(ks, &view, &waiting, &segments, idle);
-        let Some(plan) = picker::pick(&situation) else { return Ok(false) };
-        if nested && plan.memtables == 0 {
-            return Ok(false);
-        }
+        let plan = if nested { picker::flush(&situation) } else { picker::pick(&situation) };
+        let Some(plan) = plan else { return Ok(false) };
         let clusters = plan.clusters(&situation);
         if matches!(plan.reason, Reason::Idle | Reason::Settled) {
             let bytes = clusters::written(&clusters);
@@ -261,7 +259,14 @@ impl Store {
         if !self.is_tight(clusters::written(&clusters)) {
             match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
                 Err(e) if e.is_no_space() && self.halt_cause().is_none() => {}
-                merged => return merged.map(|()| true),
+                merged => {
+                    merged?;
+                    if flush && !nested {
+                        // Where writes leave no time for it, it is done all the same.
+                        self.thin_out(ks)?;
+                    }
+                    return Ok(true);
+                }
             }
         }
         // There is no room for it. What can wait does; a flush makes do with what it needs.
@@ -271,6 +276,36 @@ impl Store {
             self.merge(ks, &view, memtables, 0..0, parts, Vec::new())?;
         }
         Ok(flush)
+    }
+
+    /// Merges some runs where there are more than flushes leave, and the disk has room for it. The caller
+    /// holds the right to merge.
+    fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
+        let view = ks.view.load_full();
+        let segments = self.segments.usage();
+        let situation = self.situation(ks, &view, &[], &segments, false);
+        let Some(plan) = picker::thin_out(&situation) else { return Ok(false) };
+        let clusters = plan.clusters(&situation);
+        if self.is_tight(clusters::written(&clusters)) {
+            return Ok(false);
+        }
+        match self.merge(ks, &view, Vec::new(), plan.runs, clusters, plan.relocate) {
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
+            merged => merged.map(|()| true),
+        }
+    }
+
+    /// What adds a run by other means than a flush comes here first: it merges, where there are too many
+    /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
+    /// turn. The caller holds the right to merge, and not the writer.
+    pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
+        while ks.view.load().runs.len() >= RUNS_MOST {
+            self.check_writable()?;
+            if !self.thin_out(ks)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Sealed memtables, oldest first.
@@ -302,7 +337,7 @@ impl Store {
             pending_cap: self.pressure.cap(),
             debt: self.pressure.debt(),
             idle,
-            table_bytes: self.options.table_bytes(),
+            small_table: self.table_sizes().small,
             settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
             segments,
         }
@@ -329,9 +364,11 @@ impl Store {
         ks.busy_runs.lock().extend(&ids);
         let start = Instant::now();
         let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
-        let weight = merge.memtables.iter().map(|m| self.weigh_memtable(m)).sum();
+        let scale = self.pressure.scale();
+        let weights = || merge.memtables.iter().map(|m| self.weigh_memtable(m));
+        let weight = weights().sum();
         if upto.is_some() {
-            self.pressure.begin_flush(weight, read);
+            self.pressure.begin_flush(weights().map(|w| scale.waiting(w)).sum(), read);
         }
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
@@ -404,7 +441,7 @@ impl Store {
             return None;
         }
         let (inputs, runs) = (describe(&memtables), view.version.runs());
-        let size = self.options.table_bytes();
+        let size = self.table_sizes().small;
         let parts = clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false);
         Some((memtables, parts))
     }

@@ -112,8 +112,7 @@ impl World {
             .block_size(rng.pick(&[4096, 4096, 8192, 65536]))
             .compression(rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd]))
             .separate_values_from(self.threshold)
-            .paranoid_checks(rng.one_in(4))
-            .max_open_files(rng.pick(&[16, 1000]));
+            .paranoid_checks(rng.one_in(4));
         if rng.one_in(8) { options.durability(Durability::Synced) } else { options }
     }
 

@@ -102,7 +102,7 @@ fn position(env: &MemEnv) -> usize {
 }
 
 #[test]
-fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
+pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
     let whole = MemEnv::default();
     workload(&whole, 0, Outcome::default());
     let calls = whole.calls();
@@ -125,7 +125,7 @@ fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
 }
 
 #[test]
-fn crashes_during_recovery_from_crashes() {
+pub(super) fn crashes_during_recovery_from_crashes() {
     let whole = MemEnv::default();
     workload(&whole, 0, Outcome::default());
     let calls = whole.calls();
@@ -149,7 +149,7 @@ fn crashes_during_recovery_from_crashes() {
 }
 
 #[test]
-fn nothing_is_appended_behind_a_torn_record() {
+pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let env = MemEnv::default();
     workload(&env, 0, Outcome::default());
     let name = manifest_name(load(&env, dir(), &Orders::default()).unwrap().number);

@@ -32,7 +32,7 @@ fn with(env: &MemEnv, name: &str, bytes: &[u8]) -> MemEnv {
 }
 
 #[test]
-fn what_is_appended_comes_back() {
+pub(super) fn what_is_appended_comes_back() {
     let env = written();
     let loaded = load_it(&env).unwrap();
     assert!(loaded.state == *states().last().unwrap());
@@ -42,7 +42,7 @@ fn what_is_appended_comes_back() {
 }
 
 #[test]
-fn every_flipped_bit_is_an_error() {
+pub(super) fn every_flipped_bit_is_an_error() {
     let env = written();
     for name in ["CURRENT", "MANIFEST-0000000001"] {
         let bytes = env.bytes(name);
@@ -62,7 +62,7 @@ fn every_flipped_bit_is_an_error() {
 }
 
 #[test]
-fn every_cut_is_a_prefix_or_an_error() {
+pub(super) fn every_cut_is_a_prefix_or_an_error() {
     let env = written();
     let bytes = env.bytes("MANIFEST-0000000001");
     let states = states();

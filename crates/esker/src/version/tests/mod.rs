@@ -5,6 +5,7 @@ mod damage;
 mod edits;
 mod limits;
 mod mem_env;
+mod records;
 mod scripts;
 
 use super::*;
