@@ -156,7 +156,7 @@
 //! [`Error`] says which file, where in it, and what to do. An error of the device stops writes
 //! ([`Error::Halted`]); reads go on, and [`Db::resume`] continues once the cause is gone. Damaged
 //! bytes are an [`Error::Corruption`] when they are read, never a wrong value. [`Db::verify`] finds
-//! all damage there is, [`Db::repair`] saves what is intact.
+//! all damage there is, [`Db::repair`] saves what is intact and lists what is lost.
 //!
 //! # Limits
 //!

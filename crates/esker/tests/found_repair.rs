@@ -2,13 +2,18 @@
 
 mod common;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::files::{self, copy, copy_as_killed};
 use common::no_case;
-use esker::{Compression, Db, Durability, Error, KeyOrder, KeyspaceOptions, Options};
+use esker::{
+    Comparator, Compression, Db, Durability, Error, KeyOrder, KeyspaceOptions, Options, WriteBatch,
+};
 use tempfile::tempdir;
 
 /// What a store holds, by keyspace and key.
@@ -226,7 +231,7 @@ fn damaged_with_comparator(root: &Path) -> (PathBuf, Contents) {
     // A load takes a sequence without a frame.
     db.bulk_load((5000..5100).map(|n| (key(n), row(n)))).unwrap();
     for n in 0..600u32 {
-        let mut batch = esker::WriteBatch::new();
+        let mut batch = WriteBatch::new();
         batch.put_in(&custom, [&b"LOG "[..], &key(n)].concat(), row(n));
         batch.put(key(n + 2000), row(n));
         db.write(batch).unwrap();
@@ -300,6 +305,38 @@ fn repair_refuses_another_comparator_than_the_keyspaces() {
         assert!(matches!(e, Error::ComparatorMismatch { .. }), "{e}");
     }
     assert!(files::contents(&dir) == before);
+}
+
+/// Compares like `no_case` so many times, and then panics.
+struct Panics(AtomicUsize);
+
+impl Comparator for Panics {
+    fn name(&self) -> &str {
+        "test.nocase"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let left = self.0.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
+        left.expect("a comparator that panics");
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    }
+}
+
+#[test]
+fn a_comparator_that_panics_leaves_the_store_as_it_was() {
+    let root = tempdir().unwrap();
+    let (dir, want) = damaged_with_comparator(root.path());
+    let before = files::contents(&dir);
+    for calls in [0, 1, 100, 2000, 5000, 8000] {
+        let order = KeyOrder::Custom(Arc::new(Panics(AtomicUsize::new(calls))));
+        let repair = || Options::new().keyspace_order("custom", order).repair(&dir);
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(repair));
+        assert!(ended.is_err(), "no panic after {calls} calls");
+        let now = files::contents(&dir);
+        assert!(now == before, "{calls}: {:?}", now.keys());
+    }
+    Options::new().keyspace_order("custom", no_case()).repair(&dir).unwrap();
+    let db = Options::new().keyspace_order("custom", no_case()).open(&dir).unwrap();
+    assert!(of(&contents(&db), "custom") == of(&want, "custom"));
 }
 
 fn remove_manifest(dir: &Path) {

@@ -150,7 +150,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         // A table that is younger than the close would mean that the manifest has lost its end: a
         // repair that is cut short must not look like that.
         let mut state = salvaged.state.clone();
-        state.next_file = next_file + NUMBERS;
+        state.next_file = state.next_file.max(next_file + NUMBERS);
         drop(Manifest::create(Arc::clone(&env), dir, state)?);
     }
     let mut repair = Repair {
