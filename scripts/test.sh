@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the tests need and runs every one of them. Goes on after a failure, lists all
-# failures at the end, and exits with 1 when there was any.
+# Installs what the tests need and runs them. Goes on after a failure, lists all failures at the end,
+# and exits with 1 when there was any.
 #
-#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs long models miri tsan bench report
+#   scripts/test.sh            what a contributor runs, in some ten minutes: fmt clippy tests docs
+#   scripts/test.sh --all      the campaigns too: long models miri tsan bench report
+#   scripts/test.sh STEP...    only these
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -11,12 +13,24 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
-wanted=("$@")
+quick=(fmt clippy tests docs)
+campaigns=(long models miri tsan bench report)
+case "${1:-}" in
+'') wanted=("${quick[@]}") ;;
+--all) wanted=("${quick[@]}" "${campaigns[@]}") ;;
+*) wanted=("$@") ;;
+esac
+for name in "${wanted[@]}"; do
+    [[ " ${quick[*]} ${campaigns[*]} " == *" $name "* ]] || {
+        echo "error: no step $name; there are: ${quick[*]} ${campaigns[*]}" >&2
+        exit 2
+    }
+done
 passed=() failed=()
 
 step() {
     local name=$1 start=$SECONDS && shift
-    if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return 0; fi
+    [[ " ${wanted[*]} " == *" $name "* ]] || return 0
     say "$name: $*"
     if "$@"; then
         passed+=("$name ($((SECONDS - start)) s)")

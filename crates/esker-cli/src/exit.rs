@@ -82,7 +82,7 @@ impl From<Error> for Failure {
                 "there is no keyspace {name:?}; `esker keyspaces DB` lists those there are, \
                  `esker keyspaces DB create {name}` makes it"
             )),
-            Error::Locked { path } => Failure::Broken(format!(
+            Error::Locked { path, .. } => Failure::Broken(format!(
                 "{} is held by another process that has the store open; end that first",
                 path.display()
             )),

@@ -136,6 +136,26 @@ pub(crate) fn json_bytes(
     object.insert(name, String::from_utf8(text).expect("hex and base64 are ASCII").into());
 }
 
+/// What `verify` and `repair` list, as objects: file, offset, first and last key, and what it is.
+pub(crate) fn findings(all: &[esker::Finding]) -> Value {
+    let object = |f: &esker::Finding| {
+        let mut object = Map::new();
+        if !f.file.is_empty() {
+            object.insert("file".into(), f.file.as_str().into());
+        }
+        if let Some(offset) = f.offset {
+            object.insert("offset".into(), offset.into());
+        }
+        if let Some((from, to)) = &f.keys {
+            json_bytes(&mut object, "from", from, Encoding::Plain);
+            json_bytes(&mut object, "to", to, Encoding::Plain);
+        }
+        object.insert("what".into(), f.what.as_str().into());
+        Value::Object(object)
+    };
+    all.iter().map(object).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

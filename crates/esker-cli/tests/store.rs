@@ -85,6 +85,11 @@ fn damage_is_listed_and_repaired() {
 
     let ran = dir.run("repair db --json");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let report: serde_json::Value = serde_json::from_slice(&ran.out).unwrap();
+    let lost = &report["lost"][0];
+    assert!(lost["file"].is_string() && lost["offset"].is_u64(), "{report}");
+    assert!(lost["from"].is_string() && lost["to"].is_string() && lost["what"].is_string());
+    assert_eq!(report["changed"], true);
     assert_eq!(dir.run("verify db").code, 0);
     assert_eq!(dir.run("count db").code, 0);
 }

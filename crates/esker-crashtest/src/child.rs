@@ -44,7 +44,7 @@ impl Message {
         }
     }
 
-    fn say(self) {
+    pub fn say(self) {
         // One call of `write`, under the lock of the stream: a kill leaves whole lines.
         let mut out = std::io::stdout().lock();
         out.write_all(&self.encode()).and_then(|()| out.flush()).expect("the parent listens");

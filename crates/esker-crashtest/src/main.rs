@@ -6,10 +6,12 @@
 //! The oracle lives outside the killed process: it knows what was begun and what was done from a
 //! pipe, and what that meant from the seed.
 
+mod callers;
 mod child;
 mod oracle;
 mod parent;
 mod script;
+mod victim;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,12 +24,14 @@ Usage: esker-crashtest [--cycles N] [--hours H] [--seed N] [--dir DIR]
   --cycles N  kills (default 200)
   --hours H   go on for so long instead, e.g. 0.5
   --seed N    run a seed again (default: a new one)
-  --dir DIR   where the store is made (default: a new directory below the temporary one)";
+  --dir DIR   where the store is made (default: a new directory below the temporary one)
+or:    esker-crashtest callers [...], the campaign of adversarial callers; `callers --help` says more";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("--child") => run_child(&args[1..]),
+        Some("callers") => callers::main(&args[1..]),
         _ => plan(&args).and_then(|plan| run(&plan)),
     };
     match result {

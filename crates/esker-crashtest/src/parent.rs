@@ -1,16 +1,16 @@
 //! The process that kills: one cycle after the other on the same directory.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use esker::Db;
 
-use crate::child::{Message, options};
+use crate::child::options;
 use crate::oracle::Oracle;
 use crate::script::Rng;
+use crate::victim::Victim;
 
 /// What is asked for on the command line.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
 
 fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Result<(), String> {
     let store = plan.dir.join("store");
-    let mut child = Victim::start(plan, cycle)?;
+    let mut child = start(plan, cycle)?;
     // Some kills come while the store is being opened.
     let wait = if rng.one_in(5) { rng.below(20) } else { rng.below(400) };
     std::thread::sleep(Duration::from_millis(wait));
@@ -129,54 +129,14 @@ fn check_checkpoints(plan: &Plan, cycle: u64, finished: &[u32]) -> Result<(), St
     fs::remove_dir_all(&dir).and_then(|()| fs::create_dir_all(&dir)).map_err(|e| e.to_string())
 }
 
-/// A child that writes, and the thread that listens to it.
-struct Victim {
-    child: Child,
-    listener: Option<std::thread::JoinHandle<Vec<u8>>>,
-}
-
-impl Victim {
-    fn start(plan: &Plan, cycle: u64) -> Result<Victim, String> {
-        let binary = std::env::current_exe().map_err(|e| e.to_string())?;
-        let mut child = Command::new(binary)
-            .arg("--child")
-            .arg(plan.dir.join("store"))
-            .arg(plan.dir.join("checkpoints"))
-            .args([plan.seed.to_string(), cycle.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("starting a child: {e}"))?;
-        let mut said = child.stdout.take().ok_or("no pipe")?;
-        let listener = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            // Ends when the child is gone; what it said before stays in the pipe until read.
-            drop(said.read_to_end(&mut bytes));
-            bytes
-        });
-        Ok(Victim { child, listener: Some(listener) })
-    }
-
-    /// SIGKILL, and all that it said.
-    fn kill(&mut self) -> Result<Vec<Message>, String> {
-        if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {
-            return Err(format!("the child ended by itself: {status}"));
-        }
-        self.child.kill().map_err(|e| format!("killing the child: {e}"))?;
-        self.child.wait().map_err(|e| e.to_string())?;
-        let bytes = self.listener.take().and_then(|l| l.join().ok()).ok_or("no listener")?;
-        let (lines, rest) = bytes.as_chunks::<{ Message::LEN }>();
-        if !rest.is_empty() {
-            return Err("half a line from the child".to_string());
-        }
-        let messages: Option<Vec<Message>> = lines.iter().map(|l| Message::decode(*l)).collect();
-        messages.ok_or_else(|| "the child said something else".to_string())
-    }
-}
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// A child that writes.
+fn start(plan: &Plan, cycle: u64) -> Result<Victim, String> {
+    let binary = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = Command::new(binary);
+    command
+        .arg("--child")
+        .arg(plan.dir.join("store"))
+        .arg(plan.dir.join("checkpoints"))
+        .args([plan.seed.to_string(), cycle.to_string()]);
+    Victim::start(&mut command)
 }

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::env::Env;
-use crate::error::{Error, Result};
-use crate::key::{Cursor, Stored};
+use crate::env::{Env, LockMode};
+use crate::error::{Error, Finding, Result};
+use crate::key::{Comparator, Cursor, KeyOrder, Stored};
 use crate::log::{self, Behind, ManifestEnd, Segment, Walk};
 use crate::read::LoadedTable;
-use crate::store::LOCK;
-use crate::store::Store;
-use crate::table::{self, Table};
+use crate::store::{DirLock, Store, lock_dir};
+use crate::table::{self, Remains, Table};
 use crate::version::{self, Orders, State, TableMeta};
 
 /// What a verification found.
@@ -22,16 +21,45 @@ pub struct VerifyReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Entries in intact tables and log segments.
+    /// Entries in the intact blocks of tables and the intact frames of the log.
     pub entries: u64,
-    /// Everything found wrong, in words that name file and offset. Empty: the store is sound.
-    pub problems: Vec<String>,
+    /// Everything found wrong. Empty: the store is sound.
+    pub problems: Vec<Finding>,
 }
 
 impl VerifyReport {
-    fn problem(&mut self, e: impl std::fmt::Display) {
-        self.problems.push(e.to_string());
+    fn problem(&mut self, e: Error) {
+        self.problems.push(Finding::from(&e));
     }
+}
+
+/// What a look at the files of a store gave.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub report: VerifyReport,
+    /// Keyspaces whose comparator is not known here, and what is wrong with their tables as far as
+    /// that can be told without it.
+    pub unordered: Vec<Finding>,
+    /// What the manifest says; `None` when it cannot be read.
+    pub state: Option<State>,
+}
+
+/// Stands in for a comparator that is not known: under it a table opens, and all can be read and
+/// checked but the order.
+struct StandIn(String);
+
+impl Comparator for StandIn {
+    fn name(&self) -> &str {
+        &self.0
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.cmp(b)
+    }
+}
+
+/// An order of this name, to look at tables whose comparator is not known.
+pub(crate) fn stand_in(order_name: &str) -> KeyOrder {
+    KeyOrder::Custom(Arc::new(StandIn(order_name.to_string())))
 }
 
 /// How far a verification is.
@@ -59,6 +87,8 @@ impl Store {
         let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
         let tables: Vec<&Arc<LoadedTable>> =
             views.iter().flat_map(|v| v.version.tables()).collect();
+        // Asked afterwards: the views of a store that is closed are empty.
+        self.check_open()?;
         let total = tables.iter().map(|t| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };
         for t in tables {
@@ -89,65 +119,112 @@ pub(crate) fn check_open(store: &Store) -> Result<()> {
 pub(crate) fn verify_path(
     env: Arc<dyn Env>,
     dir: &Path,
+    orders: &Orders,
     tell: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
-    let _lock = lock_existing(&env, dir)?;
-    let mut report = VerifyReport::default();
-    // Tables of unknown order cannot be checked for it; all else can.
-    let loaded = match version::load(&*env, dir, &Orders::default()) {
+    let _lock = lock_existing(&env, dir, LockMode::Shared)?;
+    let Checked { mut report, unordered, .. } = check_files(&env, dir, orders, tell)?;
+    report.problems.extend(unordered);
+    Ok(report)
+}
+
+/// Looks at all files of the store in `dir`, whose lock the caller has.
+pub(crate) fn check_files(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    orders: &Orders,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Checked> {
+    let mut checked = Checked::default();
+    let loaded = match version::load(&**env, dir, orders) {
         Ok(loaded) => loaded,
         Err(e @ (Error::NotAStore { .. } | Error::NewerFormat { .. })) => return Err(e),
         Err(e) => {
-            report.problem(e);
-            return Ok(report);
+            checked.report.problem(e);
+            return Ok(checked);
         }
     };
+    let (report, unordered) = (&mut checked.report, &mut checked.unordered);
     report.files += 2;
     let state = &loaded.state;
     let manifest = ManifestEnd { number: loaded.number, end: loaded.end };
-    if let Err(e) = check_manifest(&env, dir, manifest, state) {
+    if let Err(e) = check_manifest(env, dir, manifest, state) {
         report.problem(e);
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let tables: Vec<_> =
-        state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t))).collect();
-    let total = tables.iter().map(|(_, t)| t.size).sum();
+    let tables = || state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t)));
+    let total = tables().map(|(_, t)| t.size).sum();
     let mut progress = Progress { done: 0, total, tell };
-    let segments = open_segments(&env, dir, state, &names, &mut report);
-    for (ks, meta) in tables {
-        let Some(order) = ks.order.clone() else {
-            report.problem(format!(
-                "keyspace {:?} is ordered by comparator {:?}, which is not known here: its tables were not checked",
+    let segments = open_segments(env, dir, state, &names, report);
+    for ks in state.keyspaces.values().filter(|ks| ks.order.is_none()) {
+        unordered.push(Finding::new(
+            "",
+            format!(
+                "keyspace {:?} is ordered by comparator {:?}, which is not known here: the order of its keys is not checked",
                 ks.name, ks.order_name
-            ));
-            continue;
-        };
+            ),
+        ));
+    }
+    for (ks, meta) in tables() {
+        let order = ks.order.clone().unwrap_or_else(|| stand_in(&ks.order_name));
         let path = dir.join(table::file_name(meta.number));
-        match Table::open(&*env, &path, meta.number, meta.size, order, meta.base_seq) {
+        match Table::open(&**env, &path, meta.number, meta.size, order, meta.base_seq) {
             Err(e) => {
                 report.files += 1;
-                report.problem(e);
+                report.entries += intact_entries_of_remains(&**env, &path, meta, &ks.order_name);
+                match ks.order {
+                    Some(_) => report.problem(e),
+                    None => unordered.push(Finding::from(&e)),
+                }
+                progress.finish_file(meta.size);
+            }
+            Ok(t) if ks.order.is_none() => {
+                check_blocks(&t, report, unordered)?;
                 progress.finish_file(meta.size);
             }
             Ok(t) => {
                 let t = Arc::new(t);
-                check_table(&t, meta, &mut report, &mut progress)?;
-                check_pointers(
-                    &t,
-                    &|n| segments.iter().find(|s| s.number() == n).cloned(),
-                    &mut report,
-                );
+                check_table(&t, meta, report, &mut progress)?;
+                check_pointers(&t, &|n| segments.iter().find(|s| s.number() == n).cloned(), report);
             }
         }
     }
-    check_log(dir, state, &segments, &mut report);
-    Ok(report)
+    check_log(dir, state, &segments, report);
+    checked.state = Some(loaded.state);
+    Ok(checked)
+}
+
+/// The blocks of a table whose order is not known.
+fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding>) -> Result<()> {
+    report.files += 1;
+    report.bytes += t.size();
+    let entries = &mut report.entries;
+    let lost = t.salvage(&mut |_, _, _, _| {
+        *entries += 1;
+        Ok(())
+    })?;
+    problems
+        .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, &*l.what))));
+    Ok(())
+}
+
+/// Entries of the intact blocks of a table that does not open.
+fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order: &str) -> u64 {
+    let mut entries = 0;
+    if let Ok(remains) = Remains::open(env, path, Some(meta.size), [order]) {
+        drop(remains.salvage(0, meta.entries, &meta.largest, &mut |_, _, _, _| {
+            entries += 1;
+            Ok(())
+        }));
+    }
+    entries
 }
 
 /// The directory's lock, without making anything in a directory that is no store.
-pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Send + Sync>> {
+pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
+    let none = || Error::NotAStore { path: dir.to_path_buf() };
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
@@ -157,13 +234,9 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path) -> Result<Box<dyn Se
             || log::parse_file_name(n).is_some()
     };
     if !names.iter().any(ours) {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
+        return Err(none());
     }
-    let path = dir.join(LOCK);
-    env.lock(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path },
-        _ => Error::io("lock", &path, e),
-    })
+    lock_dir(&**env, dir, mode)?.ok_or_else(none)
 }
 
 fn check_table(
@@ -176,9 +249,7 @@ fn check_table(
     report.bytes += meta.size;
     let problems = t.verify(&mut |bytes| progress.at(bytes))?;
     progress.finish_file(meta.size);
-    if problems.is_empty() {
-        report.entries += t.entries();
-    }
+    report.entries += if problems.is_empty() { t.entries() } else { t.intact_entries() };
     for p in problems {
         report.problem(p);
     }
@@ -351,5 +422,83 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
         let path = dir.join(log::file_name(tear.segment));
         let what = format!("{}, and the log went on after it", tear.why);
         report.problem(Error::corrupt(&path, tear.offset, what));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::env::{File, Lock, OpenMode, OsEnv};
+
+    /// A medium that cannot be written.
+    #[derive(Debug)]
+    struct ReadOnly(OsEnv, io::ErrorKind);
+
+    impl ReadOnly {
+        fn refused<T>(&self) -> io::Result<T> {
+            Err(self.1.into())
+        }
+    }
+
+    impl Env for ReadOnly {
+        fn create_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+            self.0.list(dir)
+        }
+        fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+            if mode == OpenMode::Read { self.0.open(path, mode) } else { self.refused() }
+        }
+        fn exists(&self, path: &Path) -> io::Result<bool> {
+            self.0.exists(path)
+        }
+        fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn sync_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn lock(&self, _: &Path, _: LockMode) -> io::Result<Arc<dyn Lock>> {
+            self.refused()
+        }
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+        fn sleep(&self, how_long: Duration) {
+            self.0.sleep(how_long);
+        }
+    }
+
+    #[test]
+    fn a_store_on_read_only_media_could_not_be_verified() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("db");
+        let db = crate::Db::open(&dir).unwrap();
+        db.put("key", "value").unwrap();
+        db.close().unwrap();
+        let verify = |kind| {
+            let env: Arc<dyn Env> = Arc::new(ReadOnly(OsEnv::new(), kind));
+            verify_path(env, &dir, &Orders::default(), &mut |_, _| {})
+        };
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied] {
+            let report = verify(kind).unwrap();
+            assert!(report.problems.is_empty() && report.entries == 1, "{report:?}");
+        }
+        // A store that somebody has open stays locked.
+        let e = verify(io::ErrorKind::WouldBlock).unwrap_err();
+        assert!(matches!(e, Error::Locked { .. }), "{e}");
     }
 }

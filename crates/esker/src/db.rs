@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::batch::WriteBatch;
 use crate::check::VerifyReport;
-use crate::env::{Env, OsEnv};
+use crate::env::{Env, OsEnv, absolute};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
@@ -18,7 +18,7 @@ use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
-use crate::version::{Change, Edit, KeyspaceVersion};
+use crate::version::{Change, Edit};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
@@ -61,7 +61,7 @@ impl Db {
     }
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Db> {
-        Db::open_in(Arc::new(OsEnv::new()), path, options)
+        Db::open_in(Arc::new(OsEnv::new()), &resolve(path)?, options)
     }
 
     pub(crate) fn open_in(env: Arc<dyn Env>, path: &Path, options: Options) -> Result<Db> {
@@ -127,7 +127,7 @@ impl Db {
         let id = control.state().next_keyspace;
         let compression = options.compression.map(|c| c.to_u8());
         let separate = options.separate_values_from.map(|n| n as u64);
-        let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+        let manifest = control.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
         manifest.learn(options.order.clone());
         let add = Change::AddKeyspace {
             id,
@@ -137,7 +137,8 @@ impl Db {
             separate_values_from: separate,
         };
         store.commit(&mut control, Edit::from(vec![add]))?;
-        let state = Arc::new(new_keyspace(store, id, name, options.order, compression, separate));
+        let state = new_keyspace(store, id, name, options.order, compression, separate)?;
+        let state = Arc::new(state);
         store.keyspaces.write().insert(Arc::clone(&state));
         Ok(Keyspace { handle: Arc::clone(self.handle()), state })
     }
@@ -175,7 +176,7 @@ impl Db {
             .segments
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
-        ks.publish(|view| SuperVersion::new(Arc::clone(&view.lock), KeyspaceVersion::default()));
+        ks.publish(|_| SuperVersion::empty());
         // What a reader of it holds is not punched: whoever punches holds `control`, and asks there.
         store.dropped_views.lock().extend(ks.old_views());
         drop((control, w));
@@ -202,13 +203,15 @@ impl Db {
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<()> {
-        self.handle().store.sync_all()
+        let store = &self.handle().store;
+        store.check_open()?;
+        store.sync_all()
     }
 
     /// Makes a second store in `dir`, which must not exist, that holds what this one holds now.
     /// Files that never change are shared (hard links) where the file system can.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
-        self.handle().store.checkpoint(dir.as_ref())
+        self.handle().store.checkpoint(&resolve(dir.as_ref())?)
     }
 
     /// Goes on after an error that stopped writes ([`Error::Halted`]), once its cause is removed:
@@ -224,12 +227,15 @@ impl Db {
         self.handle().store.verify(progress)
     }
 
-    /// Verifies a store that is not open, writing nothing, even when it is too damaged to open.
+    /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
+    /// open; readers may have it open, and it may be on a medium that cannot be written.
+    /// [`Options::verify`] takes comparators; without them the keyspaces that need one are a problem
+    /// each, and all of their tables is checked but the order.
     pub fn verify_path(
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport> {
-        crate::check::verify_path(Arc::new(OsEnv::new()), path.as_ref(), progress)
+        Options::new().verify(path, progress)
     }
 
     /// The shape of the store, and what it has done.
@@ -246,26 +252,67 @@ impl Db {
     /// Flushes and closes the store for all clones; the next open has nothing to recover. Dropping
     /// the last handle does the same but cannot report errors.
     ///
-    /// The directory stays locked while a [`Slice`](crate::Slice), cursor or iterator is held.
+    /// Calls of other clones fail with [`Error::Closed`] from then on; those under way come to an end
+    /// first or fail so. The directory is free on return, also while clones live. It stays locked while
+    /// a [`Slice`](crate::Slice), cursor or iterator is held, or a bulk load waits for its entries.
     pub fn close(self) -> Result<()> {
         self.handle().close()
     }
 
     /// Removes the store in `path`: all its files, and the directory if nothing else is in it.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
-        crate::repair::destroy(&OsEnv::new(), path.as_ref())
+        crate::repair::destroy(&OsEnv::new(), &resolve(path.as_ref())?)
     }
 
-    /// Saves what is intact of a damaged store that is not open, and makes it open again.
+    /// Saves what is intact of a damaged store that is not open, and makes it open again; a sound one
+    /// stays as it is. [`Options::repair`] takes comparators and more.
     pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
-        crate::repair::repair(Arc::new(OsEnv::new()), path.as_ref())
+        Options::new().repair(path)
     }
+}
+
+/// The place that a path means now, for good.
+fn resolve(path: &Path) -> Result<PathBuf> {
+    absolute(path).map_err(|e| Error::io("find", path, e))
 }
 
 impl Options {
     /// Opens the store in `path`.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
         Db::open_with(path.as_ref(), self)
+    }
+
+    /// Verifies a store that is not open, as [`Db::verify_path`] does, with the comparators of these
+    /// options. Calls `progress` with bytes done and in all.
+    pub fn verify(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<VerifyReport> {
+        let orders = recovery::orders_of(self);
+        crate::check::verify_path(
+            Arc::new(OsEnv::new()),
+            &resolve(path.as_ref())?,
+            &orders,
+            progress,
+        )
+    }
+
+    /// Repairs a store that is not open, as [`Db::repair`] does. Verifies it first, and changes no
+    /// file of one that is sound.
+    ///
+    /// Of these options it takes the comparators ([`order`](Options::order) and
+    /// [`keyspace_order`](Options::keyspace_order)), and for tables that it writes
+    /// [`block_size`](Options::block_size) and, for keyspaces that have none of their own,
+    /// [`compression`](Options::compression). A keyspace whose comparator is not given keeps all it
+    /// has, in tables and in the log, and is checked by a repair with the comparator.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when the store is open, [`Error::ComparatorMismatch`] when a comparator is
+    /// given that is not the keyspace's, [`Error::NewerFormat`] for a store of a newer version. After
+    /// any error, a full disk too, the store is as it was, or repaired.
+    pub fn repair(self, path: impl AsRef<Path>) -> Result<RepairReport> {
+        crate::repair::repair(Arc::new(OsEnv::new()), &resolve(path.as_ref())?, &self)
     }
 }
 

@@ -1,8 +1,11 @@
 //! What can go wrong, where it went wrong, and the way out.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::io::Errno;
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -46,11 +49,15 @@ pub enum Error {
         /// The directory that was opened.
         path: PathBuf,
     },
-    /// Another handle, here or in another process, has the store open.
-    #[error("{} is open in another process or handle; close it first, or clone that handle", path.display())]
+    /// Another handle, here or in another process, has the store open. Readers
+    /// ([`Options::read_only`](crate::Options::read_only), `verify_path`) keep only writers out, a
+    /// writer keeps out everybody.
+    #[error("{}", locked(path, *for_reading))]
     Locked {
         /// The lock file.
         path: PathBuf,
+        /// Whether those who have the store open only read it.
+        for_reading: bool,
     },
     /// The store was written by a newer version of Esker.
     #[error("{} has format {found}, this build reads up to {supported}; open it with a newer Esker", path.display())]
@@ -150,15 +157,115 @@ impl Error {
         Error::Corruption { path: path.to_path_buf(), offset, what: what.into() }
     }
 
+    /// Whether there was no room for a file, or it may not be so large.
+    pub(crate) fn is_no_space(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = |e: &io::Error| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        matches!(self, Error::Io { source, .. } if full(source))
+    }
+
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
     }
 }
 
+/// Something wrong with a store's files, or lost from them: what [`Db::verify`](crate::Db::verify)
+/// and [`Db::repair`](crate::Db::repair) list. Shown as one line of text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The file, named within the store's directory; empty when it is not about one.
+    pub file: String,
+    /// Where in it, in bytes from its start; `None` when it is about the file as a whole.
+    pub offset: Option<u64>,
+    /// The lowest and the highest key that it may be about; both may be intact.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// What is wrong, or lost, in words.
+    pub what: String,
+}
+
+impl Finding {
+    /// About a file as a whole, or about none.
+    pub(crate) fn new(file: impl Into<String>, what: impl Into<String>) -> Finding {
+        Finding { file: file.into(), what: what.into(), ..Finding::default() }
+    }
+
+    /// At a place in the file.
+    pub(crate) fn at(mut self, offset: u64) -> Finding {
+        self.offset = Some(offset);
+        self
+    }
+
+    /// About these keys.
+    pub(crate) fn keys(mut self, from: &[u8], to: &[u8]) -> Finding {
+        self.keys = Some((from.to_vec(), to.to_vec()));
+        self
+    }
+}
+
+impl From<&Error> for Finding {
+    fn from(e: &Error) -> Finding {
+        let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match e {
+            Error::Corruption { path, offset, what } => {
+                Finding::new(name(path), what.as_str()).at(*offset)
+            }
+            Error::Io { path, .. } => Finding::new(name(path), e.to_string()),
+            _ => Finding::new("", e.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        f.write_str(if self.file.is_empty() { "" } else { ": " })?;
+        f.write_str(&self.what)?;
+        match &self.keys {
+            Some((from, to)) if from == to => write!(f, "; key {}", Shown(from)),
+            Some((from, to)) => write!(f, "; keys {} to {}", Shown(from), Shown(to)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A finding is compared with a text by what it says.
+impl PartialEq<String> for Finding {
+    fn eq(&self, text: &String) -> bool {
+        self.to_string() == *text
+    }
+}
+
+/// The beginning of a key, as text.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = &self.0[..self.0.len().min(64)];
+        write!(f, "\"{}\"{}", cut.escape_ascii(), if self.0.len() > 64 { "..." } else { "" })
+    }
+}
+
+fn locked(path: &Path, for_reading: bool) -> String {
+    let (how, hint) = match for_reading {
+        true => ("reading", "close it there first"),
+        false => ("writing", "close it there first, or clone that handle"),
+    };
+    format!("{} is open for {how} in another process or handle; {hint}", path.display())
+}
+
 fn io_hint(e: &io::Error) -> &'static str {
     match e.kind() {
-        io::ErrorKind::StorageFull => "; free some space, then call resume() or open again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space, then call resume() or open again"
+        }
+        _ if matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE)) => {
+            "; raise the limit of open files (ulimit -n) or close some: a store needs some ten"
+        }
         io::ErrorKind::PermissionDenied => {
             "; check the owner and mode of the file and its directory"
         }

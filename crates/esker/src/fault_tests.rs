@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::env::{Env, File, Map, OpenMode, OsEnv};
+use crate::env::{Env, File, Lock, LockMode, Map, OpenMode, OsEnv};
 use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options, WriteBatch};
 
 /// Which calls fail.
@@ -67,8 +67,8 @@ struct FaultEnv {
 }
 
 impl Env for FaultEnv {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.plan.call("create_dir").and_then(|()| self.real.create_dir_all(dir))
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.plan.call("create_dir").and_then(|()| self.real.create_dir(dir))
     }
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         self.plan.call("list").and_then(|()| self.real.list(dir))
@@ -97,8 +97,8 @@ impl Env for FaultEnv {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.plan.call("sync_dir").and_then(|()| self.real.sync_dir(dir))
     }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        self.plan.call("lock").and_then(|()| self.real.lock(path))
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>> {
+        self.plan.call("lock").and_then(|()| self.real.lock(path, mode))
     }
     fn now(&self) -> Duration {
         self.real.now()

@@ -1,13 +1,12 @@
 //! What keeps a store open: shared by every `Db` and `Keyspace`; the last one to go closes it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{KeyspaceState, Store, Writer};
 use crate::version::{Change, Edit};
 use crate::worker;
 
@@ -66,46 +65,74 @@ impl Handle {
     /// was written is in the log and is found at the next open.
     pub(crate) fn close(&self) -> Result<()> {
         let mut worker = self.worker.lock();
+        let store = &self.store;
         let Some(running) = worker.take() else {
-            self.store.set_closed();
+            // Closed before, or open for reading only.
+            store.set_closed();
+            store.let_go_of_dir();
             return Ok(());
         };
-        let store = &self.store;
+        store.signal.begin_close();
         let flushed = store.flush_all();
         store.set_closed();
         store.signal.stop();
         running.join();
-        flushed?;
-        // Writers that were past the check when `closed` was set are through once we had the lock.
-        let mut w = store.writer.lock();
-        if w.has_entries() {
-            // Someone wrote between the flush and the close: it stays in the log.
-            return store.sync.sync_all();
+        // Merges on the threads of users end at their next slice, and none begins.
+        let jobs = store.jobs.lock();
+        let ended = flushed.and_then(|()| end_log(store));
+        // What is under way elsewhere changes nothing any more.
+        store.end_file_numbers();
+        store.control.lock().close();
+        {
+            let mut w = store.writer.lock();
+            *w = Writer::new(w.last_seq);
         }
-        let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
-        w.segment = None;
-        w.recent = None;
-        if let Some((segment, end)) = end {
-            let number = store.next_file.load(Ordering::Relaxed);
-            let changes = vec![
-                Change::LogStart { segment: segment + 1, founded: 0 },
-                Change::LastSeq { seq: w.last_seq },
-                Change::NextFile { number },
-                Change::CleanClose { segment, end, last_seq: w.last_seq },
-            ];
-            store.commit(&mut store.control.lock(), Edit::from(changes))?;
-            store.segments.advance(segment + 1, || store.old_views());
-        }
-        drop(w);
-        if let Some(spare) = store.spare.lock().take() {
-            store.segments.discard(spare.segment);
-        }
-        store.sync.retire(u64::MAX);
-        store.give_back(true);
-        // Once more: segments that the first round set free.
-        store.give_back(true);
-        if end.is_some() { store.control.lock().tell_manifest_length() } else { Ok(()) }
+        store.let_go_of_dir();
+        drop(jobs);
+        ended
     }
+}
+
+/// Puts the end of the log down in the manifest, after the last flush and with no merge under way,
+/// and gives back what nobody needs.
+fn end_log(store: &Store) -> Result<()> {
+    // Writers that were past the check when the store was marked as closed are through once we have
+    // the lock.
+    let mut w = store.writer.lock();
+    let in_memory =
+        |ks: &Arc<KeyspaceState>| ks.view.load().memtables.iter().any(|m| !m.is_empty());
+    if w.has_entries() || store.all_keyspaces().iter().any(in_memory) {
+        // Someone wrote between the flush and the close, and perhaps sealed what he wrote: it stays in
+        // the log.
+        return store.sync.sync_all();
+    }
+    let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
+    w.segment = None;
+    w.recent = None;
+    if let Some((segment, end)) = end {
+        let changes = vec![
+            Change::LogStart { segment: segment + 1, founded: 0 },
+            Change::LastSeq { seq: w.last_seq },
+            Change::NextFile { number: store.end_file_numbers() },
+            Change::CleanClose { segment, end, last_seq: w.last_seq },
+        ];
+        let mut control = store.control.lock();
+        store.commit(&mut control, Edit::from(changes))?;
+        control.tell_manifest_length()?;
+        // Whatever came after would end the clean close.
+        control.close();
+        drop(control);
+        store.segments.advance(segment + 1, || store.old_views());
+    }
+    drop(w);
+    if let Some(spare) = store.spare.lock().take() {
+        store.segments.discard(spare.segment);
+    }
+    store.sync.retire(u64::MAX);
+    store.give_back(true);
+    // Once more: segments that the first round set free.
+    store.give_back(true);
+    Ok(())
 }
 
 impl Drop for Handle {

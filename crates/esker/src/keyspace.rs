@@ -3,10 +3,9 @@
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::batch::WriteBatch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
 use crate::options::Durability;
@@ -55,16 +54,14 @@ impl Keyspace {
     /// sees that sees the mark as well.
     #[inline]
     fn check_open(&self) -> Result<()> {
-        if self.handle.store.closed.load(Ordering::Relaxed) {
-            return Err(Error::Closed);
-        }
+        self.handle.store.check_open()?;
         self.state.check_alive()
     }
 
     /// The value of `key`, `None` when it has none. Not copied; see [`Slice`].
     ///
     /// # Errors
-    /// Damage in the files that hold it, and [`Error::Closed`].
+    /// Damage in the files that hold it, and [`Error::Closed`](crate::Error::Closed).
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
@@ -91,7 +88,7 @@ impl Keyspace {
     ///
     /// # Errors
     /// A key over 64 KiB, a value over 1 GiB, no space for the log, and what stopped writes earlier
-    /// ([`Error::Halted`]). After an error of a synced write it is not known whether the write
+    /// ([`Error::Halted`](crate::Error::Halted)). After an error of a synced write it is not known whether the write
     /// survives.
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
@@ -185,7 +182,9 @@ impl Keyspace {
     /// are there already. Returns how many were loaded.
     ///
     /// # Errors
-    /// [`Error::NotSorted`] names the first entry that is not above the one before it.
+    /// [`Error::NotSorted`](crate::Error::NotSorted) names the first entry that is not above the one
+    /// before it. [`Error::Closed`](crate::Error::Closed): the store was closed meanwhile, and nothing
+    /// is loaded; closing does not wait for `entries`, but the directory stays locked until they end.
     pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         entries: impl IntoIterator<Item = (K, V)>,
@@ -203,8 +202,9 @@ impl Keyspace {
 
     /// About how many bytes of files a range takes, values that stayed in the log included.
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        let bytes = self.handle.store.approximate_size(&self.state, &range);
         self.check_open()?;
-        Ok(self.handle.store.approximate_size(&self.state, &range))
+        Ok(bytes)
     }
 }
 

@@ -203,7 +203,7 @@ mod write;
 pub use batch::WriteBatch;
 pub use check::VerifyReport;
 pub use db::Db;
-pub use error::{Error, Result};
+pub use error::{Error, Finding, Result};
 pub use key::{Comparator, KeyOrder, MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use keyspace::{Keyspace, View};
 pub use options::{Compression, Durability, KeyspaceOptions, Options};

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::env::{OpenMode, create_dir_durably};
+use crate::env::{LockMode, OpenMode, create_new_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{Kind, Stored};
 use crate::merge::clusters;
 use crate::read::LoadedTable;
 use crate::store::install::Outcome;
-use crate::store::{KeyspaceState, Store};
+use crate::store::{DirLock, KeyspaceState, LOCK, Store, lock_dir};
 use crate::table::{self, TableBuilder, TableOptions, TableSummary};
-use crate::version::{Manifest, State, TableMeta};
+use crate::version::{CURRENT, CURRENT_TEMP, Manifest, State, TableMeta, manifest_name};
 use crate::worker::describe;
 use crate::write::{check_key, check_value};
 
@@ -25,19 +25,14 @@ impl Store {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
         self.check_writable()?;
+        // The tables being written are nobody else's, also when the store is closed meanwhile.
+        let _dir = self.hold_dir()?;
         let mut load =
             Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
-        let result = load.read_all(entries).and_then(|n| {
-            load.install()?;
-            Ok(n)
-        });
-        if result.is_err() {
-            if let Some(builder) = load.builder.take() {
-                drop(builder.abandon());
-            }
-            self.remove_tables(&load.numbers);
-        }
-        result
+        let count = load.read_all(entries)?;
+        load.install()?;
+        load.numbers.clear();
+        Ok(count)
     }
 
     /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
@@ -51,6 +46,8 @@ impl Store {
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
         let view = ks.view.load_full();
+        // Asked afterwards: the view of a store that is closed is empty.
+        self.check_open()?;
         let memtables = self.sealed(&view);
         let inputs = describe(&memtables);
         let runs = view.version.runs();
@@ -102,29 +99,30 @@ impl Store {
 
     /// See [`Db::resume`](crate::Db::resume).
     pub(crate) fn resume(&self) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::Closed);
-        }
         let _job = self.jobs.lock();
         let mut w = self.writer.lock();
+        self.check_open()?;
         if self.halt_cause().is_none() {
             return Ok(());
         }
         // What the failed manifest holds is unknown; a new one holds everything.
+        self.check_dir()?;
         {
             let mut control = self.control.lock();
-            let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+            let manifest = control.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
             manifest.replace()?;
             self.segments.note_manifest(control.manifest_end());
+            // Here, so that a manifest that fails from now on is a halt of its own.
+            self.end_halt();
         }
-        // A new segment; the old ones may never be synced again, so their entries go to tables.
+        // A new segment; the old ones may never be synced again, so their entries go to tables. Asked
+        // after the halt has ended: a sync that fails from now on halts again.
         let sync_failed = self.sync.failed().is_some();
-        self.clear_halt();
         let resumed = (|| {
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
             } else {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             // Also where an earlier attempt got no further than the new segment.
             self.flush_together(self.distrusted.load(Ordering::Acquire))?;
@@ -138,7 +136,8 @@ impl Store {
         }
         drop(w);
         self.signal.wake();
-        resumed
+        // Meanwhile something may have failed elsewhere.
+        resumed.and_then(|()| self.check_writable())
     }
 
     /// Writes all memtables below segment `upto` into tables, on this thread.
@@ -151,38 +150,52 @@ impl Store {
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
     pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
         self.check_writable()?;
-        if self.env.exists(dir).map_err(|e| Error::io("create", dir, e))? {
-            let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-            return Err(Error::io("create", dir, e));
-        }
-        create_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
-        // The copy is locked like any store; who opens it read-only must not have to make the file.
-        let lock = dir.join(crate::store::LOCK);
-        let locked = self.env.lock(&lock).map_err(|e| Error::io("lock", &lock, e));
-        let result = locked.and_then(|_guard| self.copy_to(dir));
+        create_new_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
+        let result = self.lock_new(dir).and_then(|_lock| {
+            // What a manifest needs comes first, for a store that is half removed is none; the lock's
+            // file last, for while it is there nobody else makes files of these names.
+            let mut made = vec![CURRENT.into(), CURRENT_TEMP.into(), manifest_name(1)];
+            self.copy_to(dir, &mut made).inspect_err(|_| {
+                made.push(LOCK.into());
+                crate::purge::remove_files(&*self.env, dir, &made);
+            })
+        });
         if result.is_err() {
-            if let Ok(names) = self.env.list(dir) {
-                crate::purge::remove_files(&*self.env, dir, &names);
-            }
+            // It stays where something is in it: that is somebody else's.
             drop(self.env.remove_dir(dir));
         }
         result
     }
 
-    /// Everything up to now is in tables of one consistent version, whose files are linked.
-    fn copy_to(&self, dir: &Path) -> Result<()> {
+    /// Locks a directory that was just made, like any store: who opens it for reading only must not have
+    /// to make the lock's file. An error when somebody was faster and there is anything in it.
+    fn lock_new(&self, dir: &Path) -> Result<DirLock> {
+        let error = |kind: std::io::ErrorKind| Error::io("create", dir, kind.into());
+        let lock = lock_dir(&*self.env, dir, LockMode::Exclusive)?;
+        let lock = lock.ok_or_else(|| error(std::io::ErrorKind::NotFound))?;
+        let names = self.env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+        match names.iter().all(|name| name == LOCK) {
+            true => Ok(lock),
+            false => Err(error(std::io::ErrorKind::AlreadyExists)),
+        }
+    }
+
+    /// Everything up to now is in tables of one consistent version, whose files are linked. Their names
+    /// are added to `made`.
+    fn copy_to(&self, dir: &Path, made: &mut Vec<String>) -> Result<()> {
         let (state, _views) = self.flushed_version()?;
         for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
-            self.share(dir, &table::file_name(table.number))?;
+            self.share(dir, table::file_name(table.number), made)?;
         }
         for number in state.segment_references().into_keys() {
-            self.share(dir, &crate::log::file_name(number))?;
+            self.share(dir, crate::log::file_name(number), made)?;
         }
         self.env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         let mut copy = state;
         // Segments below are kept for their values only.
-        copy.log_start = self.next_file.load(Ordering::Relaxed);
+        copy.log_start = self.next_file();
         copy.next_file = copy.log_start + 1;
+        copy.last_seq = copy.last_seq.max(self.visible_seq());
         copy.close(copy.log_start);
         drop(Manifest::create(Arc::clone(&self.env), dir, copy)?);
         Ok(())
@@ -197,7 +210,7 @@ impl Store {
             let mut w = self.writer.lock();
             self.check_writable()?;
             if w.has_entries() {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             w.active_number()
         };
@@ -208,16 +221,19 @@ impl Store {
         Ok((self.control.lock().state().clone(), views))
     }
 
-    /// Links a file into `dir`, or copies it where the file system cannot.
-    fn share(&self, dir: &Path, name: &str) -> Result<()> {
-        let (from, to) = (self.dir.join(name), dir.join(name));
+    /// Links a file into `dir`, or copies it where the file system cannot. It is in `made` once it is
+    /// this call's.
+    fn share(&self, dir: &Path, name: String, made: &mut Vec<String>) -> Result<()> {
+        let (from, to) = (self.dir.join(&name), dir.join(&name));
         if self.env.hard_link(&from, &to).is_ok() {
+            made.push(name);
             return Ok(());
         }
         let source =
             self.env.open(&from, OpenMode::Read).map_err(|e| Error::io("open", &from, e))?;
         let target =
             self.env.open(&to, OpenMode::CreateNew).map_err(|e| Error::io("create", &to, e))?;
+        made.push(name);
         let len = source.len().map_err(|e| Error::io("read", &from, e))?;
         let mut buf = vec![0; 1 << 20];
         let mut at = 0;
@@ -231,13 +247,23 @@ impl Store {
     }
 }
 
-/// A bulk load under way.
+/// A bulk load under way. What it made is removed with it, also when the user's iterator panics.
 struct Load<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,
     builder: Option<TableBuilder>,
+    /// The tables that it made and that no version names.
     numbers: Vec<u64>,
     done: Vec<TableSummary>,
+}
+
+impl Drop for Load<'_> {
+    fn drop(&mut self) {
+        if let Some(builder) = self.builder.take() {
+            drop(builder.abandon());
+        }
+        self.store.remove_tables(&self.numbers);
+    }
 }
 
 impl Load<'_> {
@@ -268,7 +294,7 @@ impl Load<'_> {
 
     fn builder(&mut self) -> Result<&mut TableBuilder> {
         if self.builder.is_none() {
-            let number = self.store.new_file_number();
+            let number = self.store.new_file_number()?;
             let path = self.store.dir.join(table::file_name(number));
             let options = TableOptions {
                 order: self.ks.order.clone(),
@@ -277,8 +303,9 @@ impl Load<'_> {
                 compression: self.ks.compression,
                 dictionary: None,
             };
-            self.numbers.push(number);
             self.builder = Some(TableBuilder::new(&self.store.env, &path, number, options)?);
+            // Only now: a file that was there before is not this load's to remove.
+            self.numbers.push(number);
         }
         Ok(self.builder.as_mut().expect("just made"))
     }
@@ -303,7 +330,7 @@ impl Load<'_> {
         store.check_writable()?;
         // What is in memtables is older than the load and must not lie above it.
         if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
-            store.rotate(&mut w, 0)?;
+            store.rotate(&mut w)?;
             store.flush_upto(self.ks, w.active_number())?;
         }
         let seq = w.last_seq + 1;
@@ -316,7 +343,7 @@ impl Load<'_> {
         // and the log is durable before the load is, as the load comes after it.
         w.last_seq = seq;
         // Should there be no room for another segment, the log goes on in this one without a gap.
-        store.rotate(&mut w, 0).inspect_err(|_| w.last_seq = seq - 1)?;
+        store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.install(self.ks, Outcome { added, ..Outcome::default() })?;
         store.visible.0.set(seq);

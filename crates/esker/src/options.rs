@@ -188,8 +188,8 @@ impl Options {
         self.block_size = bytes;
         self
     }
-    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB). It bounds
-    /// nothing: a larger batch gets a larger segment.
+    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB), to which they
+    /// grow from 256 KiB. It bounds nothing: a larger batch gets a larger segment.
     pub fn segment_size(mut self, bytes: u64) -> Self {
         self.segment_size = Some(bytes);
         self
@@ -199,8 +199,8 @@ impl Options {
         self.separate_values_from = bytes;
         self
     }
-    /// Most files kept open (default 1000, at least 16). Nothing depends on it in this version:
-    /// tables and log segments kept for their large values hold no descriptor.
+    /// Most files kept open (default 1000, at least 16). Nothing depends on it in this version: tables
+    /// and sealed log segments hold no descriptor, and some ten files are all that is open.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.max_open_files = files;
         self

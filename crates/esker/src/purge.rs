@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -24,9 +25,26 @@ pub(crate) enum Purge {
 #[derive(Debug, Default)]
 pub(crate) struct PurgeQueue {
     tasks: Mutex<Vec<Purge>>,
+    /// Bytes of tables that no version names and a reader may still hold.
+    pinned: AtomicU64,
 }
 
 impl PurgeQueue {
+    /// A table of so many bytes waits for its last reader.
+    pub(crate) fn note_pinned(&self, bytes: u64) {
+        self.pinned.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Its last reader has let go of it.
+    pub(crate) fn note_free(&self, bytes: u64) {
+        self.pinned.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of tables that only readers keep.
+    pub(crate) fn pinned(&self) -> u64 {
+        self.pinned.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn push(&self, task: Purge) {
         self.tasks.lock().push(task);
     }

@@ -4,16 +4,12 @@
 //! and its records are indexed where they lie, without rewriting any. What no manifest names is
 //! left over from a crash and removed.
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::check::{check_manifest, unknown_keyspace};
-use crate::env::{Env, create_dir_durably};
+use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
 use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
@@ -22,7 +18,7 @@ use crate::options::{Compression, Options};
 use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
 use crate::segments::Segments;
-use crate::store::{Control, DEFAULT_KEYSPACE, KeyspaceState, LOCK, Store, Writer};
+use crate::store::{Control, DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, Writer, lock_dir};
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
@@ -66,11 +62,23 @@ enum Found {
     Store(Box<Loaded>),
 }
 
-fn take_lock(
-    env: &Arc<dyn Env>,
-    dir: &Path,
-    options: &Options,
-) -> Result<Arc<dyn Any + Send + Sync>> {
+/// How often a directory that somebody destroys is made again.
+const TRIES: usize = 100;
+
+fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLock> {
+    let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+    for _ in 0..TRIES {
+        find_dir(env, dir, options)?;
+        if let Some(lock) = lock_dir(&**env, dir, mode)? {
+            return Ok(lock);
+        }
+    }
+    let why = "it was removed each time before it could be locked; try again";
+    Err(Error::io("lock", dir, std::io::Error::other(why)))
+}
+
+/// Makes the directory if it is missing and may be made.
+fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
     let there = env.exists(dir).map_err(|e| Error::io("open", dir, e))?;
     if !there {
         if options.read_only || !options.create_if_missing {
@@ -86,25 +94,10 @@ fn take_lock(
             return Err(Error::NotAStore { path: dir.to_path_buf() });
         }
     }
-    let path = dir.join(LOCK);
-    match env.lock(&path) {
-        Ok(guard) => Ok(Arc::new(Mutex::new(guard))),
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(Error::Locked { path }),
-        // A medium that cannot be written has no writers to fear.
-        Err(e)
-            if options.read_only
-                && matches!(
-                    e.kind(),
-                    io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
-                ) =>
-        {
-            Ok(Arc::new(()))
-        }
-        Err(e) => Err(Error::io("lock", &path, e)),
-    }
+    Ok(())
 }
 
-fn orders_of(options: &Options) -> Orders {
+pub(crate) fn orders_of(options: &Options) -> Orders {
     let given = options.default_order.iter().chain(options.orders.iter().map(|(_, o)| o));
     given.fold(Orders::default(), |orders, o| orders.with(o.clone()))
 }
@@ -150,7 +143,7 @@ struct Recovery {
     env: Arc<dyn Env>,
     dir: PathBuf,
     options: Options,
-    lock: Arc<dyn Any + Send + Sync>,
+    lock: DirLock,
     control: Control,
     segments: Segments,
     purge: Arc<PurgeQueue>,
@@ -191,7 +184,7 @@ impl Recovery {
         env: Arc<dyn Env>,
         dir: PathBuf,
         options: Options,
-        lock: Arc<dyn Any + Send + Sync>,
+        lock: DirLock,
         control: Control,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
@@ -377,6 +370,8 @@ impl Recovery {
                 self.segments.note_memtable(segment.number(), *ks, m);
             }
         }
+        // There may be many: whoever syncs one opens it again.
+        segment.release();
         if !self.options.read_only {
             self.sync.rotate(Arc::clone(segment), false);
         }
@@ -412,7 +407,12 @@ impl Recovery {
                     continue;
                 };
                 let memtable = found.entry(record.keyspace).or_insert_with(|| {
-                    Arc::new(Memtable::new(Arc::clone(segment), order.clone(), *stays_from))
+                    Arc::new(Memtable::new(
+                        Arc::clone(segment),
+                        order.clone(),
+                        *stays_from,
+                        Arc::default(),
+                    ))
                 });
                 let (key, len) = (record.key, record.value.len());
                 memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);
@@ -463,7 +463,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
     for ks in described {
         let Some(order) = ks.order.clone() else { continue };
         let state =
-            new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from);
+            new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from)?;
         let mut tables = Vec::new();
         for run in ks.version.runs() {
             for meta in run.tables() {
@@ -473,7 +473,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
         let version = KeyspaceVersion::default()
             .edit(Some(&state.order), &[], tables)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
-        let mut view = SuperVersion::new(Arc::clone(&store.lock), version);
+        let mut view = SuperVersion::new(store.hold_dir()?, version);
         view.memtables = memtables.remove(&ks.id).unwrap_or_default();
         state.publish(|_| view.clone());
         store.keyspaces.write().insert(Arc::new(state));
@@ -495,19 +495,19 @@ pub(crate) fn new_keyspace(
     order: KeyOrder,
     compression: Option<u8>,
     separate_values_from: Option<u64>,
-) -> KeyspaceState {
+) -> Result<KeyspaceState> {
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
-    let view = SuperVersion::new(Arc::clone(&store.lock), KeyspaceVersion::default());
+    let view = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
     let stays_from = stays_from(&store.options, separate_values_from);
-    KeyspaceState::new(id, name.to_string(), order, compression, stays_from, view)
+    Ok(KeyspaceState::new(id, name.to_string(), order, compression, stays_from, view))
 }
 
 /// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then
 /// does the manifest say that the store is open, and names the segment that the log starts with.
 fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()> {
     let mut w = store.writer.lock();
-    let next = store.found_segment(store.options.segment_bytes())?;
+    let next = store.first_segment()?;
     let number = next.segment.number();
     if let Some((last, end)) = open_end {
         last.seal_recovered(end, w.last_seq, number)?;

@@ -94,7 +94,9 @@ impl LogSegment {
 }
 
 /// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
-/// and those of *their* inputs, whose tables are long gone from any version.
+/// and those of *their* inputs, whose tables are long gone from any version. But only those that read
+/// the segment at all: were any old view waited for, one that is held for long would keep the space of
+/// all that dies while it is.
 #[derive(Debug)]
 struct Quieting {
     segment: Arc<Segment>,
@@ -104,9 +106,25 @@ struct Quieting {
 }
 
 impl Quieting {
+    fn new(
+        segment: Arc<Segment>,
+        gaps: Ranges,
+        memtables: Vec<Weak<Memtable>>,
+        old_views: &[Weak<SuperVersion>],
+    ) -> Quieting {
+        let number = segment.number();
+        let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
+        let views = old_views.iter().filter(reads).cloned().collect();
+        Quieting { segment, gaps, memtables, views }
+    }
+
     fn is_read(&self) -> bool {
         self.memtables.iter().any(|m| m.strong_count() > 0)
             || self.views.iter().any(|v| v.strong_count() > 0)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.gaps.iter().map(|(_, len)| len).sum()
     }
 }
 
@@ -120,11 +138,13 @@ fn take_out<T: Ord>(live: &mut Vec<T>, dead: &mut [T]) {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SegmentTotals {
     pub log_segments: usize,
+    pub open_files: usize,
     pub log_bytes: u64,
-    pub value_segments: usize,
     pub value_bytes: u64,
     pub value_disk_bytes: u64,
     pub pool_bytes: u64,
+    /// What is kept for nothing but old views.
+    pub pinned_bytes: u64,
 }
 
 impl Segments {
@@ -216,10 +236,13 @@ impl Segments {
     /// A file of no use any more that a new segment can be made from; removed when enough are kept.
     pub(crate) fn offer(&self, path: PathBuf, bytes: u64) {
         let mut inner = self.inner.lock();
-        if inner.pool.len() < POOL_FILES {
-            inner.pool.push((path, bytes));
-        } else {
-            self.purge.push(Purge::Remove(path));
+        inner.pool.push((path, bytes));
+        if inner.pool.len() > POOL_FILES {
+            // The smallest: the first segments of a burst, before they grew.
+            inner.pool.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            if let Some((path, _)) = inner.pool.pop() {
+                self.purge.push(Purge::Remove(path));
+            }
         }
     }
 
@@ -289,12 +312,11 @@ impl Segments {
     pub(crate) fn punch_unread(
         &self,
         dead: Vec<(Arc<Segment>, Ranges)>,
-        views: Vec<Weak<SuperVersion>>,
+        views: &[Weak<SuperVersion>],
     ) {
         let mut inner = self.inner.lock();
         for (segment, gaps) in dead {
-            let (memtables, views) = (Vec::new(), views.clone());
-            inner.quieting.push(Quieting { segment, gaps, memtables, views });
+            inner.quieting.push(Quieting::new(segment, gaps, Vec::new(), views));
         }
     }
 
@@ -344,8 +366,7 @@ impl Segments {
             if s.live_known {
                 let gaps = complement(log::FIRST_FRAME, s.segment.capacity(), &mut s.live);
                 let segment = Arc::clone(&s.segment);
-                let (memtables, views) = (s.memtables, old_views());
-                inner.quieting.push(Quieting { segment, gaps, memtables, views });
+                inner.quieting.push(Quieting::new(segment, gaps, s.memtables, &old_views()));
             }
             s.segment.release();
             inner.values.insert(number, s.segment);
@@ -408,13 +429,30 @@ impl Segments {
         inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
     }
 
-    /// How large the next segment should be, given the usual size and what the active one holds.
+    /// How large the next segment should be, given the usual size and what the active one holds. From
+    /// the first, small one on each has four times the size of the one before that was filled.
     pub(crate) fn next_bytes(&self, base: u64, scale: Scale) -> u64 {
         let inner = self.inner.lock();
         let Some(active) = inner.log.back() else { return base };
-        let bytes = active.segment.end();
+        let (bytes, capacity) = (active.segment.end(), active.segment.capacity());
         let staying = active.staying_bytes().min(bytes);
-        scale.segment_bytes(base, bytes - staying, staying)
+        let usual = scale.segment_bytes(base, bytes - staying, staying);
+        // A quarter: a spare one is made by then.
+        let grown = if bytes > capacity / 4 { capacity.saturating_mul(4) } else { capacity };
+        usual.min(grown)
+    }
+
+    /// Whether memtables over segments below `active` are not in tables yet.
+    pub(crate) fn waits_below(&self, active: u64) -> bool {
+        let inner = self.inner.lock();
+        inner.log.iter().any(|s| s.segment.number() < active && !s.unflushed.is_empty())
+    }
+
+    /// What flushing the log may write at most: of the active segment all that it may come to hold.
+    pub(crate) fn unflushed_bytes(&self) -> u64 {
+        let inner = self.inner.lock();
+        let unflushed = inner.log.iter().filter(|s| !s.unflushed.is_empty());
+        unflushed.map(|s| s.bytes - s.staying_bytes().min(s.bytes)).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.
@@ -441,14 +479,20 @@ impl Segments {
 
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
+        let retired =
+            |held: bool| inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held);
+        let stays = |q: &&Quieting| inner.values.contains_key(&q.segment.number());
+        let quieting = inner.quieting.iter().filter(stays);
         SegmentTotals {
             log_segments: inner.log.len(),
+            open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
-            value_segments: inner.values.len(),
             value_bytes: inner.references.values().map(|r| r.bytes).sum(),
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
-                + inner.retired.iter().map(|s| s.capacity()).sum::<u64>(),
+                + retired(false).map(|s| s.capacity()).sum::<u64>(),
+            pinned_bytes: quieting.map(Quieting::bytes).sum::<u64>()
+                + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
         }
     }
 }

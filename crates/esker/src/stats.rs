@@ -58,6 +58,10 @@ pub struct Stats {
     /// Bytes that those segments take on the disk beside them: dead values that are not given back
     /// yet, and the rest of the blocks at both ends of each value, which cannot be.
     pub garbage_bytes: u64,
+    /// Bytes of tables and log segments that nothing needs but a [`Slice`](crate::Slice), cursor or
+    /// iterator that is still held: they come back when it is dropped. Dead values among them count as
+    /// garbage too.
+    pub pinned_bytes: u64,
     /// Bytes of table files.
     pub table_bytes: u64,
     /// Bytes that the directory takes on the disk.
@@ -82,7 +86,7 @@ pub struct Stats {
     pub slowdown_ns: u64,
     /// Snapshots held.
     pub snapshots: usize,
-    /// Files held open. Tables are mapped and need none.
+    /// Files held open. Tables and sealed segments are mapped and need none.
     pub open_files: usize,
     /// Why writes are stopped, if they are.
     pub halted: Option<String>,
@@ -139,6 +143,7 @@ impl Store {
             log_bytes: segments.log_bytes + segments.pool_bytes,
             separated_bytes: segments.value_bytes,
             garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
+            pinned_bytes: segments.pinned_bytes + self.purge.pinned(),
             table_bytes,
             disk_bytes: disk_bytes(self, &self.dir),
             memory_budget: self.options.memory,
@@ -151,7 +156,8 @@ impl Store {
             syncs: self.sync.rounds(),
             slowdown_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
-            open_files: segments.log_segments + segments.value_segments + 2,
+            // Those of the manifest and the lock too, and that of the spare segment.
+            open_files: segments.open_files + 2 + usize::from(self.spare.lock().is_some()),
             halted: self.halt_cause().map(|e| e.to_string()),
         }
     }

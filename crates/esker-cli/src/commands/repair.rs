@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::JsonArgs;
 use crate::exit::Outcome;
 use crate::human;
-use crate::output::Out;
+use crate::output::{Out, findings};
 use crate::progress::Progress;
 use crate::store;
 
@@ -17,7 +17,7 @@ Examples:
   cp -a ./db ./db.before && esker repair ./db    keep a copy; a repair cannot be undone
   esker verify ./db || esker repair ./db
 
-Says how much was saved and prints what was lost, one a line.";
+Says how much was saved and prints what was lost, one a line. A sound store is left as it is.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -37,19 +37,25 @@ pub(crate) fn run(args: Args) -> Outcome {
     let mut out = Out::stdout();
     if args.json.json {
         out.json(&json!({
+            "changed": report.changed,
             "tables": report.tables,
             "entries": report.entries,
-            "lost": report.lost,
+            "lost": findings(&report.lost),
+            "unchecked": findings(&report.unchecked),
         }))?;
         return out.finish();
     }
+    let done = if report.changed { "saved" } else { "sound, and left as it is:" };
     out.line(format!(
-        "saved {} in {}",
+        "{done} {} in {}",
         human::counted(report.entries, "entry"),
         human::counted(report.tables, "table")
     ))?;
     for lost in &report.lost {
-        out.line(format!("lost: {}", lost.replace('\n', " ")))?;
+        out.line(format!("lost: {}", lost.to_string().replace('\n', " ")))?;
+    }
+    for left in &report.unchecked {
+        out.line(format!("not checked: {}", left.to_string().replace('\n', " ")))?;
     }
     if report.lost.is_empty() {
         out.line("nothing was lost")?;

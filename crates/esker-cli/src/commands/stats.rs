@@ -93,6 +93,9 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
             share(s.garbage_bytes, apart_bytes(s))
         )?,
     }
+    if s.pinned_bytes > 0 {
+        writeln!(text, "  held     {} by cursors and values in use", bytes(s.pinned_bytes))?;
+    }
     let (used, budget) = (s.memory_used, s.memory_budget);
     let filled = bar(used, budget, BAR_WIDTH / 2);
     let (width, percent) = (BAR_WIDTH / 2, share(used, budget));
@@ -200,6 +203,7 @@ fn as_json(s: &Stats) -> Value {
         "separated_bytes": s.separated_bytes,
         "garbage_bytes": s.garbage_bytes,
         "separated_disk_bytes": apart_bytes(s),
+        "pinned_bytes": s.pinned_bytes,
         "table_bytes": s.table_bytes,
         "disk_bytes": s.disk_bytes,
         "memory_budget": s.memory_budget,

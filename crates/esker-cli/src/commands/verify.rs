@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::args::JsonArgs;
 use crate::exit::{Failure, Outcome};
 use crate::human;
-use crate::output::Out;
+use crate::output::{Out, findings};
 use crate::progress::Progress;
 use crate::store;
 
@@ -43,11 +43,11 @@ pub(crate) fn run(args: Args) -> Outcome {
             "files": report.files,
             "bytes": report.bytes,
             "entries": report.entries,
-            "problems": report.problems,
+            "problems": findings(&report.problems),
         }))?;
     } else {
         for problem in &report.problems {
-            out.line(problem.replace('\n', " "))?;
+            out.line(problem.to_string().replace('\n', " "))?;
         }
         if report.problems.is_empty() {
             out.line(format!("sound: {}", checked(&report)))?;

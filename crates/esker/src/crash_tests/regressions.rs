@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Frozen, Kind, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
@@ -218,7 +217,7 @@ fn no_keyspace_is_dropped_while_writes_are_stopped() {
     let db = open(&env);
     db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
     db.put("key", "1").unwrap();
-    let table = format!("/db/{:010}.tbl", db.store().next_file.load(Ordering::Relaxed) + 1);
+    let table = format!("/db/{:010}.tbl", db.store().next_file() + 1);
     failing(&env, Kind::Sync, &table, || db.flush()).unwrap_err();
     assert!(stopped(&db));
     assert!(matches!(db.drop_keyspace("other"), Err(Error::Halted { .. })));

@@ -5,13 +5,14 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 mod faults;
 #[cfg(test)]
 mod heap;
+mod lock;
 mod map;
 mod os;
 #[cfg(test)]
@@ -23,12 +24,18 @@ pub(crate) use heap::HeapPages;
 pub(crate) use map::Map;
 pub(crate) use os::OsEnv;
 
+/// The same path from the root on, so that it goes on to mean the same place when the process changes
+/// its working directory.
+pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
 /// Makes a directory, and those above it that are missing, durably; if it is there, sees to it that
 /// it stays there. One after the other, so that what an attempt that failed or was killed left behind
 /// is at most one directory whose name is not durable: the lowest one found.
 pub(crate) fn create_dir_durably(env: &dyn Env, dir: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
-    for d in dir.ancestors().filter(|d| !d.as_os_str().is_empty()) {
+    for d in dir.ancestors() {
         if env.exists(d)? {
             sync_parent(env, d)?;
             break;
@@ -36,20 +43,30 @@ pub(crate) fn create_dir_durably(env: &dyn Env, dir: &Path) -> io::Result<()> {
         missing.push(d);
     }
     for d in missing.into_iter().rev() {
-        env.create_dir_all(d)?;
+        match env.create_dir(d) {
+            // Another was faster.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
         sync_parent(env, d)?;
     }
     Ok(())
 }
 
+/// Makes a directory that nobody else makes, durably, and those above it that are missing; an error
+/// when it is there.
+pub(crate) fn create_new_dir_durably(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent() {
+        create_dir_durably(env, parent)?;
+    }
+    env.create_dir(dir)?;
+    sync_parent(env, dir).inspect_err(|_| drop(env.remove_dir(dir)))
+}
+
 /// Makes the name of a directory durable.
 fn sync_parent(env: &dyn Env, dir: &Path) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    let parent = match dir.parent() {
-        Some(p) if p.as_os_str().is_empty() => Path::new("."),
-        Some(p) => p,
-        None => return Ok(()),
-    };
+    let Some(parent) = dir.parent() else { return Ok(()) };
     match env.sync_dir(parent) {
         // A directory may be open for writing and not for reading, or on a file system that cannot
         // sync it, where another is mounted.
@@ -84,9 +101,33 @@ pub(crate) enum OpenMode {
     CreateNew,
 }
 
-/// A directory tree and a clock.
+/// Who may have a lock at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockMode {
+    /// All who share it.
+    Shared,
+    /// One.
+    Exclusive,
+}
+
+/// A lock, held until it is dropped.
+pub(crate) trait Lock: Send + Sync {
+    /// Whether the name by which it was locked stands for the locked file still. Not when the directory
+    /// was moved: by the same paths one gets to another directory then, or to none.
+    fn is_in_place(&self) -> io::Result<bool>;
+}
+
+/// Where nothing can be locked, nothing can be moved.
+impl Lock for () {
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// A directory tree and a clock. Paths are absolute.
 pub(crate) trait Env: Send + Sync + Debug {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a directory; an error when something of that name is there.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Names of the entries, in no order, without `.` and `..`.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens a regular file. Symbolic links, directories and devices are refused.
@@ -99,9 +140,14 @@ pub(crate) trait Env: Send + Sync + Debug {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes renames, creations and removals in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Takes the exclusive lock of the file (created when missing) until the guard is dropped or
-    /// the process ends, however it ends. `WouldBlock` when it is taken, here or elsewhere.
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+    /// Bytes that are free for files in `dir`; more than there can be where that is unknown.
+    fn available(&self, _dir: &Path) -> u64 {
+        u64::MAX
+    }
+    /// Takes the lock of the file (created when missing) until the guard is dropped or the process
+    /// ends, however it ends. On return the name stands for the file that is locked. `WouldBlock` when
+    /// somebody has it for himself, here or elsewhere; `ResourceBusy` when others share it.
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>>;
     /// Time since some fixed moment; never runs backwards.
     fn now(&self) -> Duration;
     /// Lets the calling thread rest.

@@ -1,17 +1,16 @@
 //! The real file system.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
+use rustix::fs::{FallocateFlags, OFlags};
 
-use super::{Env, File, Map, OpenMode};
+use super::lock::FileLock;
+use super::{Env, File, Lock, LockMode, Map, OpenMode};
 
 /// The operating system's files and clock.
 #[derive(Debug)]
@@ -26,8 +25,8 @@ impl OsEnv {
 }
 
 impl Env for OsEnv {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -85,8 +84,12 @@ impl Env for OsEnv {
         fs::File::open(dir)?.sync_all()
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        DirLock::take(path).map(|l| Box::new(l) as Box<dyn Send + Sync>)
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>> {
+        Ok(Arc::new(FileLock::take(path, mode)?))
+    }
+
+    fn available(&self, dir: &Path) -> u64 {
+        rustix::fs::statvfs(dir).map_or(u64::MAX, |s| s.f_bavail.saturating_mul(s.f_frsize))
     }
 
     fn now(&self) -> Duration {
@@ -95,48 +98,6 @@ impl Env for OsEnv {
 
     fn sleep(&self, how_long: Duration) {
         std::thread::sleep(how_long);
-    }
-}
-
-/// Directories locked by this process. `flock` alone would do between open file descriptions; the
-/// set answers a second open without opening (and closing) the lock file again.
-static HELD: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
-
-struct DirLock {
-    key: PathBuf,
-    file: fs::File,
-}
-
-impl DirLock {
-    fn take(path: &Path) -> io::Result<DirLock> {
-        let dir = path.parent().unwrap_or(Path::new("."));
-        let key = fs::canonicalize(dir)?.join(path.file_name().unwrap_or_default());
-        let mut held = HELD.lock();
-        let held = held.get_or_insert_default();
-        if held.contains(&key) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-            .open(path)?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        held.insert(key.clone());
-        Ok(DirLock { key, file })
-    }
-}
-
-impl Drop for DirLock {
-    fn drop(&mut self) {
-        if let Some(held) = HELD.lock().as_mut() {
-            // The kernel's lock belongs to the open file, which a process forked a moment ago has
-            // too, until it runs its program: closing our end would not free it then.
-            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
-            held.remove(&self.key);
-        }
     }
 }
 
@@ -225,26 +186,5 @@ impl OsFile {
             at += n as u64;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A process that is forked while a store is closed has the lock's file open until it runs its
-    /// program.
-    #[test]
-    fn a_lock_is_free_when_it_is_dropped_whoever_has_its_file_open() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("LOCK");
-        let lock = DirLock::take(&path).unwrap();
-        let inherited = lock.file.try_clone().unwrap();
-        assert!(DirLock::take(&path).is_err());
-        drop(lock);
-        let again = DirLock::take(&path).unwrap();
-        drop(inherited);
-        assert!(DirLock::take(&path).is_err());
-        drop(again);
     }
 }

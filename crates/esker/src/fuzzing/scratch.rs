@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::env::{Env, OpenMode, OsEnv};
+use crate::env::{Env, OpenMode, OsEnv, create_dir_durably};
 
 pub(super) struct Scratch {
     pub env: Arc<dyn Env>,
@@ -25,7 +25,7 @@ impl Scratch {
         let parent = if env.exists(&shm).unwrap_or(false) { shm } else { std::env::temp_dir() };
         let n = MADE.fetch_add(1, Ordering::Relaxed);
         let dir = parent.join(format!("esker-fuzz-{}-{n}", std::process::id()));
-        env.create_dir_all(&dir).expect("a directory to fuzz in");
+        create_dir_durably(&*env, &dir).expect("a directory to fuzz in");
         Scratch { env, dir }
     }
 

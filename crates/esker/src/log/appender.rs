@@ -78,6 +78,18 @@ impl Appender {
         (self.limit - self.end) as u64
     }
 
+    /// Takes no more frames, though there may be room: the log is to go on in another segment.
+    pub(crate) fn stop(&mut self) {
+        self.limit = self.end;
+    }
+
+    /// Takes frames again, as there is no other segment to be had. Whether there is room for so many
+    /// bytes.
+    pub(crate) fn go_on(&mut self, bytes: u64) -> bool {
+        self.limit = self.segment.capacity() as usize - SEAL;
+        bytes <= self.remaining()
+    }
+
     /// Where the next frame goes, in bytes from the file's start.
     #[inline]
     pub(crate) fn end(&self) -> u64 {

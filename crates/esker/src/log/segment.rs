@@ -351,11 +351,17 @@ impl Segment {
         self.sync()
     }
 
-    /// Closes the file of a segment that is durable and not written any more, and stays for the values
-    /// in it: there may be more of those than a process may have files open. What needs the file
-    /// from now on opens it again.
+    /// Closes the file of a segment that is not written any more: there may be more of those than a
+    /// process may have files open. What needs the file from now on opens it again, a sync as well:
+    /// the kernel keeps what it could not write, and that it could not, with the file and not with the
+    /// descriptor, as long as it is mapped.
     pub(crate) fn release(&self) {
         *self.file.lock() = None;
+    }
+
+    /// Whether it holds a descriptor.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.lock().is_some()
     }
 
     pub(super) fn file(&self) -> Result<Arc<dyn File>> {

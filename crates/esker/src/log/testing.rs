@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::format::ManifestEnd;
 use super::segment::Segment;
-use crate::env::{Env, File, HeapPages, Map, OpenMode};
+use crate::env::{Env, File, HeapPages, Lock, LockMode, Map, OpenMode};
 
 /// A directory of heap-backed files of a fixed size; it outlives the segments opened in it.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl File for HeapFile {
 }
 
 impl Env for HeapEnv {
-    fn create_dir_all(&self, _: &Path) -> io::Result<()> {
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
     }
     fn list(&self, _: &Path) -> io::Result<Vec<String>> {
@@ -175,7 +175,7 @@ impl Env for HeapEnv {
         }
         Ok(())
     }
-    fn lock(&self, _: &Path) -> io::Result<Box<dyn Send + Sync>> {
+    fn lock(&self, _: &Path, _: LockMode) -> io::Result<Arc<dyn Lock>> {
         unimplemented!("the log takes no locks")
     }
     fn now(&self) -> Duration {

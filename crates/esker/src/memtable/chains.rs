@@ -11,9 +11,9 @@ use crate::util::sync::{AtomicU32, AtomicU64, OnceLock};
 /// Marks a reference to a node rather than to a record.
 pub(super) const NODE: u32 = 1 << 31;
 /// Nodes in the first chunk; every further chunk is twice as long.
-const FIRST: u32 = if cfg!(all(test, esker_models)) { 2 } else { 256 };
+const FIRST: u32 = if cfg!(all(test, esker_models)) { 2 } else { 32 };
 /// Enough chunks for 2^31 nodes.
-const CHUNKS: usize = 24;
+const CHUNKS: usize = 27;
 
 /// An arena of nodes: one writer, any number of readers.
 #[derive(Debug, Default)]

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use chains::Chains;
 pub(crate) use cursor::MemtableCursor;
 use filter::Filter;
-use index::{Index, KeySource};
+use index::{Index, IndexCursor, KeySource};
 
-use crate::key::{Cursor, KeyOrder, Kind, Seq};
+use crate::key::{Cursor, KeyOrder, Kind, Seq, key_hash};
 use crate::log::{Record, Segment};
 
 /// The entries of one keyspace in one segment. One writer at a time; readers never wait.
@@ -26,6 +26,10 @@ pub(crate) struct Memtable {
     chains: Chains,
     /// `None` where keys that differ in bytes, and so in their hashes, may be one key.
     filter: Option<Filter>,
+    /// From so many keys on the filter is to be looked after.
+    look_at: AtomicUsize,
+    /// The filter's level in the end, for the keyspace's next memtable to begin with.
+    level: Arc<AtomicUsize>,
     entries: AtomicUsize,
     tombstones: AtomicUsize,
     /// Bytes that a flush moves into tables: keys, and values shorter than `stays_from`.
@@ -35,6 +39,9 @@ pub(crate) struct Memtable {
     stays_from: usize,
     min_seq: AtomicU64,
     max_seq: AtomicU64,
+    /// Bytes of memory when that was last asked, and from how many entries on it is asked again.
+    counted: AtomicUsize,
+    count_at: AtomicUsize,
     /// Whether a writer is inside.
     writing: AtomicBool,
 }
@@ -54,9 +61,25 @@ impl KeySource for Keys<'_> {
 
 impl Memtable {
     /// An empty one over `segment`, of a keyspace whose values stay in the log from so many bytes on.
-    pub(crate) fn new(segment: Arc<Segment>, order: KeyOrder, stays_from: usize) -> Memtable {
+    /// `level` is what a memtable of the same keyspace came to need of a filter, and is told what this
+    /// one does: a filter that begins with the right size need not grow.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        order: KeyOrder,
+        stays_from: usize,
+        level: Arc<AtomicUsize>,
+    ) -> Memtable {
+        let before = level.swap(0, Ordering::Relaxed);
+        let filter =
+            order.equal_means_same_bytes().then(|| Filter::new(segment.capacity(), before));
+        let look_at = filter.as_ref().map_or(usize::MAX, |f| match f.level() {
+            0 => f.room(0),
+            level => f.room(level - 1),
+        });
         Memtable {
-            filter: order.equal_means_same_bytes().then(|| Filter::new(segment.capacity())),
+            filter,
+            look_at: AtomicUsize::new(look_at),
+            level,
             index: Index::new(order),
             chains: Chains::default(),
             segment,
@@ -67,6 +90,8 @@ impl Memtable {
             stays_from,
             min_seq: AtomicU64::new(u64::MAX),
             max_seq: AtomicU64::new(0),
+            counted: AtomicUsize::new(0),
+            count_at: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
         }
     }
@@ -107,6 +132,9 @@ impl Memtable {
         };
         // SAFETY: `writing` lets one caller at a time get here.
         unsafe { self.index.upsert(&self.keys(), key, make) };
+        if self.index.len() >= self.look_at.load(Ordering::Relaxed) {
+            self.look_after_filter();
+        }
         // One writer: plain stores.
         let add = |n: &AtomicUsize| n.store(n.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if kind == Kind::Delete {
@@ -128,6 +156,24 @@ impl Memtable {
         // Last, and with release: a reader that finds the memtable not empty sees what is in it.
         self.entries.store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Release);
         self.writing.store(false, Ordering::Release);
+    }
+
+    /// The filter's level is needed, or no longer enough.
+    #[cold]
+    #[inline(never)]
+    fn look_after_filter(&self) {
+        let Some(filter) = &self.filter else { return };
+        if self.index.len() >= filter.room(filter.level()) {
+            let (keys, mut cursor) = (self.keys(), IndexCursor::new());
+            cursor.first(&self.index, &keys);
+            filter.grow(std::iter::from_fn(|| {
+                let r = cursor.current()?;
+                cursor.next(&self.index, &keys);
+                Some(key_hash(keys.key(r)))
+            }));
+        }
+        self.level.store(filter.level(), Ordering::Relaxed);
+        self.look_at.store(filter.room(filter.level()), Ordering::Relaxed);
     }
 
     /// The newest version of `key` that is visible at `seq`.
@@ -203,7 +249,26 @@ impl Memtable {
 
     /// Bytes of memory it uses, the segment aside.
     pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.chains.memory() + self.filter.as_ref().map_or(0, Filter::memory)
+        let filter = self.filter.as_ref().map_or(0, Filter::memory);
+        size_of::<Memtable>() + self.index.memory() + self.chains.memory() + filter
+    }
+
+    /// By how many bytes it has grown since this was last asked; 0 between two looks. For the writer.
+    #[inline]
+    pub(crate) fn growth(&self) -> usize {
+        match self.len() < self.count_at.load(Ordering::Relaxed) {
+            true => 0,
+            false => self.count_growth(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_growth(&self) -> usize {
+        const EVERY: usize = 256;
+        let memory = self.memory();
+        self.count_at.store(self.len() + EVERY, Ordering::Relaxed);
+        memory - self.counted.swap(memory, Ordering::Relaxed)
     }
 }
 

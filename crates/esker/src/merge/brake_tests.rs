@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, merge_rest, remaining};
+use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, remaining};
 
 const MIB: u64 = 1 << 20;
 const HARD: u64 = 64 * MIB;
@@ -153,14 +153,4 @@ fn a_long_write_waits_several_slices_and_no_more() {
     }
     assert_eq!(throttle.more(now), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE), Admission::Go);
-}
-
-#[test]
-fn the_merge_thread_rests_in_proportion() {
-    let slice = Duration::from_millis(2);
-    close(merge_rest(slice, 0.1, true).as_secs_f64(), 0.0045);
-    close(merge_rest(slice, 0.2, true).as_secs_f64(), 0.003);
-    assert_eq!(merge_rest(slice, -1.0, true), slice * 3);
-    assert_eq!(merge_rest(slice, 0.4, true), Duration::ZERO);
-    assert_eq!(merge_rest(slice, 0.1, false), Duration::ZERO);
 }

@@ -1,4 +1,4 @@
-//! How fast writers and the merge thread go: pure functions of the debt.
+//! How fast writers go: pure functions of the debt.
 //!
 //! Sealed segments wait for a flush. Below a soft cap writers run free. Above it each write waits
 //! in proportion to its size, the longer the more is waiting, such that at about 0.45 of the hard cap
@@ -183,16 +183,4 @@ impl Throttle {
         let owed = self.taken.saturating_sub(now);
         if owed < SHORTEST { Admission::Go } else { Admission::Wait(owed.min(SLICE)) }
     }
-}
-
-/// How long the merge thread rests after it worked for `slice`.
-///
-/// Without a foreground, or with a debt that needs it, not at all. Between, the less there is to do
-/// the more it yields: at most three quarters of its time.
-pub(crate) fn merge_rest(slice: Duration, debt: f64, foreground_busy: bool) -> Duration {
-    const HURRY: f64 = 0.4;
-    if !foreground_busy || debt >= HURRY {
-        return Duration::ZERO;
-    }
-    slice.mul_f64(3.0 * (1.0 - debt.max(0.0) / HURRY))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, merge_rest, remaining};
+use super::pacing::{Admission, FlushRate, Pressure, SLICE, Throttle, remaining};
 
 const MIB: u64 = 1 << 20;
 
@@ -185,13 +185,4 @@ fn the_brake_is_continuous_and_rises() {
         last = brake;
     }
     assert!(last > 9.0);
-}
-
-#[test]
-fn merging_yields_when_there_is_little_to_do() {
-    let slice = Duration::from_millis(2);
-    assert_eq!(merge_rest(slice, 0.0, false), Duration::ZERO);
-    assert_eq!(merge_rest(slice, 0.9, true), Duration::ZERO);
-    assert_eq!(merge_rest(slice, 0.0, true), slice * 3);
-    assert!(merge_rest(slice, 0.3, true) < merge_rest(slice, 0.1, true));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, merge_rest, remaining};
+use super::pacing::{Admission, FlushRate, Pressure as Forces, Throttle, remaining};
 use super::weight::Scale;
 use crate::options::Options;
 
@@ -30,8 +30,6 @@ pub(crate) struct Pressure {
     inner: Mutex<Inner>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
     unasked: AtomicU64,
-    /// Nanoseconds since `start` at which the present merge slice began.
-    slice_began: AtomicU64,
 }
 
 /// What merging for tidiness may write: at first, per second, and per byte the user wrote since.
@@ -66,7 +64,6 @@ impl Pressure {
             start: Instant::now(),
             inner: Mutex::default(),
             unasked: AtomicU64::new(0),
-            slice_began: AtomicU64::new(0),
         }
     }
 
@@ -194,20 +191,5 @@ impl Pressure {
             inner.tidied += bytes;
         }
         may
-    }
-
-    /// How long the merge thread rests now, after the slice that began at the last call.
-    pub(crate) fn rest(&self, foreground_busy: bool) -> Option<Duration> {
-        const SLICE: Duration = Duration::from_millis(2);
-        let now = self.start.elapsed();
-        let began = Duration::from_nanos(self.slice_began.load(Ordering::Relaxed));
-        let slice = now.saturating_sub(began);
-        if slice < SLICE {
-            return None;
-        }
-        // A pause between two merges is no slice.
-        let rest = merge_rest(slice.min(2 * SLICE), self.debt(), foreground_busy);
-        self.slice_began.store((now + rest).as_nanos() as u64, Ordering::Relaxed);
-        (!rest.is_zero()).then_some(rest)
     }
 }

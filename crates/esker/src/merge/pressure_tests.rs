@@ -1,6 +1,6 @@
 //! The books on the debt: what writers and the merge thread are told of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::pacing::Admission;
 use super::pressure::Pressure;
@@ -112,34 +112,4 @@ fn tidying_has_a_credit_that_writes_add_to() {
     assert!(p.may_tidy(GIB, GIB / 8));
     assert!(!p.may_tidy(GIB / 2, GIB / 8));
     assert!(p.may_tidy(GIB / 2, u64::MAX / 16));
-}
-
-/// What `look` sees where nothing kept this thread from the processor meanwhile.
-fn undisturbed<T>(mut look: impl FnMut() -> T) -> T {
-    loop {
-        let began = Instant::now();
-        let seen = look();
-        if began.elapsed() < Duration::from_millis(8) {
-            return seen;
-        }
-    }
-}
-
-#[test]
-fn the_merge_thread_rests_after_a_slice_and_not_before() {
-    // It worked for 5 ms, of which 4 count; without a debt it rests three times as long. The next
-    // slice begins behind the rest.
-    let seen = undisturbed(|| {
-        let (p, _) = new();
-        std::thread::sleep(Duration::from_millis(5));
-        (p.rest(true), p.rest(true))
-    });
-    assert_eq!(seen, (Some(Duration::from_millis(12)), None));
-    // Nobody else is busy, or there is much to do: no rest.
-    for (busy, full) in [(false, false), (true, true)] {
-        let (p, cap) = new();
-        p.set_pending(if full { cap } else { 0 });
-        std::thread::sleep(Duration::from_millis(5));
-        assert_eq!(p.rest(busy), None);
-    }
 }

@@ -1,7 +1,6 @@
 //! One suite for everything that walks entries: memtable, table, run, merge and the public cursor,
 //! each against a sorted list.
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::run_cursor::RunCursor;
 use super::source::Source;
 use super::super_version::SuperVersion;
 use crate::Result;
-use crate::env::{Env, OsEnv};
+use crate::env::{Env, Lock, OsEnv};
 use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::log::{Appender, Segment};
 use crate::memtable::Memtable;
@@ -312,7 +311,7 @@ impl Files {
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = Appender::new(Arc::clone(&segment));
-        let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX));
+        let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
         let mut by_age: Vec<&Entry> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {
@@ -464,7 +463,7 @@ impl Cursor for Adapter {
 }
 
 fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
-    let lock: Arc<dyn Any + Send + Sync> = Arc::new(());
+    let lock: Arc<dyn Lock> = Arc::new(());
     Arc::new(SuperVersion { memtables, version: KeyspaceVersion::default(), runs, lock })
 }
 

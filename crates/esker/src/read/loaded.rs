@@ -39,7 +39,9 @@ impl LoadedTable {
 
     /// No version names this table any more: its file is removed when the last reader lets go.
     pub(crate) fn retire(&self) {
-        self.obsolete.store(true, Ordering::Release);
+        if !self.obsolete.swap(true, Ordering::AcqRel) {
+            self.purge.note_pinned(self.meta.size);
+        }
     }
 
     /// The segment that a pointer of this table leads to.
@@ -57,6 +59,11 @@ impl LoadedTable {
         }
     }
 
+    /// Whether it points into this segment.
+    pub(crate) fn has_segment(&self, number: u64) -> bool {
+        self.segments.binary_search_by_key(&number, |s| s.number()).is_ok()
+    }
+
     /// The segments that hold values of this table.
     pub(crate) fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
@@ -66,6 +73,7 @@ impl LoadedTable {
 impl Drop for LoadedTable {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
+            self.purge.note_free(self.meta.size);
             self.purge.push(Purge::Remove(std::mem::take(&mut self.path)));
         }
     }

@@ -1,9 +1,9 @@
 //! Everything a reader of one keyspace needs, behind one pointer.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::loaded::{LoadedRun, LoadedTable};
+use crate::env::Lock;
 use crate::memtable::Memtable;
 use crate::version::KeyspaceVersion;
 
@@ -19,12 +19,12 @@ pub(crate) struct SuperVersion {
     pub runs: Vec<Arc<LoadedRun>>,
     /// The directory lock: a slice or cursor that outlives its handle must keep another process
     /// from recycling the files under it.
-    pub lock: Arc<dyn Any + Send + Sync>,
+    pub lock: Arc<dyn Lock>,
 }
 
 impl SuperVersion {
     pub(crate) fn new(
-        lock: Arc<dyn Any + Send + Sync>,
+        lock: Arc<dyn Lock>,
         version: KeyspaceVersion<Arc<LoadedTable>>,
     ) -> SuperVersion {
         SuperVersion {
@@ -34,6 +34,11 @@ impl SuperVersion {
             lock,
         }
         .with_version(version)
+    }
+
+    /// Of a keyspace that is gone, or whose store was closed: it keeps nothing, no directory either.
+    pub(crate) fn empty() -> SuperVersion {
+        SuperVersion::new(Arc::new(()), KeyspaceVersion::default())
     }
 
     /// The same with other tables.
@@ -52,6 +57,12 @@ impl SuperVersion {
             runs,
             lock: Arc::clone(&self.lock),
         }
+    }
+
+    /// Whether any bytes of this log segment can be reached from here.
+    pub(crate) fn reads_segment(&self, number: u64) -> bool {
+        self.memtables.iter().any(|m| m.segment().number() == number)
+            || self.version.tables().any(|t| t.has_segment(number))
     }
 
     /// The only run, when nothing else holds entries and every entry of it is visible at `seq`.

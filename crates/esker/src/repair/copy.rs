@@ -1,78 +1,161 @@
-//! Tables made of what is saved.
+//! Tables made of what is saved, and the numbers of files.
 
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::Repair;
 use crate::env::Env;
 use crate::error::Result;
-use crate::key::{KeyOrder, Kind, Seq, Stored};
-use crate::options::Compression;
+use crate::key::{Kind, Seq, Stored};
+use crate::log;
 use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
 use crate::version::{SegmentRef, TableMeta};
 
-/// A table being written out of what is saved.
+/// The files that a repair makes. They are removed again when it does not get so far that a manifest
+/// names them, whether by an error or by a panic of a comparator.
+pub(super) struct Files {
+    pub env: Arc<dyn Env>,
+    pub dir: PathBuf,
+    first: u64,
+    next: Cell<u64>,
+    made: RefCell<Vec<PathBuf>>,
+}
+
+impl Files {
+    pub(super) fn new(env: &Arc<dyn Env>, dir: PathBuf, next: u64) -> Rc<Files> {
+        let (first, next, made) = (next, Cell::new(next), RefCell::default());
+        Rc::new(Files { env: Arc::clone(env), dir, first, next, made })
+    }
+
+    /// The files made here have numbers from this one on.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number that the next file would have.
+    pub(super) fn next(&self) -> u64 {
+        self.next.get()
+    }
+
+    fn take(&self, name: fn(u64) -> String) -> (u64, PathBuf) {
+        let number = self.next.replace(self.next.get() + 1);
+        let path = self.dir.join(name(number));
+        self.made.borrow_mut().push(path.clone());
+        (number, path)
+    }
+
+    /// A number for a segment.
+    pub(super) fn segment(&self) -> u64 {
+        self.take(log::file_name).0
+    }
+
+    /// Removes a table, if it is one of those made here.
+    pub(super) fn give_up(&self, number: u64) {
+        let path = self.dir.join(table::file_name(number));
+        let mut made = self.made.borrow_mut();
+        if let Some(at) = made.iter().position(|p| *p == path) {
+            made.swap_remove(at);
+            // Best effort: what stays is named nowhere, and the next open removes it.
+            drop(self.env.remove(&path));
+        }
+    }
+
+    /// From here on a manifest may name them.
+    pub(super) fn keep(&self) {
+        self.made.borrow_mut().clear();
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in self.made.borrow().iter() {
+            drop(self.env.remove(path));
+        }
+    }
+}
+
+/// Tables being written out of what is saved.
 pub(super) struct Copy {
-    env: Arc<dyn Env>,
-    path: PathBuf,
-    number: u64,
+    files: Rc<Files>,
     options: TableOptions,
+    /// Size from which another table is begun, in bytes.
+    table_bytes: u64,
     builder: Option<TableBuilder>,
     /// Key and sequence of the last entry.
     last: Option<(Vec<u8>, Seq)>,
+    done: Vec<TableSummary>,
 }
 
 impl Copy {
-    pub(super) fn new(repair: &mut Repair, keyspace: u32, order: KeyOrder) -> Result<Copy> {
-        let number = repair.next_file;
-        repair.next_file += 1;
-        let options = TableOptions {
-            order,
-            keyspace,
-            block_size: 4096,
-            compression: Compression::Lz4,
-            dictionary: None,
-        };
-        let path = repair.dir.join(table::file_name(number));
-        Ok(Copy { env: Arc::clone(&repair.env), path, number, options, builder: None, last: None })
+    pub(super) fn new(files: &Rc<Files>, options: TableOptions, table_bytes: u64) -> Copy {
+        let files = Rc::clone(files);
+        Copy { files, options, table_bytes, builder: None, last: None, done: Vec::new() }
     }
 
-    /// Adds an entry, unless it is out of order: one of the two is then not what was written.
-    /// Verification, which comes first, has told it.
+    /// Whether a packed value can be added as it is.
+    pub(super) fn takes(&self, value: &Stored<'_>) -> bool {
+        let ours = self.options.dictionary.as_ref().map_or(0, |d| d.id());
+        !matches!(value, Stored::Packed { dict, .. } if *dict != 0 && *dict != ours)
+    }
+
+    /// Adds an entry, unless it does not come after the last one: whether it did.
     pub(super) fn add(
         &mut self,
         key: &[u8],
         seq: Option<Seq>,
         kind: Kind,
         stored: Stored<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let at = seq.unwrap_or(0);
-        let follows = |(last, last_seq): &(Vec<u8>, Seq)| {
-            self.options.order.compare(last, key).then(at.cmp(last_seq)).is_lt()
+        if let Some((last, last_seq)) = &self.last {
+            let side = self.options.order.compare(last, key);
+            if !side.then(at.cmp(last_seq)).is_lt() {
+                return Ok(false);
+            }
+            // Versions of one key never straddle two tables.
+            let full = |b: &TableBuilder| b.size_estimate() >= self.table_bytes;
+            if side.is_lt() && self.builder.as_ref().is_some_and(full) {
+                self.end_table()?;
+            }
+        }
+        let (last, last_seq) = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        *last_seq = at;
+        let builder = match &mut self.builder {
+            Some(builder) => builder,
+            None => {
+                let (number, path) = self.files.take(table::file_name);
+                let options = self.options.clone();
+                let made = TableBuilder::new(&self.files.env, &path, number, options)?;
+                self.builder.insert(made)
+            }
         };
-        if !self.last.as_ref().is_none_or(follows) {
-            return Ok(());
-        }
-        self.last = Some((key.to_vec(), at));
-        if self.builder.is_none() {
-            self.builder =
-                Some(TableBuilder::new(&self.env, &self.path, self.number, self.options.clone())?);
-        }
-        match &mut self.builder {
-            Some(b) => b.add(key, seq, kind, stored),
-            None => Ok(()),
-        }
+        builder.add(key, seq, kind, stored)?;
+        Ok(true)
     }
 
-    pub(super) fn finish(self) -> Result<Option<TableSummary>> {
-        self.builder.map(TableBuilder::finish).transpose()
+    fn end_table(&mut self) -> Result<()> {
+        if let Some(builder) = self.builder.take() {
+            self.done.push(builder.finish()?);
+        }
+        Ok(())
+    }
+
+    /// The tables, durable; their names are not yet.
+    pub(super) fn finish(mut self, base_seq: Seq) -> Result<Vec<TableMeta>> {
+        self.end_table()?;
+        let meta = |s| crate::store::install::meta_of(s, base_seq);
+        Ok(self.done.into_iter().map(meta).collect())
     }
 }
 
-pub(super) fn meta_of_table(t: &Table, size: u64) -> TableMeta {
+/// What a manifest says of this table.
+pub(super) fn meta_of_table(t: &Table) -> TableMeta {
     TableMeta {
         number: t.number(),
-        size,
+        size: t.size(),
         entries: t.entries(),
         tombstones: t.tombstones(),
         raw_bytes: t.raw_bytes(),
@@ -88,9 +171,4 @@ pub(super) fn meta_of_table(t: &Table, size: u64) -> TableMeta {
             .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
             .collect(),
     }
-}
-
-pub(super) fn show(key: &[u8]) -> String {
-    let cut = &key[..key.len().min(64)];
-    format!("\"{}{}\"", cut.escape_ascii(), if key.len() > 64 { "..." } else { "" })
 }

@@ -1,19 +1,22 @@
-//! What the log still holds, into tables.
+//! What the log still holds, into tables; and for keyspaces whose comparator is not given, into a
+//! log again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Repair;
-use crate::error::Result;
-use crate::key::{KeyOrder, Seq, key_hash};
+use super::carry::Carried;
+use crate::error::{Finding, Result};
+use crate::key::{Cursor, Seq, key_hash};
 use crate::log::{self, Behind, End, Segment, Walk};
 use crate::memtable::Memtable;
-use crate::version::TableMeta;
+use crate::options::Compression;
+use crate::table::Dictionary;
 
-/// Tables made of the log: keyspace and what the manifest is to say.
-type Made = Vec<(u32, TableMeta)>;
+/// Values that a dictionary is trained on.
+const SAMPLES: usize = 1024;
 
-impl Repair {
+impl Repair<'_> {
     /// The entries of the log, into tables.
     pub(super) fn log(&mut self) -> Result<()> {
         let start = if self.manifest_damaged { 0 } else { self.old.log_start };
@@ -23,31 +26,24 @@ impl Repair {
             .map(|s| (s.number(), Arc::clone(s)))
             .filter(|(number, _)| *number >= start)
             .collect();
-        let mut made = Made::new();
-        if self.manifest_damaged {
-            // Nobody knows where the log starts, nor which segments only hold values.
-            for segment in segments.values() {
-                let (_, end) = self.save_segment(segment, &mut made)?;
-                let behind = segment.frames().behind_their_end(true);
-                if let End::Torn { offset, why } = end
-                    && behind.frames
-                {
-                    self.lose_from(segment.number(), offset, why);
-                }
-            }
-        } else {
-            self.walk(segments, &mut made)?;
+        if !self.manifest_damaged {
+            return self.walk(segments);
         }
-        // Newer than every table: runs above theirs, in the order of the segments.
-        let newest = self.found.iter().map(|(_, run, _)| *run).max().unwrap_or(0);
-        for (at, (id, meta)) in made.into_iter().enumerate() {
-            self.found.push((id, newest + 1 + at as u64, meta));
+        // Nobody knows where the log starts, nor which segments only hold values.
+        for segment in segments.values() {
+            let (_, end) = self.save_segment(segment)?;
+            let behind = segment.frames().behind_their_end(true);
+            if let End::Torn { offset, why } = end
+                && behind.frames
+            {
+                self.lose_from(segment.number(), offset, why);
+            }
         }
         Ok(())
     }
 
     /// The log from its start to its end, and then whatever else there is.
-    fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>, made: &mut Made) -> Result<()> {
+    fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>) -> Result<()> {
         let closed = self.old.clean_close.is_some();
         let mut walk = Walk::new(self.old.log_start, self.old.log_founded, self.old.flushed());
         let mut behind = Behind::default();
@@ -55,13 +51,13 @@ impl Repair {
             let name = log::file_name(number);
             let Some(segment) = segments.remove(&number) else {
                 if walk.missing() && !self.aside.contains(&name) {
-                    self.lose(format!("{name}: the log goes on in this file, which is missing"));
+                    self.lose(Finding::new(name, "the log goes on in this file, which is missing"));
                 }
                 break;
             };
-            let (first, end) = self.save_segment(&segment, made)?;
+            let (first, end) = self.save_segment(&segment)?;
             if let Err(why) = walk.pass(first, end) {
-                self.lose(format!("the log before {name}: {why}"));
+                self.lose(Finding::new(name, format!("the log before it has lost entries: {why}")));
             }
             if !end.is_sealed() {
                 behind = segment.frames().behind_their_end(true);
@@ -72,10 +68,11 @@ impl Repair {
             behind = behind.and(found);
             if found.frames {
                 if walk.tear().is_none_or(|t| number < t.segment) {
-                    let name = log::file_name(number);
-                    self.lose(format!("{name} holds entries, and the log does not lead to it"));
+                    let what =
+                        "it holds entries, and the log before them, which led to it, is lost";
+                    self.lose(Finding::new(log::file_name(number), what));
                 }
-                self.save_segment(&segment, made)?;
+                self.save_segment(&segment)?;
             }
         }
         if let Some(tear) = walk.damage(behind, true) {
@@ -87,34 +84,43 @@ impl Repair {
     /// The log is torn here and went on behind.
     fn lose_from(&mut self, segment: u64, offset: u64, why: log::Why) {
         let name = log::file_name(segment);
-        self.lose(format!("{name} from byte {offset} on: {why}, and the log went on after it"));
+        let what = format!("{why}, and the log went on after it");
+        self.lose(Finding::new(&name, what).at(offset));
         self.aside.push(name);
     }
 
     /// The sound entries of a segment, into tables. The sequence of its first frame, and its end.
-    fn save_segment(
-        &mut self,
-        segment: &Arc<Segment>,
-        made: &mut Made,
-    ) -> Result<(Option<Seq>, End)> {
+    fn save_segment(&mut self, segment: &Arc<Segment>) -> Result<(Option<Seq>, End)> {
         let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
+        let mut carried = Carried::new(segment);
         let mut first = None;
         let mut frames = segment.frames();
         let never_used = self.old.next_keyspace;
         for frame in frames.by_ref() {
             first = first.or(Some(frame.seq));
+            self.log_seq = self.log_seq.max(frame.seq);
             for (r, record) in frame.records() {
                 if record.keyspace >= never_used {
                     // The manifest lost it; what it was ordered by is lost too.
-                    self.know_keyspace(record.keyspace, &KeyOrder::Bytewise);
+                    let order = self.order_of_lost(record.keyspace);
+                    self.know_keyspace(record.keyspace, &order);
                 }
                 let Some(ks) = self.old.keyspaces.get(&record.keyspace) else { continue };
-                let (Some(order), true) = (ks.order.clone(), ks.flushed < segment.number()) else {
+                if ks.flushed >= segment.number() {
+                    continue;
+                }
+                let Some(order) = &ks.order else {
+                    carried.note(record.keyspace, frame.seq);
                     continue;
                 };
                 let known = memtables.iter().position(|m| m.0 == record.keyspace);
                 let at = known.unwrap_or_else(|| {
-                    let m = Memtable::new(Arc::clone(segment), order, usize::MAX);
+                    let m = Memtable::new(
+                        Arc::clone(segment),
+                        order.clone(),
+                        usize::MAX,
+                        Arc::default(),
+                    );
                     memtables.push((record.keyspace, Arc::new(m)));
                     memtables.len() - 1
                 });
@@ -123,10 +129,48 @@ impl Repair {
             }
         }
         for (id, m) in memtables {
-            if let Some(meta) = self.write_memtable(id, &m)? {
-                made.push((id, meta));
-            }
+            self.write_memtable(id, &m)?;
         }
-        Ok((first, frames.finish()))
+        if !carried.is_empty() {
+            self.carried.push(carried);
+        }
+        let end = frames.finish();
+        if let End::Clean { last_seq, .. } = end {
+            self.log_seq = self.log_seq.max(last_seq);
+        }
+        Ok((first, end))
     }
+
+    fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<()> {
+        let Some(order) = self.order_of(id) else { return Ok(()) };
+        let dictionary = dictionary_for(self.compression_of(id), id, m);
+        let mut copy = self.copy(id, order, dictionary);
+        let mut cursor = m.cursor();
+        let mut out_of_order = 0;
+        cursor.first()?;
+        while cursor.valid() {
+            let (key, seq) = (cursor.key(), Some(cursor.seq()));
+            let added = copy.add(key, seq, cursor.kind(), cursor.stored())?;
+            out_of_order += u64::from(!added);
+            cursor.next()?;
+        }
+        // Only under a comparator that contradicts itself.
+        if out_of_order > 0 {
+            let what = format!("{out_of_order} entries of keyspace number {id} are out of order");
+            self.lose(Finding::new(log::file_name(m.segment().number()), what));
+        }
+        // Newer than every table that the manifest names.
+        let made = copy.finish(0)?;
+        self.found.extend(made.into_iter().map(|meta| (id, u64::MAX, meta)));
+        Ok(())
+    }
+}
+
+/// A dictionary of what the keyspace's values in this segment have in common.
+fn dictionary_for(compression: Compression, id: u32, m: &Memtable) -> Option<Arc<Dictionary>> {
+    let step = (m.len() / SAMPLES).max(1);
+    let records = m.segment().frames().flat_map(|f| f.records()).map(|(_, record)| record);
+    let values = records.filter(|r| r.keyspace == id).map(|r| r.value).step_by(step);
+    let samples: Vec<&[u8]> = values.take(SAMPLES).collect();
+    Dictionary::train(compression, &samples)
 }

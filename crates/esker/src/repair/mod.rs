@@ -1,44 +1,70 @@
-//! Repair: saving every intact entry of a damaged store, and saying precisely what is lost.
+//! Repair: saving what is intact of a damaged store, and saying precisely what is lost.
 //!
-//! 1. The manifest is read as far as it goes; it says which tables there are and how old.
-//! 2. Tables that no manifest names are taken up only when the manifest itself was damaged: they
+//! 1. Everything is verified. Of a store without a fault no file is changed.
+//! 2. The manifest is read as far as it goes; it says which tables there are and how old.
+//! 3. Tables that no manifest names are taken up only when the manifest itself was damaged: they
 //!    may be what it named.
-//! 3. Sound tables stay as they are. Of damaged ones the intact blocks are copied to a new table.
-//! 4. The log is read as far as it goes, segment by segment, and its entries written to tables.
-//! 5. A new manifest names what there is now. Damaged files are kept under `lost/`, so that a
+//! 4. Sound tables stay as they are. Of damaged ones the intact blocks are copied to new tables.
+//! 5. The log is read as far as it goes, segment by segment, and its entries written to tables. Those
+//!    of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
+//! 6. Tables are laid into as few runs as their ages allow.
+//! 7. A new manifest names what there is now. Damaged files are kept under `lost/`, so that a
 //!    repair never makes anything worse and can be run again.
+//!
+//! Until the new manifest is in force the old store is there as it was: files are added and none is
+//! changed. An error or a panic on the way removes them again; after a kill the next open does.
 
+mod carry;
 mod copy;
+mod damaged;
 mod log_entries;
+mod runs;
+mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::check::{check_manifest, lock_existing};
-use crate::env::Env;
-use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, Stored};
+use crate::check::{check_files, check_manifest, lock_existing};
+use crate::env::{Env, LockMode};
+use crate::error::{Error, Finding, Result};
+use crate::key::{KeyOrder, Seq};
 use crate::log::{self, ManifestEnd, Segment};
-use crate::memtable::Memtable;
-use crate::table::{self, Table, TableSummary};
+use crate::options::{Compression, Options};
+use crate::recovery::orders_of;
+use crate::store::lock_dir;
+use crate::table;
 use crate::util::MAX_NEXT_FILE;
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
-use copy::{Copy, meta_of_table, show};
+use carry::{Carried, NewLog};
+use copy::Files;
 
 /// Where damaged files are put.
 const LOST: &str = "lost";
+
+/// So many file numbers are set aside before a repair writes the first file.
+const NUMBERS: u64 = 1 << 20;
 
 /// What a repair did.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Tables of the repaired store.
+    /// Whether it changed anything: a sound store stays as it is.
+    pub changed: bool,
+    /// Tables of the store as it is now.
     pub tables: u64,
-    /// Entries in them, all versions counted.
+    /// Entries in them and in its log, all versions counted.
     pub entries: u64,
-    /// What was lost: files, offsets and key ranges, in words. Empty: nothing.
-    pub lost: Vec<String>,
+    /// What was found wrong, as far as it was looked at. Most of it need not be a loss.
+    pub problems: Vec<Finding>,
+    /// What was lost, each once. Empty: nothing.
+    pub lost: Vec<Finding>,
+    /// What was left as it is because a comparator is not given: each keyspace it is needed for, and
+    /// what is wrong with its tables. [`Options::keyspace_order`] gives one.
+    pub unchecked: Vec<Finding>,
 }
 
 /// Removes a store that is not open.
@@ -46,7 +72,6 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
         return Ok(());
     }
-    let lock_path = dir.join(crate::store::LOCK);
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let ours = |n: &String| {
         n == version::CURRENT
@@ -59,13 +84,14 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     if !names.iter().any(ours) {
         return Err(Error::NotAStore { path: dir.to_path_buf() });
     }
-    let lock = env.lock(&lock_path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Locked { path: lock_path.clone() },
-        _ => Error::io("lock", &lock_path, e),
-    })?;
+    let Some(lock) = lock_dir(env, dir, LockMode::Exclusive)? else {
+        // Somebody else has just removed it.
+        return Ok(());
+    };
     // Again, now that nobody else is in it: the lock file is new where the store was never opened.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    // CURRENT first: a store that is half removed is none.
+    // CURRENT first: a store that is half removed is none. The lock's file last: without it the next
+    // owner may come, whose files are not to be removed.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
     names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
     for name in names {
@@ -84,9 +110,26 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
 }
 
 /// Repairs the store in `dir`.
-pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
-    let _lock = lock_existing(&env, dir)?;
-    let salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
+pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result<RepairReport> {
+    options.validate()?;
+    let _lock = lock_existing(&env, dir, LockMode::Exclusive)?;
+    let orders = orders_of(options);
+    let checked = match check_files(&env, dir, &orders, &mut |_, _| {}) {
+        // Tables and segments, and no manifest.
+        Err(Error::NotAStore { .. }) => Default::default(),
+        checked => checked?,
+    };
+    let mut salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
+    give_orders(&mut salvaged.state, options, &orders)?;
+    let (problems, unchecked) = (checked.report.problems, checked.unordered);
+    if let Some(state) = checked.state
+        && problems.is_empty()
+        && state.next_file < MAX_NEXT_FILE
+    {
+        let tables = state.keyspaces.values().map(|k| k.version.tables().count() as u64).sum();
+        let entries = checked.report.entries;
+        return Ok(RepairReport { tables, entries, unchecked, ..RepairReport::default() });
+    }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let numbers =
         names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
@@ -100,19 +143,30 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
     if let Some((number, end)) = salvaged.manifest
         && let Err(e) = check_manifest(&env, dir, ManifestEnd { number, end }, &salvaged.state)
     {
-        lost.push(e.to_string());
+        lost.push(Finding::from(&e));
         manifest_damaged = true;
     }
+    if !manifest_damaged && salvaged.state.clean_close.is_some() {
+        // A table that is younger than the close would mean that the manifest has lost its end: a
+        // repair that is cut short must not look like that.
+        let mut state = salvaged.state.clone();
+        state.next_file = next_file + NUMBERS;
+        drop(Manifest::create(Arc::clone(&env), dir, state)?);
+    }
     let mut repair = Repair {
-        report: RepairReport { lost, ..RepairReport::default() },
+        report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
         segments: Vec::new(),
         aside: Vec::new(),
         found: Vec::new(),
+        carried: Vec::new(),
         old: salvaged.state,
+        files: Files::new(&env, dir.to_path_buf(), next_file),
         env,
         dir: dir.to_path_buf(),
+        options,
+        orders,
         names,
-        next_file,
+        log_seq: 0,
         manifest_damaged,
     };
     repair.open_segments();
@@ -122,24 +176,48 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path) -> Result<RepairReport> {
     repair.finish()
 }
 
-struct Repair {
+/// Gives keyspaces the orders that the caller knows. They are looked up by name: a state that was
+/// read without them is also read where an order contradicts it.
+fn give_orders(state: &mut State, options: &Options, orders: &Orders) -> Result<()> {
+    for ks in state.keyspaces.values_mut() {
+        let named = options.orders.iter().rev().find(|(name, _)| *name == ks.name).map(|(_, o)| o);
+        let given = named.or(options.default_order.as_ref().filter(|_| ks.id == 0));
+        if let Some(given) = given.filter(|o| o.name() != ks.order_name) {
+            return Err(Error::ComparatorMismatch {
+                keyspace: ks.name.clone(),
+                stored: ks.order_name.clone(),
+                given: given.name().to_string(),
+            });
+        }
+        ks.order = orders.get(&ks.order_name).cloned();
+    }
+    Ok(())
+}
+
+struct Repair<'o> {
     env: Arc<dyn Env>,
     dir: PathBuf,
+    options: &'o Options,
+    orders: Orders,
     names: Vec<String>,
     old: State,
-    next_file: u64,
+    files: Rc<Files>,
+    /// The last sequence found in the log.
+    log_seq: Seq,
     manifest_damaged: bool,
     segments: Vec<Arc<Segment>>,
     /// Files to put under `lost/`.
     aside: Vec<String>,
-    /// Keyspace, run and table of all that is saved.
+    /// Keyspace, run and table of all that is saved. Of keyspaces with an order the runs are made anew.
     found: Vec<(u32, u64, TableMeta)>,
+    /// Segments with entries of keyspaces without an order.
+    carried: Vec<Carried>,
     report: RepairReport,
 }
 
-impl Repair {
-    fn lose(&mut self, what: impl Into<String>) {
-        self.report.lost.push(what.into());
+impl Repair<'_> {
+    fn lose(&mut self, what: Finding) {
+        self.report.lost.push(what);
     }
 
     fn open_segments(&mut self) {
@@ -157,7 +235,7 @@ impl Repair {
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
                 Err(_) if !references.contains_key(&number) && self.holds_nothing(number) => {}
                 Err(e) => {
-                    self.lose(format!("log segment {number} could not be read: {e}"));
+                    self.lose(Finding::from(&e));
                     self.aside.push(log::file_name(number));
                 }
             }
@@ -170,258 +248,130 @@ impl Repair {
         left.is_some_and(|behind| !behind.frames)
     }
 
-    fn order_of(&mut self, id: u32) -> Option<KeyOrder> {
-        let ks = self.old.keyspaces.get(&id)?;
-        if ks.order.is_none() {
-            let (name, order) = (ks.name.clone(), ks.order_name.clone());
-            self.lose(format!(
-                "keyspace {name:?} is ordered by comparator {order:?}, which repair does not know: left as it is"
-            ));
-        }
+    /// The order of a keyspace, `None` when its comparator is not given.
+    fn order_of(&self, id: u32) -> Option<KeyOrder> {
         self.old.keyspaces.get(&id)?.order.clone()
     }
 
-    /// The tables that the manifest names.
-    fn tables(&mut self) -> Result<()> {
-        let named: Vec<(u32, u64, TableMeta)> = self
-            .old
-            .keyspaces
-            .values()
-            .flat_map(|k| k.version.runs().iter().map(move |r| (k.id, r)))
-            .flat_map(|(id, r)| r.tables().iter().map(move |t| (id, r.id(), (**t).clone())))
-            .collect();
-        for (id, run, meta) in named {
-            let Some(order) = self.order_of(id) else {
-                self.found.push((id, run, meta));
-                continue;
-            };
-            let path = self.dir.join(table::file_name(meta.number));
-            let opened = Table::open(
-                &*self.env,
-                &path,
-                meta.number,
-                meta.size,
-                order.clone(),
-                meta.base_seq,
-            );
-            match opened {
-                Err(e) => {
-                    self.lose(format!(
-                        "{e}; keys {} to {} may be missing or old",
-                        show(&meta.smallest),
-                        show(&meta.largest)
-                    ));
-                    self.aside.push(table::file_name(meta.number));
-                }
-                Ok(t) => self.keep_or_copy(id, run, Arc::new(t), order, meta)?,
-            }
-        }
-        Ok(())
+    fn compression_of(&self, id: u32) -> Compression {
+        let own = self.old.keyspaces.get(&id).and_then(|k| k.compression);
+        own.and_then(Compression::from_u8).unwrap_or(self.options.compression)
     }
 
-    fn keep_or_copy(
-        &mut self,
-        id: u32,
-        run: u64,
-        t: Arc<Table>,
-        order: KeyOrder,
-        meta: TableMeta,
-    ) -> Result<()> {
-        let problems = t.verify(&mut |_| {})?;
-        let values_whole = meta.references.iter().all(|r| self.values_whole(&t, r.segment));
-        if problems.is_empty() && values_whole {
-            self.report.entries += meta.entries;
-            self.found.push((id, run, meta));
-            return Ok(());
-        }
-        let name = table::file_name(meta.number);
-        let mut copy = Copy::new(self, id, order)?;
-        let mut bad_values = Vec::new();
-        let segments = self.segments.clone();
-        let mut buf = Vec::new();
-        let lost = t.salvage(&mut |key, seq, kind, stored| {
-            let seq = (seq != meta.base_seq).then_some(seq);
-            match stored {
-                Stored::Pointer(p) => {
-                    let whole = segments
-                        .iter()
-                        .find(|s| s.number() == p.segment)
-                        .is_some_and(|s| s.value(&p).is_ok());
-                    if !whole {
-                        bad_values.push(show(key));
-                        return Ok(());
-                    }
-                    copy.add(key, seq, kind, stored)
-                }
-                Stored::Packed { .. } => match t.unpack(stored, &mut buf) {
-                    Ok(()) => copy.add(key, seq, kind, Stored::Inline(&buf)),
-                    Err(_) => {
-                        bad_values.push(show(key));
-                        Ok(())
-                    }
-                },
-                Stored::Inline(_) => copy.add(key, seq, kind, stored),
-            }
-        })?;
-        let saved = copy.finish()?;
-        for l in lost {
-            let after = l
-                .after
-                .as_deref()
-                .map_or("the first key".to_string(), |k| format!("key {}", show(k)));
-            self.lose(format!("{name} at byte {}: a block after {after}: {}", l.offset, l.what));
-        }
-        for key in bad_values {
-            self.lose(format!("{name}: the value of key {key} is damaged"));
-        }
-        for p in problems {
-            self.lose(format!("{p} (found while repairing)"));
-        }
-        if let Some(summary) = saved {
-            self.report.entries += summary.entries;
-            let number = summary.number;
-            let copied = self.meta_of(summary, meta.base_seq);
-            debug_assert_eq!(copied.number, number);
-            self.found.push((id, run, copied));
-        }
-        self.aside.push(name);
-        Ok(())
+    /// The order of a keyspace of which only entries in the log are left: a guess.
+    fn order_of_lost(&self, id: u32) -> String {
+        let given = self.options.default_order.as_ref().filter(|_| id == 0);
+        given.map_or(KeyOrder::Bytewise.name(), KeyOrder::name).to_string()
     }
 
-    fn values_whole(&self, t: &Arc<Table>, segment: u64) -> bool {
-        let Some(s) = self.segments.iter().find(|s| s.number() == segment) else { return false };
-        let mut whole = true;
-        let walked = t.salvage(&mut |_, _, _, stored| {
-            if let Stored::Pointer(p) = stored
-                && p.segment == segment
-            {
-                whole &= s.value(&p).is_ok();
-            }
-            Ok(())
-        });
-        whole && walked.is_ok_and(|lost| lost.is_empty())
-    }
-
-    /// Tables that the manifest does not name. They count only when the manifest was damaged; the
-    /// higher the number, the newer the table.
-    fn unnamed_tables(&mut self) -> Result<()> {
-        if !self.manifest_damaged {
-            return Ok(());
-        }
-        let known: HashSet<u64> = self.found.iter().map(|(_, _, m)| m.number).collect();
-        let mut numbers: Vec<u64> = self
-            .names
-            .iter()
-            .filter_map(|n| table::parse_file_name(n))
-            .filter(|n| !known.contains(n) && !self.aside.contains(&table::file_name(*n)))
-            .collect();
-        numbers.sort_unstable();
-        for number in numbers {
-            let name = table::file_name(number);
-            let path = self.dir.join(&name);
-            let size = self.env.open(&path, crate::env::OpenMode::Read).and_then(|f| f.len());
-            let size = size.map_err(|e| Error::io("open", &path, e))?;
-            let opened = [KeyOrder::Bytewise, KeyOrder::Reverse]
-                .into_iter()
-                .map(|order| {
-                    (order.clone(), Table::open(&*self.env, &path, number, size, order, 0))
-                })
-                .find(|(_, t)| !matches!(t, Err(Error::ComparatorMismatch { .. })));
-            match opened {
-                Some((order, Ok(t))) => {
-                    let id = t.keyspace();
-                    self.know_keyspace(id, &order);
-                    let meta = meta_of_table(&t, size);
-                    self.keep_or_copy(id, number, Arc::new(t), order, meta)?;
-                }
-                Some((_, Err(e))) => {
-                    self.lose(format!("{e}; it may have been part of the store"));
-                    self.aside.push(name);
-                }
-                None => self
-                    .lose(format!("{name} has an order that repair does not know; left as it is")),
-            }
-        }
-        Ok(())
-    }
-
-    /// A keyspace whose name was lost with the manifest gets its number for a name.
-    fn know_keyspace(&mut self, id: u32, order: &KeyOrder) {
-        if self.old.keyspaces.contains_key(&id) {
-            return;
+    /// A keyspace whose name was lost with the manifest gets its number for a name. Whether it is
+    /// there now and has this order.
+    fn know_keyspace(&mut self, id: u32, order_name: &str) -> bool {
+        if let Some(known) = self.old.keyspaces.get(&id) {
+            return known.order_name == order_name;
         }
         let name = if id == 0 {
             crate::store::DEFAULT_KEYSPACE.to_string()
         } else {
             let name = format!("recovered-{id}");
-            self.lose(format!("the name of keyspace {id}; it is called {name:?} now"));
+            let what = format!("the name of keyspace {id} is lost; it is called {name:?} now");
+            self.lose(Finding::new("", what));
             name
         };
         let add = Change::AddKeyspace {
             id,
-            name,
-            order_name: order.name().to_string(),
+            name: name.clone(),
+            order_name: order_name.to_string(),
             compression: None,
             separate_values_from: None,
         };
         // Ids that the lost part of the manifest had used may come in any order.
         let mut old = self.old.clone();
         old.next_keyspace = old.next_keyspace.min(id);
-        if let Ok(mut next) = old.apply(&Edit::from(vec![add])) {
-            next.next_keyspace = next.next_keyspace.max(self.old.next_keyspace);
-            self.old = next;
+        let Ok(mut next) = old.apply(&Edit::from(vec![add])) else { return false };
+        next.next_keyspace = next.next_keyspace.max(self.old.next_keyspace);
+        if let Some(ks) = next.keyspaces.get_mut(&id) {
+            ks.order = self.orders.get(order_name).cloned();
+            if ks.order.is_none() {
+                let what = format!(
+                    "keyspace {name:?} is ordered by comparator {order_name:?}, which is not known here: it was left as it is"
+                );
+                self.report.unchecked.push(Finding::new("", what));
+            }
         }
-    }
-
-    fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<Option<TableMeta>> {
-        use crate::key::Cursor;
-        let Some(order) = self.order_of(id) else { return Ok(None) };
-        let mut copy = Copy::new(self, id, order)?;
-        let mut cursor = m.cursor();
-        cursor.first()?;
-        while cursor.valid() {
-            copy.add(cursor.key(), Some(cursor.seq()), cursor.kind(), cursor.stored())?;
-            cursor.next()?;
-        }
-        let Some(summary) = copy.finish()? else { return Ok(None) };
-        self.report.entries += summary.entries;
-        Ok(Some(self.meta_of(summary, 0)))
-    }
-
-    fn meta_of(&self, s: TableSummary, base_seq: Seq) -> TableMeta {
-        crate::store::install::meta_of(s, base_seq)
+        self.old = next;
+        true
     }
 
     /// Writes the new manifest and puts damaged files aside.
     fn finish(mut self) -> Result<RepairReport> {
-        let mut state = State::new(Orders::default());
+        self.arrange_all()?;
+        let new_log = self.carry()?;
+        let mut state = self.keyspaces(new_log.as_ref())?;
+        self.name_tables(&mut state);
+        match &new_log {
+            Some(NewLog { reach: (first, last), entries, .. }) => {
+                (state.log_start, state.log_founded) = (*first, *last);
+                self.report.entries += entries;
+            }
+            None => state.close(self.files.next()),
+        }
+        // A segment whose log is damaged stays where it is as long as values in it are needed.
+        let needed = state.segment_references();
+        let needed: HashSet<String> = needed.into_keys().map(log::file_name).collect();
+        self.aside.retain(|name| !needed.contains(name));
+        self.keep_for_later()?;
+        self.files.keep();
+        drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
+        self.put_aside()?;
+        Ok(self.report)
+    }
+
+    /// Lays the tables of each keyspace that has an order into runs.
+    fn arrange_all(&mut self) -> Result<()> {
+        let ordered: Vec<(u32, KeyOrder)> =
+            self.old.keyspaces.values().filter_map(|k| Some((k.id, k.order.clone()?))).collect();
+        for (id, order) in ordered {
+            let found = std::mem::take(&mut self.found);
+            let (own, others) = found.into_iter().partition::<Vec<_>, _>(|(of, _, _)| *of == id);
+            self.found = others;
+            let own = own.into_iter().map(|(_, _, meta)| meta).collect();
+            for (run, level) in (1..).zip(self.arrange(id, &order, own)?) {
+                self.found.extend(level.into_iter().map(|meta| (id, run, meta)));
+            }
+        }
+        Ok(())
+    }
+
+    fn cannot_be(&self, e: version::Invalid) -> Error {
+        Error::corrupt(&self.dir, 0, format!("repair could not put it together: {e}"))
+    }
+
+    /// The new state, without tables.
+    fn keyspaces(&self, new_log: Option<&NewLog>) -> Result<State> {
+        let add = |id, name: &str, order_name: &str| Change::AddKeyspace {
+            id,
+            name: name.to_string(),
+            order_name: order_name.to_string(),
+            compression: self.old.keyspaces.get(&id).and_then(|k| k.compression),
+            separate_values_from: self.old.keyspaces.get(&id).and_then(|k| k.separate_values_from),
+        };
         let mut changes = Vec::new();
-        let mut keyspaces: Vec<_> = self.old.keyspaces.values().collect();
-        keyspaces.sort_by_key(|k| k.id);
-        if keyspaces.first().is_none_or(|k| k.id != 0) {
-            changes.push(Change::AddKeyspace {
-                id: 0,
-                name: crate::store::DEFAULT_KEYSPACE.to_string(),
-                order_name: KeyOrder::Bytewise.name().to_string(),
-                compression: None,
-                separate_values_from: None,
-            });
+        if !self.old.keyspaces.contains_key(&0) {
+            changes.push(add(0, crate::store::DEFAULT_KEYSPACE, &self.order_of_lost(0)));
         }
-        for k in keyspaces {
-            changes.push(Change::AddKeyspace {
-                id: k.id,
-                name: k.name.clone(),
-                order_name: k.order_name.clone(),
-                compression: k.compression,
-                separate_values_from: k.separate_values_from,
-            });
-        }
-        let last_seq =
-            self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0).max(self.old.last_seq);
+        changes.extend(self.old.keyspaces.values().map(|k| add(k.id, &k.name, &k.order_name)));
+        changes.extend(new_log.map(|l| l.flushed.clone()).unwrap_or_default());
+        let last_seq = self.found.iter().map(|(_, _, m)| m.max_seq).max().unwrap_or(0);
+        // Also what could not be saved has used its sequence.
+        let last_seq = last_seq.max(self.old.last_seq).max(self.log_seq);
+        let next_keyspace = self.old.next_keyspace.max(1);
+        changes.push(Change::NextKeyspace { id: next_keyspace });
         changes.push(Change::LastSeq { seq: last_seq });
-        changes.push(Change::NextFile { number: self.next_file + 1 });
+        changes.push(Change::NextFile { number: self.files.next() + 1 });
         if !self.report.lost.is_empty() {
-            let mut note = self.report.lost.join("\n");
+            let lines: Vec<String> = self.report.lost.iter().map(Finding::to_string).collect();
+            let mut note = lines.join("\n");
             let mut cut = note.len().min(32 << 10);
             while !note.is_char_boundary(cut) {
                 cut -= 1;
@@ -429,46 +379,44 @@ impl Repair {
             note.truncate(cut);
             changes.push(Change::Repaired { note });
         }
-        let bad = |e: version::Invalid| {
-            Error::corrupt(&self.dir, 0, format!("repair could not put it together: {e}"))
-        };
-        state = state.apply(&Edit::from(changes)).map_err(bad)?;
-        // One table after the other: where ages no longer fit together the table becomes a run of
-        // its own, newer than those before it.
-        let mut found = std::mem::take(&mut self.found);
-        found.sort_by_key(|(_, run, m)| (*run, m.number));
-        // A segment whose log is damaged stays where it is as long as values in it are needed.
-        let needed = found.iter().flat_map(|(_, _, m)| &m.references);
-        let needed: HashSet<String> = needed.map(|r| log::file_name(r.segment)).collect();
-        self.aside.retain(|name| !needed.contains(name));
-        for (id, run, meta) in found {
-            self.report.tables += 1;
-            let add =
-                |run| Edit::from(vec![Change::AddTable { keyspace: id, run, meta: meta.clone() }]);
-            let next = state.apply(&add(run)).or_else(|_| {
-                let newest = state.keyspaces.get(&id).map_or(1, |k| k.version.next_run());
-                state.apply(&add(newest))
-            });
-            match next {
-                Ok(next) => state = next,
-                Err(e) => {
-                    self.report.tables -= 1;
-                    self.report.entries = self.report.entries.saturating_sub(meta.entries);
-                    let name = table::file_name(meta.number);
-                    self.report.lost.push(format!("{name} does not fit to the others ({e})"));
-                    self.aside.push(name);
-                }
-            }
-        }
-        state.close(self.next_file);
-        self.make_lost()?;
-        drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
-        self.put_aside()?;
-        Ok(self.report)
+        let state = State::new(self.orders.clone());
+        state.apply(&Edit::from(changes)).map_err(|e| self.cannot_be(e))
     }
 
-    /// Before the manifest no longer names what is to be put aside: from then on opening removes it.
-    fn make_lost(&self) -> Result<()> {
+    /// Adds all tables that were found: together, or one by one where some do not fit, as those of a
+    /// store that was made up do not.
+    fn name_tables(&mut self, state: &mut State) {
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_by_key(|(id, run, m)| (*id, *run, m.number));
+        let add = |(keyspace, run, meta): &(u32, u64, TableMeta)| Change::AddTable {
+            keyspace: *keyspace,
+            run: *run,
+            meta: meta.clone(),
+        };
+        let all = Edit::from(found.iter().map(add).collect::<Vec<_>>());
+        let together = state.apply(&all).map(|next| *state = next).is_ok();
+        for table in found {
+            if !together {
+                match state.apply(&Edit::from(vec![add(&table)])) {
+                    Ok(next) => *state = next,
+                    Err(e) => {
+                        let name = table::file_name(table.2.number);
+                        let what = format!("it does not fit to the other tables ({e})");
+                        let (from, to) = (&table.2.smallest, &table.2.largest);
+                        self.lose(Finding::new(&name, what).keys(from, to));
+                        self.aside.push(name);
+                        continue;
+                    }
+                }
+            }
+            self.report.tables += 1;
+            self.report.entries += table.2.entries;
+        }
+    }
+
+    /// Gives damaged files a second name under `lost/`, before the manifest no longer names them: from
+    /// then on opening removes what is in the directory itself.
+    fn keep_for_later(&self) -> Result<()> {
         if self.aside.is_empty() {
             return Ok(());
         }
@@ -478,23 +426,31 @@ impl Repair {
             (e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())).then_some(e)
         };
         match self.env.open(&lost, crate::env::OpenMode::Read).err().and_then(is_link) {
-            Some(e) => Err(Error::io("put damaged files into", &lost, e)),
-            None => self.env.create_dir_all(&lost).map_err(|e| Error::io("create", &lost, e)),
+            Some(e) => return Err(Error::io("put damaged files into", &lost, e)),
+            None => match self.env.create_dir(&lost) {
+                Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io("create", &lost, e));
+                }
+                _ => {}
+            },
         }
+        for name in &self.aside {
+            // Where that cannot be had, or another file has the name, it is moved in the end.
+            drop(self.env.hard_link(&self.dir.join(name), &lost.join(name)));
+        }
+        drop(self.env.sync_dir(&lost));
+        Ok(())
     }
 
     fn put_aside(&self) -> Result<()> {
-        if self.aside.is_empty() {
-            return Ok(());
-        }
-        let lost = self.dir.join(LOST);
         for name in &self.aside {
-            let (from, to) = (self.dir.join(name), lost.join(name));
+            let (from, to) = (self.dir.join(name), self.dir.join(LOST).join(name));
             match self.env.rename(&from, &to) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Error::io("put aside", &from, e));
                 }
-                _ => {}
+                // Renaming one name of a file to another of its names leaves both.
+                _ => drop(self.env.remove(&from)),
             }
         }
         Ok(())

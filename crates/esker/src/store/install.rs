@@ -73,10 +73,9 @@ impl Store {
         let mut changes: Vec<Change> =
             outcomes.iter().flat_map(|(ks, outcome)| changes_of(ks, outcome)).collect();
         if !flushed.is_empty() {
-            changes.push(Change::LogStart { segment: log_start, founded });
+            changes.extend(self.log_starts_in(&control, log_start, founded));
         }
-        let number = self.next_file.load(std::sync::atomic::Ordering::Relaxed);
-        changes.push(Change::NextFile { number });
+        changes.push(Change::NextFile { number: self.next_file() });
         self.commit(&mut control, Edit { changes })?;
         for (ks, outcome) in &outcomes {
             self.show(ks, outcome)?;
@@ -115,10 +114,30 @@ impl Store {
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
     /// whether the edit is durable is unknown until a new manifest is written.
     pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
-        let manifest = control.manifest_mut().ok_or(Error::ReadOnly)?;
+        let manifest = control.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
+        // Where the manifest is made anew, it is by its path.
+        self.check_dir().inspect_err(|e| self.halt(e.clone()))?;
         manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
         self.segments.note_manifest(control.manifest_end());
         Ok(())
+    }
+
+    /// Why nothing can be written to the manifest.
+    pub(crate) fn why_no_manifest(&self) -> Error {
+        self.check_open().err().unwrap_or(Error::ReadOnly)
+    }
+
+    /// The log is read from `segment` on. What lies below is not read again; so that sequences used there
+    /// are not used once more, the manifest says how far they went. (Tables need not say it: a merge
+    /// takes sequences out that nobody asks for.)
+    pub(crate) fn log_starts_in(
+        &self,
+        control: &super::Control,
+        segment: u64,
+        founded: u64,
+    ) -> [Change; 2] {
+        let seq = self.visible_seq().max(control.state().last_seq);
+        [Change::LogStart { segment, founded }, Change::LastSeq { seq }]
     }
 
     /// Number of the active segment.
@@ -169,7 +188,7 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        self.segments.punch_unread(dead, ks.old_views());
+        self.segments.punch_unread(dead, &ks.old_views());
         for t in &leaving {
             t.retire();
         }
@@ -204,7 +223,7 @@ impl Store {
             }
         }
         let dead = self.segments.strike(dead);
-        self.segments.punch_unread(dead, ks.old_views());
+        self.segments.punch_unread(dead, &ks.old_views());
     }
 
     /// Opens a table that was just written and readies it for a version.

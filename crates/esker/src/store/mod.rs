@@ -3,13 +3,11 @@
 //! Locks, in the order in which they may be taken: `jobs` (one merge at a time), `writer` (the log's
 //! end), `control` (the manifest). Readers take none of them: they load a keyspace's view.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use arc_swap::ArcSwapOption;
 use parking_lot::{Mutex, RwLock};
 
 use crate::env::Env;
@@ -27,7 +25,9 @@ use crate::util::Padded;
 use crate::version::{Manifest, State};
 
 mod counters;
+mod gate;
 pub(crate) mod install;
+mod lock;
 #[cfg(all(test, esker_models))]
 mod models;
 mod published;
@@ -35,14 +35,17 @@ mod signal;
 mod writer;
 
 pub(crate) use counters::Counters;
+use gate::Gate;
+pub(crate) use lock::{DirLock, LOCK, lock_dir};
 pub(crate) use published::{Published, Visible};
 pub(crate) use signal::Signal;
 pub(crate) use writer::{NewSegment, Writer};
 
-/// The file whose lock makes a store one process's.
-pub(crate) const LOCK: &str = "LOCK";
 /// The name of the keyspace that every store has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
+
+/// Set among the bits of `next_file` when no more files are made. Numbers stay far below.
+const NO_MORE_FILES: u64 = 1 << 63;
 
 /// An open store.
 pub(crate) struct Store {
@@ -69,7 +72,7 @@ pub(crate) struct Store {
     pub pressure: Pressure,
     pub signal: Signal,
     pub counters: Counters,
-    pub next_file: AtomicU64,
+    next_file: AtomicU64,
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
     /// Were a segment of the log up to this one gone, a seal or the manifest would tell.
@@ -77,18 +80,16 @@ pub(crate) struct Store {
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
     pub distrusted: AtomicU64,
-    pub closed: AtomicBool,
-    /// Whether there is any reason against writing: asked before every write, so one plain load.
-    not_writable: AtomicBool,
-    halted: ArcSwapOption<Error>,
-    pub lock: Arc<dyn Any + Send + Sync>,
+    gate: Gate,
+    /// The lock of the directory, until the store is closed. Views have it too.
+    lock: Mutex<Option<DirLock>>,
 }
 
 /// The manifest and what it says.
 pub(crate) enum Control {
     /// Open for writing.
     Writable(Manifest),
-    /// Open for reading only: what the manifest said.
+    /// Open for reading only, or closed: what the manifest said.
     ReadOnly(State),
 }
 
@@ -113,6 +114,13 @@ impl Control {
         match self {
             Control::Writable(m) => ManifestEnd { number: m.number(), end: m.len() },
             Control::ReadOnly(_) => ManifestEnd::default(),
+        }
+    }
+
+    /// Nothing is written to the manifest from here on.
+    pub(crate) fn close(&mut self) {
+        if let Control::Writable(manifest) = self {
+            *self = Control::ReadOnly(manifest.state().clone());
         }
     }
 
@@ -152,6 +160,8 @@ pub(crate) struct KeyspaceState {
     pub order: KeyOrder,
     pub compression: Compression,
     pub separate_values_from: usize,
+    /// How large a filter its last memtable needed.
+    pub filter_level: Arc<AtomicUsize>,
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
@@ -175,6 +185,7 @@ impl KeyspaceState {
             order,
             compression,
             separate_values_from,
+            filter_level: Arc::default(),
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
@@ -214,7 +225,7 @@ impl Store {
         env: Arc<dyn Env>,
         dir: PathBuf,
         options: Options,
-        lock: Arc<dyn Any + Send + Sync>,
+        lock: DirLock,
         writer: Writer,
         control: Control,
         segments: Segments,
@@ -249,10 +260,8 @@ impl Store {
             active: AtomicU64::new(active),
             witnessed: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
-            closed: AtomicBool::new(false),
-            not_writable: AtomicBool::new(read_only),
-            halted: ArcSwapOption::empty(),
-            lock,
+            gate: Gate::new(read_only),
+            lock: Mutex::new(Some(lock)),
         }
     }
 
@@ -269,65 +278,84 @@ impl Store {
         self.visible.0.get()
     }
 
-    /// A number for a new file.
-    pub(crate) fn new_file_number(&self) -> u64 {
-        self.next_file.fetch_add(1, Ordering::Relaxed)
+    /// A number for a new file. None is given out once the store is closed: the next open takes
+    /// a table that is younger than a close in order for a sign that the manifest lost its end.
+    pub(crate) fn new_file_number(&self) -> Result<u64> {
+        self.check_dir()?;
+        match self.next_file.fetch_add(1, Ordering::Relaxed) {
+            number if number & NO_MORE_FILES == 0 => Ok(number),
+            _ => Err(Error::Closed),
+        }
     }
 
-    /// Stops all writes until `resume`. The first cause stays.
+    /// Numbers from here on were not given out.
+    pub(crate) fn next_file(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed) & !NO_MORE_FILES
+    }
+
+    /// Ends the giving out of numbers; the first that was not.
+    pub(crate) fn end_file_numbers(&self) -> u64 {
+        self.next_file.fetch_or(NO_MORE_FILES, Ordering::Relaxed) & !NO_MORE_FILES
+    }
+
+    /// The lock of the directory, for whoever goes on using its files without a view.
+    pub(crate) fn hold_dir(&self) -> Result<DirLock> {
+        self.lock.lock().clone().ok_or(Error::Closed)
+    }
+
+    /// Whether the paths of the store's files still lead to its directory: files are made in no other,
+    /// and none is removed from another.
+    pub(crate) fn check_dir(&self) -> Result<()> {
+        let in_place = self.hold_dir()?.is_in_place();
+        match in_place.map_err(|e| Error::io("look for", &self.dir, e))? {
+            true => Ok(()),
+            false => {
+                let why = "the directory was moved or replaced while the store was open; close it, and \
+                           open it where it is now";
+                Err(Error::io("find the files of", &self.dir, std::io::Error::other(why)))
+            }
+        }
+    }
+
+    /// Gives the directory free, but for views that readers hold: others may have it now.
+    pub(crate) fn let_go_of_dir(&self) {
+        for ks in self.all_keyspaces() {
+            ks.publish(|_| SuperVersion::empty());
+        }
+        *self.lock.lock() = None;
+    }
+
+    /// Stops all writes until `resume`. The first cause stays. That the store is being closed is none.
     pub(crate) fn halt(&self, cause: Error) {
-        let cause = match cause {
-            Error::Halted { cause } => cause,
-            other => Arc::new(other),
-        };
-        self.halted.rcu(|present| match present {
-            Some(p) => Some(Arc::clone(p)),
-            None => Some(Arc::clone(&cause)),
-        });
-        self.not_writable.store(true, Ordering::Release);
-        self.signal.notify_done();
+        if !matches!(cause, Error::Closed) {
+            self.gate.halt(cause);
+            self.signal.notify_done();
+        }
     }
 
-    pub(crate) fn clear_halt(&self) {
-        self.halted.store(None);
-        self.not_writable.store(
-            self.options.read_only || self.closed.load(Ordering::Acquire),
-            Ordering::Release,
-        );
+    pub(crate) fn end_halt(&self) {
+        self.gate.end_halt();
     }
 
     /// No reads or writes from here on.
     pub(crate) fn set_closed(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.not_writable.store(true, Ordering::Release);
+        self.gate.close();
+    }
+
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.gate.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// The cause for which writes are stopped.
     pub(crate) fn halt_cause(&self) -> Option<Arc<Error>> {
-        self.halted.load_full()
+        self.gate.cause()
     }
 
     /// Whether writes are possible at all.
     #[inline]
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.not_writable.load(Ordering::Relaxed) {
-            return Err(self.why_not_writable());
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn why_not_writable(&self) -> Error {
-        if self.closed.load(Ordering::Relaxed) {
-            Error::Closed
-        } else if self.options.read_only {
-            Error::ReadOnly
-        } else {
-            match self.halt_cause() {
-                Some(cause) => Error::Halted { cause },
-                None => Error::Closed,
-            }
-        }
+        self.gate.check_writable()
     }
 
     /// A view of a keyspace and the sequence to read it at, that belong together: the view holds

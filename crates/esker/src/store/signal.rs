@@ -1,5 +1,6 @@
 //! How handles and the background thread talk.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -8,6 +9,8 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     pub state: Mutex<SignalState>,
+    /// A close waits for the flushes before it.
+    closing: AtomicBool,
     pub to_worker: Condvar,
     pub to_waiters: Condvar,
     #[cfg(test)]
@@ -47,6 +50,15 @@ impl Signal {
     pub(crate) fn notify_done(&self) {
         let _guard = self.state.lock();
         self.to_waiters.notify_all();
+    }
+
+    /// From here on flushes come before other merges, those under way too.
+    pub(crate) fn begin_close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stop(&self) {

@@ -16,6 +16,8 @@ pub(crate) struct Writer {
     pub marked: u64,
     /// The memtable last written to, of the active segment: usually the next one too.
     pub recent: Option<(u32, Arc<Memtable>)>,
+    /// Bytes of memory of all memtables over the active segment, about.
+    pub index_bytes: u64,
 }
 
 /// A segment that the log may go on in.
@@ -28,7 +30,7 @@ pub(crate) struct NewSegment {
 impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {
-        Writer { appender: None, segment: None, last_seq, marked: 0, recent: None }
+        Writer { appender: None, segment: None, last_seq, marked: 0, recent: None, index_bytes: 0 }
     }
 
     /// Whether the active segment holds anything. Entries of no bytes count too.

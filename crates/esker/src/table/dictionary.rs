@@ -92,6 +92,14 @@ impl Dictionary {
         )
     }
 
+    /// The compression it is for.
+    pub(crate) fn compression(&self) -> Compression {
+        match self.codec() {
+            Codec::Lz4 => Compression::Lz4,
+            Codec::Zstd => Compression::Zstd,
+        }
+    }
+
     /// The codec it is for.
     pub(crate) fn codec(&self) -> Codec {
         match self.prepared {

@@ -189,6 +189,11 @@ impl Properties {
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Properties> {
+        Properties::decode_first(bytes).filter(|(_, len)| *len == bytes.len()).map(|(p, _)| p)
+    }
+
+    /// The properties that `bytes` begin with, and how many bytes they take.
+    pub fn decode_first(bytes: &[u8]) -> Option<(Properties, usize)> {
         let mut r = Reader::new(bytes);
         let mut p = Properties {
             keyspace: r.u32()?,
@@ -215,13 +220,27 @@ impl Properties {
         for _ in 0..r.u32()? {
             p.references.push(SegmentRef { segment: r.u64()?, bytes: r.u64()?, count: r.u64()? });
         }
-        let sane = r.is_empty()
-            && p.max_key_len as usize <= MAX_KEY_LEN
+        let sane = p.max_key_len as usize <= MAX_KEY_LEN
             && p.prefix_len as usize <= p.smallest.len()
             && p.base_entries <= p.entries
             && p.tombstones <= p.entries
             && p.keys <= p.entries;
-        sane.then_some(p)
+        sane.then(|| (p, bytes.len() - r.left()))
+    }
+
+    /// Whether what follows `props` is the footer of a table with these properties, or what is left
+    /// of one. Its checksum of them tells; where that is what was damaged, or their length, the
+    /// footer's own checksum does, once they are put right.
+    pub fn are_vouched_for(props: &[u8], footer: &[u8]) -> bool {
+        let sum = xxhash_rust::xxh3::xxh3_64(props).to_le_bytes();
+        if footer.get(64..72) == Some(&sum[..]) {
+            return true;
+        }
+        let Some(said) = footer.get(FOOTER_LEN - 16..FOOTER_LEN - 8) else { return false };
+        let mut head = footer[..FOOTER_LEN - 16].to_vec();
+        head[56..64].copy_from_slice(&(props.len() as u64).to_le_bytes());
+        head[64..72].copy_from_slice(&sum);
+        xxhash_rust::xxh3::xxh3_64(&head).to_le_bytes() == said
     }
 }
 

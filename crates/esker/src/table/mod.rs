@@ -54,6 +54,7 @@ pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::Dictionary;
 pub(crate) use reader::Table;
+pub(crate) use salvage::Remains;
 
 /// How a table is written.
 #[derive(Debug, Clone)]

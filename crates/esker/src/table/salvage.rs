@@ -1,9 +1,22 @@
 //! What can still be read of a damaged table, for repair.
+//!
+//! A table that opens has fences that lead to its blocks: [`Table::salvage`] leaves the bad ones out.
+//! Of one that does not open [`Remains`] looks at every page: a block says with its own checksum that
+//! it is whole and that it belongs there. What the blocks alone do not say, which keyspace they are
+//! of, in which order and with which dictionary, is in the properties; those are found by the name
+//! of the order in them.
 
-use super::block::Block;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::block::{self, Block, PAGE};
+use super::dictionary::Dictionary;
+use super::footer::{FOOTER_LEN, Properties};
+use super::mem::SLACK;
 use super::reader::Table;
-use crate::error::Result;
-use crate::key::{Kind, Seq, Stored};
+use crate::env::{Env, Map, OpenMode};
+use crate::error::{Error, Result};
+use crate::key::{Kind, MAX_KEY_LEN, Seq, Stored};
 
 /// A part of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +25,8 @@ pub(crate) struct Lost {
     pub offset: u64,
     /// The last key before it that can be read, if any.
     pub after: Option<Vec<u8>>,
+    /// The first key behind it that can be read, if any.
+    pub before: Option<Vec<u8>>,
     /// What is wrong.
     pub what: String,
 }
@@ -19,40 +34,231 @@ pub(crate) struct Lost {
 /// Takes an entry: key, sequence, kind, value.
 pub(crate) type Visit<'v> = dyn FnMut(&[u8], Seq, Kind, Stored<'_>) -> Result<()> + 'v;
 
+/// A walk over what is intact, which notes what is not.
+struct Salvage<'a, 'v> {
+    each: &'a mut Visit<'v>,
+    base_seq: Seq,
+    dict_id: u64,
+    entries: u64,
+    key: Vec<u8>,
+    any: bool,
+    lost: Vec<Lost>,
+    /// How many of the losses have no intact block behind them yet.
+    open: usize,
+}
+
+impl<'a, 'v> Salvage<'a, 'v> {
+    fn new(each: &'a mut Visit<'v>, base_seq: Seq, dict_id: u64) -> Salvage<'a, 'v> {
+        let (key, lost) = (Vec::new(), Vec::new());
+        Salvage { each, base_seq, dict_id, entries: 0, key, any: false, lost, open: 0 }
+    }
+
+    fn last_key(&self) -> Option<&Vec<u8>> {
+        self.any.then_some(&self.key)
+    }
+
+    fn lose(&mut self, offset: u64, what: &str) {
+        let after = self.last_key().cloned();
+        self.lost.push(Lost { offset, after, before: None, what: what.to_string() });
+        self.open += 1;
+    }
+
+    fn block(&mut self, block: &Block<'_>) -> Result<()> {
+        for slot in 0..block.count {
+            let r = block.record(slot);
+            self.key.clear();
+            self.key.extend_from_slice(block.prefix());
+            self.key.extend_from_slice(r.suffix());
+            self.any = true;
+            let first_open = self.lost.len() - std::mem::take(&mut self.open);
+            for lost in &mut self.lost[first_open..] {
+                lost.before = Some(self.key.clone());
+            }
+            self.entries += 1;
+            let seq = r.seq.unwrap_or(self.base_seq);
+            (self.each)(&self.key, seq, r.kind(), r.stored(self.dict_id))?;
+        }
+        Ok(())
+    }
+}
+
 impl Table {
     /// Calls `each` for every entry of every intact block, in order: key, sequence, kind, value.
     /// Returns what was lost.
     pub(crate) fn salvage(&self, each: &mut Visit<'_>) -> Result<Vec<Lost>> {
-        let mut lost = Vec::new();
-        let mut key = Vec::new();
-        let mut any = false;
+        let mut salvage = Salvage::new(each, self.base_seq(), self.dict_id());
         for i in 0..self.fences.blocks {
             let page = self.fences.page(i);
             match self.block_problem(page) {
-                Err(what) => lost.push(Lost {
-                    offset: u64::from(page) * 4096,
-                    after: any.then(|| key.clone()),
-                    what: what.to_string(),
-                }),
-                Ok(bytes) => {
-                    // SAFETY: `block_problem` has just validated it.
-                    let block = unsafe { Block::new(bytes.as_ptr()) };
-                    for slot in 0..block.count {
-                        let r = block.record(slot);
-                        key.clear();
-                        key.extend_from_slice(block.prefix());
-                        key.extend_from_slice(r.suffix());
-                        any = true;
-                        each(
-                            &key,
-                            r.seq.unwrap_or(self.base_seq()),
-                            r.kind(),
-                            r.stored(self.dict_id()),
-                        )?;
-                    }
-                }
+                Err(what) => salvage.lose(u64::from(page) * PAGE as u64, what),
+                // SAFETY: `block_problem` has just validated it.
+                Ok(bytes) => salvage.block(&unsafe { Block::new(bytes.as_ptr()) })?,
             }
         }
-        Ok(lost)
+        Ok(salvage.lost)
     }
+
+    /// How many entries its intact blocks have.
+    pub(crate) fn intact_entries(&self) -> u64 {
+        let mut entries = 0;
+        drop(self.salvage(&mut |_, _, _, _| {
+            entries += 1;
+            Ok(())
+        }));
+        entries
+    }
+}
+
+/// What a table has that does not open.
+pub(crate) struct Remains {
+    map: Option<Map>,
+    props: Option<Properties>,
+    /// Where to stop looking for blocks, in bytes from the file's start.
+    end: usize,
+}
+
+/// Bytes that look like properties and are none are tried so often.
+const MOST_TRIES: usize = 64;
+/// Pages made to look like the beginnings of blocks, each of half the file, would take a checksum of
+/// half the file each. So many bytes are looked at in vain, or eight times the file if that is more.
+const PATIENCE: usize = 512 << 20;
+/// Bytes of the longest block that is not wide.
+const NARROW: usize = 16 * PAGE;
+/// Stands for the dictionary that is lost: no dictionary's identity.
+const NO_DICTIONARY: u64 = 1;
+
+impl Remains {
+    /// Looks at the file `path`, and no further into it than its `expected` size if that is known.
+    /// `orders` are the names of the orders that it may have.
+    pub(crate) fn open<'o>(
+        env: &dyn Env,
+        path: &Path,
+        expected: Option<u64>,
+        orders: impl IntoIterator<Item = &'o str>,
+    ) -> Result<Remains> {
+        let file = env.open(path, OpenMode::Read).map_err(|e| Error::io("open table", path, e))?;
+        let size = file.len().map_err(|e| Error::io("measure table", path, e))?;
+        // A hole of a terabyte is not looked through. A file system that compresses sets less aside
+        // than it holds, by far less than this.
+        let filled = || file.allocated().map(|n| n.saturating_mul(64).saturating_add(1 << 20));
+        let limit = match expected {
+            Some(bytes) => bytes,
+            None => filled().map_err(|e| Error::io("measure table", path, e))?,
+        };
+        let map = match size {
+            0 => None,
+            _ => Some(file.map(size, false).map_err(|e| Error::io("map table", path, e))?),
+        };
+        let mut remains = Remains { end: size.min(limit) as usize, map, props: None };
+        if let Some((at, props)) = find_properties(&remains.bytes()[..remains.end], orders) {
+            (remains.end, remains.props) = (at, Some(props));
+        }
+        Ok(remains)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: a table is complete before it is opened and never written again.
+        self.map.as_ref().map_or(&[], |map| unsafe { map.bytes() })
+    }
+
+    /// The keyspace of its entries, the name of their order, how many there were, and the first and
+    /// the last key; `None` when the properties cannot be found.
+    pub(crate) fn properties(&self) -> Option<(u32, &str, u64, &[u8], &[u8])> {
+        self.props
+            .as_ref()
+            .map(|p| (p.keyspace, &p.order[..], p.entries, &p.smallest[..], &p.largest[..]))
+    }
+
+    /// The dictionary of its packed values, if it has one that is not lost.
+    pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.props.as_ref()?.dictionary.as_ref()
+    }
+
+    /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
+    pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        let lost = matches!(stored, Stored::Packed { dict: NO_DICTIONARY, .. });
+        let unpacked = super::codec::unpack(stored, self.dictionary().map(|d| &**d), out);
+        unpacked
+            .map_err(|what| if lost { "the dictionary it is packed with is lost" } else { what })
+    }
+
+    /// Calls `each` for every entry of every intact block, as they lie in the file. Returns what was
+    /// lost of the table, which had so many `entries`, the last of them `largest`.
+    pub(crate) fn salvage(
+        &self,
+        base_seq: Seq,
+        entries: u64,
+        largest: &[u8],
+        each: &mut Visit<'_>,
+    ) -> Result<Vec<Lost>> {
+        let bytes = &self.bytes()[..self.end];
+        let dict_id = self.dictionary().map_or(NO_DICTIONARY, |d| d.id());
+        let mut salvage = Salvage::new(each, base_seq, dict_id);
+        let mut patience = PATIENCE.max(8 * bytes.len());
+        let (mut at, mut gap, mut copy) = (0, None, Vec::new());
+        while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= PAGE) {
+            let len = block::claimed_pages(rest).saturating_mul(PAGE);
+            let claim = rest.get(..len).filter(|_| (1..=patience).contains(&len));
+            if !claim.is_some_and(|b| is_block(b, at)) {
+                // A short one is always looked at: all of them together are sixteen times the file at most.
+                patience = patience.saturating_sub(claim.map_or(0, <[u8]>::len)).max(NARROW);
+                gap = gap.or(Some(at));
+                at += PAGE;
+                continue;
+            }
+            if let Some(from) = gap.take() {
+                salvage.lose(from as u64, "no intact block is here");
+            }
+            let mut start = rest.as_ptr();
+            if rest.len() < len + SLACK {
+                // A reader of blocks looks a little further.
+                copy.clear();
+                copy.extend_from_slice(&rest[..len]);
+                copy.extend_from_slice(&[0; SLACK]);
+                start = copy.as_ptr();
+            }
+            // SAFETY: `is_block` has validated these bytes, and the slack is behind them.
+            salvage.block(&unsafe { Block::new(start) })?;
+            at += len;
+        }
+        let missing = entries.saturating_sub(salvage.entries);
+        if missing == 0 {
+            return Ok(Vec::new());
+        }
+        // Behind the last block lie the index and more, which are no loss.
+        if salvage.lost.is_empty() || salvage.last_key().is_none_or(|last| last != largest) {
+            salvage.lose(gap.unwrap_or(at) as u64, "no intact block is from here on");
+        }
+        for lost in &mut salvage.lost {
+            lost.what =
+                format!("{} ({missing} of the table's {entries} entries are gone)", lost.what);
+        }
+        Ok(salvage.lost)
+    }
+}
+
+/// Whether these bytes, which lie at byte `at` of the file, are a whole block.
+fn is_block(bytes: &[u8], at: usize) -> bool {
+    let sum = block::checksum(&bytes[8..], (at / PAGE) as u64).to_le_bytes();
+    bytes[..8] == sum && block::validate(bytes, MAX_KEY_LEN).is_ok()
+}
+
+/// The properties of a table and where they are: they begin with a keyspace's number and the name of
+/// an order, and the footer behind them, or what is left of it, vouches for them.
+fn find_properties<'o>(
+    bytes: &[u8],
+    orders: impl IntoIterator<Item = &'o str>,
+) -> Option<(usize, Properties)> {
+    for order in orders {
+        let mark = [&(order.len() as u32).to_le_bytes()[..], order.as_bytes()].concat();
+        let places = bytes.windows(mark.len()).enumerate().rev().filter(|(_, w)| *w == mark);
+        for at in places.filter_map(|(at, _)| at.checked_sub(4)).take(MOST_TRIES) {
+            let Some((props, len)) = Properties::decode_first(&bytes[at..]) else { continue };
+            let (ours, behind) = bytes[at..].split_at(len);
+            if Properties::are_vouched_for(ours, &behind[..behind.len().min(FOOTER_LEN)]) {
+                return Some((at, props));
+            }
+        }
+    }
+    None
 }

@@ -50,8 +50,9 @@ impl<'a> Reader<'a> {
         let n = self.u32()?;
         self.take(n as usize)
     }
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+    /// Bytes not taken yet.
+    pub fn left(&self) -> usize {
+        self.bytes.len()
     }
 }
 

@@ -7,7 +7,7 @@ use super::current::{self, CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_
 use super::record::{self, Found, HEADER_LEN};
 use super::{Edit, Orders, State};
 use crate::env::{Env, File, OpenMode};
-use crate::error::{Error, Result};
+use crate::error::{Error, Finding, Result};
 
 /// The remains of an append that a crash cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub(crate) struct Salvaged {
     pub state: State,
     /// Which manifest that was, and how many bytes of it.
     pub manifest: Option<(u64, u64)>,
-    /// What was not read, in words, one finding each. Empty: all is well.
-    pub lost: Vec<String>,
+    /// What was not read. Empty: all is well.
+    pub lost: Vec<Finding>,
     /// Whether the state is that of a manifest which could be read to its end, and is the newest.
     pub whole: bool,
 }
@@ -88,12 +88,12 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
             let number = current.number;
             least = Some(current);
             if !numbers.contains(&number) {
-                lost.push(format!("{} is missing, and CURRENT names it", manifest_name(number)));
+                lost.push(Finding::new(manifest_name(number), "missing, and CURRENT names it"));
             }
             numbers.sort_by_key(|&n| n != number);
         }
-        Ok(None) => lost.push(format!("{CURRENT} is missing")),
-        Err(e) => lost.push(e.to_string()),
+        Ok(None) => lost.push(Finding::new(CURRENT, "missing")),
+        Err(e) => lost.push(Finding::from(&e)),
     }
     for number in numbers {
         match read_manifest(env, dir, number, orders) {
@@ -104,18 +104,22 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                 });
                 let whole = bad.is_none() && newest == Some(number);
                 if let Some(what) = bad {
-                    lost.push(format!(
-                        "{}: {what} at byte {}; it and all that follows was not used, {} edits before it were",
-                        manifest_name(number), loaded.end, loaded.edits
-                    ));
+                    let what = format!(
+                        "{what}; it and all that follows was not used, {} edits before it were",
+                        loaded.edits
+                    );
+                    lost.push(Finding::new(manifest_name(number), what).at(loaded.end));
                 }
                 let manifest = Some((number, loaded.end));
                 return Ok(Salvaged { state: loaded.state, manifest, lost, whole });
             }
-            Err(e) => lost.push(format!("{} was not used: {e}", manifest_name(number))),
+            Err(e) => {
+                let found = Finding::from(&e);
+                lost.push(Finding { what: format!("not used: {}", found.what), ..found });
+            }
         }
     }
-    lost.push("no manifest could be read".to_owned());
+    lost.push(Finding::new("", "no manifest could be read"));
     Ok(Salvaged { state: State::new(orders.clone()), manifest: None, lost, whole: false })
 }
 

@@ -24,6 +24,11 @@ impl Orders {
         self
     }
 
+    /// The names of all that are known.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// The order of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&KeyOrder> {
         self.0.get(name)

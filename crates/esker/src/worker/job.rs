@@ -275,11 +275,12 @@ impl<'a> Outputs<'a> {
 
     fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {
         if self.builder.is_none() {
-            let number = self.store.new_file_number();
+            let number = self.store.new_file_number()?;
             let path = self.store.dir.join(crate::table::file_name(number));
-            written.numbers.push(number);
             self.builder =
                 Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
+            // Only now: a file that was there before is not this merge's to remove.
+            written.numbers.push(number);
         }
         Ok(self.builder.as_mut().expect("just made"))
     }

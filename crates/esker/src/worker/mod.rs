@@ -102,15 +102,7 @@ impl Store {
         };
         self.give_back(quiet >= TRIM_AFTER);
         let idle = settle || quiet >= IDLE_AFTER;
-        let worked = if self.halt_cause().is_some() {
-            false
-        } else {
-            self.work_once(idle, settle).unwrap_or_else(|e| {
-                self.halt(e);
-                false
-            })
-        };
-        if worked {
+        if self.work_once(idle, settle) {
             return Round::Worked;
         }
         if let Err(e) = self.advance_log() {
@@ -118,8 +110,10 @@ impl Store {
         }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
         if settle || quiet >= TRIM_AFTER {
-            if let Err(e) = self.trim_log() {
-                self.halt(e);
+            match self.trim_log() {
+                // Nothing has changed.
+                Err(e) if !e.is_no_space() => self.halt(e),
+                _ => {}
             }
             self.give_back(true);
         } else {
@@ -139,24 +133,35 @@ impl Store {
     /// Removes, punches and pools what no reader holds any more.
     pub(crate) fn give_back(&self, trim: bool) {
         self.segments.housekeep(trim);
-        if !self.purge.is_empty() {
+        if !self.purge.is_empty() && self.check_dir().is_ok() {
             self.purge.run(&*self.env);
         }
     }
 
-    /// Does the most urgent piece of work there is. `false` when there is none.
-    fn work_once(&self, idle: bool, settle: bool) -> Result<bool> {
-        if idle && self.should_flush_active(settle) {
-            self.seal_active()?;
-        }
-        let keyspaces = self.all_keyspaces();
+    /// Does the most urgent piece of work there is. `false` when there is none, or none is done.
+    fn work_once(&self, idle: bool, settle: bool) -> bool {
+        // A failure stops writes while nobody can resume: told later, it would stop them once more.
         let _job = self.jobs.lock();
-        for ks in &keyspaces {
-            if self.has_sealed(ks) && self.merge_picked(ks, idle, settle, false)? {
-                return Ok(true);
+        if self.halt_cause().is_some() {
+            return false;
+        }
+        self.try_work(idle, settle).unwrap_or_else(|e| {
+            self.halt(e);
+            false
+        })
+    }
+
+    fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
+        if idle && self.should_flush_active(settle) {
+            match self.seal_active() {
+                // It stays as it is, and the merges below may make room.
+                Err(e) if !e.is_no_space() => return Err(e),
+                _ => {}
             }
         }
-        for ks in &keyspaces {
+        let keyspaces = self.all_keyspaces();
+        let sealed = keyspaces.iter().filter(|ks| self.has_sealed(ks));
+        for ks in sealed.chain(&keyspaces) {
             if self.merge_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
@@ -164,25 +169,21 @@ impl Store {
         Ok(false)
     }
 
-    /// Between two slices of a merge: lets writers in that wait for a flush, and leaves the
-    /// processor to others when there is no hurry.
+    /// Between two slices of a merge: lets writers in that wait for a flush.
     /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
     /// for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
+        if self.signal.stopping() {
             return Err(Error::Closed);
         }
         self.prepare_spare();
         if !flushing
-            && self.pressure.flush_is_urgent()
+            && (self.pressure.flush_is_urgent() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
             let result = self.flush_sealed_between();
             self.nested.store(false, Ordering::Relaxed);
             result?;
-        }
-        if let Some(rest) = self.pressure.rest(false) {
-            self.env.sleep(rest);
         }
         Ok(())
     }
@@ -225,7 +226,7 @@ impl Store {
         let mut w = self.writer.lock();
         self.check_writable()?;
         if w.has_entries() {
-            self.rotate(&mut w, 0)?;
+            self.rotate(&mut w)?;
         }
         Ok(())
     }
@@ -256,8 +257,20 @@ impl Store {
             }
         }
         let memtables = sealed[..plan.memtables].to_vec();
-        self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate)?;
-        Ok(true)
+        let flush = plan.memtables > 0;
+        if !self.is_tight(clusters::written(&clusters)) {
+            match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
+                Err(e) if e.is_no_space() && self.halt_cause().is_none() => {}
+                merged => return merged.map(|()| true),
+            }
+        }
+        // There is no room for it. What can wait does; a flush makes do with what it needs.
+        self.give_back_spare();
+        if flush && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())
+        {
+            self.merge(ks, &view, memtables, 0..0, parts, Vec::new())?;
+        }
+        Ok(flush)
     }
 
     /// Sealed memtables, oldest first.
@@ -419,7 +432,7 @@ impl Store {
             let mut w = self.writer.lock();
             self.check_writable()?;
             if w.has_entries() {
-                self.rotate(&mut w, 0)?;
+                self.rotate(&mut w)?;
             }
             w.active_number()
         };
@@ -433,19 +446,21 @@ impl Store {
             if let Some(cause) = self.halt_cause() {
                 return Some(Err(Error::Halted { cause }));
             }
-            if self.closed.load(Ordering::Relaxed) && self.signal.stopping() {
-                return Some(Err(Error::Closed));
-            }
             let waiting = self
                 .all_keyspaces()
                 .iter()
                 .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
+            // Asked afterwards: in a store that is closed nothing waits.
+            if self.signal.stopping() {
+                return Some(Err(Error::Closed));
+            }
             (!waiting).then_some(Ok(()))
         })
     }
 
     /// Flushes, and waits until merging has nothing left to do.
     pub(crate) fn settle(&self) -> Result<()> {
+        let _dir = self.hold_dir()?;
         self.flush_all()?;
         let from = {
             let mut state = self.signal.state.lock();

@@ -5,8 +5,12 @@
 //! there is no queue of writers. Threads that want their write on the device wait after they let
 //! go of it and share one sync.
 
+pub(crate) mod room;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use room::{Keep, Need};
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
@@ -21,8 +25,10 @@ use crate::read::SuperVersion;
 use crate::store::{Control, Counters, KeyspaceState, NewSegment, Store, Writer};
 use crate::version::{Change, Edit};
 
-/// Size of the active segment of an idle store, in bytes.
+/// Size of the first segment, and of the active one of an idle store, in bytes.
 const IDLE_SEGMENT: u64 = 256 << 10;
+/// So much memory the memtables over the active segment may take, however little memory is given.
+const LEAST_INDEX_SHARE: u64 = 3 << 20;
 
 pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_LEN {
@@ -54,7 +60,7 @@ impl Store {
         let hash = key_hash(key);
         let bytes = (key.len() + value.len()) as u64;
         self.slow_down(|scale| ks.weigh(scale, key, value))?;
-        let position = {
+        let position = self.with_room(|| {
             let mut w = self.writer.lock();
             // Only under the lock is it certain that the keyspace lives and that close and drop
             // have not come in between.
@@ -66,10 +72,7 @@ impl Store {
             let r = match appender.append_one(seq, ks.id, kind, key, value) {
                 Some(r) => r,
                 None => {
-                    self.rotate(
-                        &mut w,
-                        segment_bytes_for(crate::log::record_len(key.len(), value.len()) as u64),
-                    )?;
+                    self.rotate_for(&mut w, need_of(ks, kind, key, value))?;
                     let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
                     appender
                         .append_one(seq, ks.id, kind, key, value)
@@ -77,8 +80,8 @@ impl Store {
                 }
             };
             self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, value.len()));
-            self.publish(&mut w, seq, bytes)
-        };
+            Ok(self.publish(&mut w, seq, bytes))
+        })?;
         self.wait_if_synced(position, durability)
     }
 
@@ -91,7 +94,7 @@ impl Store {
         }
         let bytes = batch.payload_len();
         self.slow_down(|scale| self.weigh_batch(scale, batch))?;
-        let position = {
+        let position = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
             // Every keyspace is looked up before the first byte is written.
@@ -108,7 +111,10 @@ impl Store {
             self.mark_synced(&mut w);
             let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
-                self.rotate(&mut w, segment_bytes_for(bytes))?;
+                let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
+                let keep = if adds { Keep::Reserve } else { Keep::Flush };
+                let least = segment_bytes_for(bytes);
+                self.rotate_for(&mut w, Need { least, moves: bytes, keep })?;
             }
             // One memtable for the usual batch in one keyspace.
             let memtables: Vec<(u32, Arc<Memtable>)> =
@@ -126,8 +132,12 @@ impl Store {
                     memtables[at].1.insert(r, key, key_hash(key), seq, kind, value.len());
                 })
                 .ok_or_else(|| too_large(bytes))?;
-            self.publish(&mut w, seq, bytes)
-        };
+            let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
+            if grown > 0 {
+                self.weigh_indexes(&mut w, grown);
+            }
+            Ok(self.publish(&mut w, seq, bytes))
+        })?;
         self.wait_if_synced(position, durability)
     }
 
@@ -245,6 +255,23 @@ impl Store {
         }
         if let Some((_, memtable)) = &w.recent {
             f(memtable);
+            let grown = memtable.growth();
+            if grown > 0 {
+                self.weigh_indexes(w, grown);
+            }
+        }
+    }
+
+    /// The memtables over the active segment take more memory. When it is more than their share the
+    /// segment is full, however little is in it: many keyspaces with a few entries each would take
+    /// many times what one does.
+    #[cold]
+    fn weigh_indexes(&self, w: &mut Writer, grown: usize) {
+        w.index_bytes += grown as u64;
+        if w.index_bytes > (self.options.memory / 8).max(LEAST_INDEX_SHARE)
+            && let Some(appender) = &mut w.appender
+        {
+            appender.stop();
         }
     }
 
@@ -261,7 +288,8 @@ impl Store {
     fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
         let (order, stays_from) = (ks.order.clone(), ks.separate_values_from);
-        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from));
+        let level = Arc::clone(&ks.filter_level);
+        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from, level));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
         ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
@@ -271,11 +299,19 @@ impl Store {
         memtable
     }
 
-    /// Seals the active segment and goes on in a new one of at least `min_bytes`. When no new one
-    /// can be had (a full disk), nothing has changed.
-    pub(crate) fn rotate(&self, w: &mut Writer, min_bytes: u64) -> Result<()> {
-        let usual = self.options.segment_bytes();
-        self.rotate_to(w, usual.max(min_bytes), self.next_segment_bytes().max(min_bytes))
+    /// Seals the active segment and goes on in a new one. When none can be had (a full disk), nothing
+    /// has changed.
+    pub(crate) fn rotate(&self, w: &mut Writer) -> Result<()> {
+        self.rotate_to(w, self.next_segment_bytes(), Need::NONE)
+    }
+
+    /// The same for a write that does not fit into the active segment.
+    fn rotate_for(&self, w: &mut Writer, need: Need) -> Result<()> {
+        self.rotate_to(w, self.next_segment_bytes().max(need.least), need).or_else(|e| {
+            // It may have been full only because of the memory that it takes.
+            let goes_on = w.appender.as_mut().is_some_and(|a| a.go_on(need.least));
+            if goes_on { Ok(()) } else { Err(e) }
+        })
     }
 
     /// Takes the space of an empty active segment back: an idle store should not hold a log that
@@ -292,7 +328,7 @@ impl Store {
             if let Some(spare) = self.spare.lock().take() {
                 self.segments.discard(spare.segment);
             }
-            self.rotate_to(&mut w, IDLE_SEGMENT, IDLE_SEGMENT)?;
+            self.rotate_to(&mut w, IDLE_SEGMENT, Need::NONE)?;
         }
         self.advance_log()
     }
@@ -305,8 +341,8 @@ impl Store {
         let (log_start, founded) = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
         if log_start > control.state().log_start {
-            let change = Change::LogStart { segment: log_start, founded };
-            self.commit(&mut control, Edit::from(vec![change]))?;
+            let changes = self.log_starts_in(&control, log_start, founded);
+            self.commit(&mut control, Edit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
@@ -331,21 +367,20 @@ impl Store {
         Ok(())
     }
 
-    /// Goes on in the spare segment if it has at least `least` bytes, else in a new one of `bytes`.
-    fn rotate_to(&self, w: &mut Writer, least: u64, bytes: u64) -> Result<()> {
-        let next = match self.take_spare(w.active_number(), least) {
+    /// Goes on in the spare segment if it is large enough, else in a new one of `want` bytes.
+    fn rotate_to(&self, w: &mut Writer, want: u64, need: Need) -> Result<()> {
+        let next = match self.take_spare(w.active_number(), need.least) {
             Some(spare) => spare,
             // The writer is in a hurry: it does not wait for the device.
-            None => {
-                let segment = self.segments.create(self.new_file_number(), bytes)?;
-                NewSegment { segment, founded: false }
-            }
+            None => NewSegment { segment: self.new_segment(want, need)?, founded: false },
         };
         if let Some(appender) = w.appender.take() {
-            let old = appender.segment().number();
+            let old = Arc::clone(appender.segment());
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
-            self.segments.note_sealed(old, appender.end());
+            self.segments.note_sealed(old.number(), appender.end());
             appender.seal(w.last_seq, next.segment.number(), next.founded);
+            // Whoever syncs it opens it again: many may wait for a flush.
+            old.release();
         }
         self.go_on_in(w, next);
         Ok(())
@@ -358,16 +393,6 @@ impl Store {
     /// Tells the pacing what waits, when the segment `active` is not sealed yet.
     pub(crate) fn note_pending(&self, active: u64) {
         self.pressure.set_pending(self.segments.pending_weight(active, self.pressure.scale()));
-    }
-
-    /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
-    pub(crate) fn found_segment(&self, bytes: u64) -> Result<NewSegment> {
-        let segment = self.segments.create(self.new_file_number(), bytes)?;
-        self.sync.found(&segment).inspect_err(|_| {
-            // After a failed sync it is not to be used, not even again for another.
-            drop(self.env.remove(segment.path()));
-        })?;
-        Ok(NewSegment { segment, founded: true })
     }
 
     /// The segment made ahead, if it is one that can follow `active`.
@@ -391,7 +416,9 @@ impl Store {
         {
             return;
         }
-        if let Ok(segment) = self.found_segment(self.next_segment_bytes()) {
+        let bytes = self.next_segment_bytes();
+        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve };
+        if let Ok(segment) = self.found_segment(bytes, need) {
             *self.spare.lock() = Some(segment);
         }
     }
@@ -399,9 +426,10 @@ impl Store {
     /// Goes on in a new segment after a sync failed: the old one is never written again, not even
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
-        let next = self.found_segment(self.options.segment_bytes())?;
+        let next = self.first_segment()?;
         if let Some(appender) = w.appender.take() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
+            appender.segment().release();
         }
         self.distrusted.store(next.segment.number(), Ordering::Release);
         self.sync.reset(Arc::clone(&next.segment), next.founded);
@@ -425,6 +453,7 @@ impl Store {
             self.witnessed.store(number, Ordering::Release);
         }
         w.recent = None;
+        w.index_bytes = 0;
         w.appender = Some(Appender::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         self.note_pending(number);
@@ -435,6 +464,16 @@ impl Store {
 #[inline]
 fn position(appender: &Appender) -> Position {
     Position { segment: appender.segment().number(), end: appender.end() }
+}
+
+/// What a segment for this entry needs.
+#[cold]
+fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
+    let record = crate::log::record_len(key.len(), value.len()) as u64;
+    let stays = value.len() >= ks.separate_values_from;
+    let moves = if stays { record - value.len() as u64 } else { record };
+    let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
+    Need { least: segment_bytes_for(record), moves, keep }
 }
 
 fn too_large(len: u64) -> Error {

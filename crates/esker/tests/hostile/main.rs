@@ -75,7 +75,7 @@ fn survive(dir: &Path, what: &str) -> Vec<esker::Error> {
 fn use_all(dir: &Path) -> Vec<esker::Error> {
     let mut errors = Vec::new();
     match Db::verify_path(dir, &mut |_, _| {}) {
-        Ok(report) => assert!(report.problems.iter().all(|p| !p.is_empty())),
+        Ok(report) => assert!(report.problems.iter().all(|p| !p.what.is_empty())),
         Err(e) => errors.push(e),
     }
     for options in [options().read_only(true), options().paranoid_checks(true), options()] {

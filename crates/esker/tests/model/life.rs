@@ -120,7 +120,7 @@ impl World {
         let report = Db::verify_path(&self.path, &mut |_, _| {}).unwrap();
         // Tables under the tests' own comparator cannot be checked without it.
         let problems: Vec<_> =
-            report.problems.iter().filter(|p| !p.contains("test.nocase")).collect();
+            report.problems.iter().filter(|p| !p.what.contains("test.nocase")).collect();
         assert!(problems.is_empty(), "{problems:#?}");
     }
 

@@ -1,8 +1,7 @@
 //! The state of a simulated disk, and the rules that every call on it obeys.
 
-use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::crash::{Frozen, Promise};
@@ -10,6 +9,7 @@ use super::faults::{Call, Fault, FaultPlan, Kind, Trap};
 use super::inode::Inode;
 use super::names::{Change, Names, Node, Tree};
 use super::rng::Rng;
+use crate::env::LockMode;
 
 /// Which calls the disk is frozen before, so that images can be drawn of that moment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +26,8 @@ pub(crate) enum CrashPoints {
 pub(super) struct Disk {
     pub inodes: Vec<Inode>,
     pub names: Names,
-    pub locked: HashSet<PathBuf>,
+    /// Files that are locked, once for each who has the lock.
+    pub locked: Vec<(usize, LockMode)>,
     pub clock: Duration,
     pub calls: Vec<Call>,
     pub plan: Option<FaultPlan>,
@@ -52,7 +53,7 @@ impl Disk {
         Disk {
             inodes,
             names: Names::settled(tree),
-            locked: HashSet::new(),
+            locked: Vec::new(),
             clock: Duration::ZERO,
             calls: Vec::new(),
             plan: None,

@@ -42,7 +42,7 @@ use file::SimFile;
 use names::{Change, Node, Tree};
 pub(crate) use rng::Rng;
 
-use super::{Env, File, OpenMode};
+use super::{Env, File, Lock, LockMode, OpenMode};
 
 /// A simulated disk and clock. Clones are the same disk.
 #[derive(Debug, Clone)]
@@ -129,14 +129,16 @@ impl SimEnv {
 }
 
 impl Env for SimEnv {
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(Kind::CreateDir, dir, (0, 0))?;
-        let mut missing: Vec<&Path> =
-            dir.ancestors().take_while(|d| !disk.names.now.contains_key(*d)).collect();
-        while let Some(d) = missing.pop() {
-            disk.names.change(Change::Add(d.to_path_buf(), Node::Dir));
+        if disk.names.now.contains_key(dir) {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
+        if dir.parent().is_some_and(|p| disk.names.now.get(p) != Some(&Node::Dir)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        disk.names.change(Change::Add(dir.to_path_buf(), Node::Dir));
         Ok(())
     }
 
@@ -224,16 +226,23 @@ impl Env for SimEnv {
         Ok(())
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>> {
         let mut disk = self.disk.lock();
         disk.call(Kind::Lock, path, (0, 0))?;
-        if !disk.names.now.contains_key(path) {
-            disk.add_file(path)?;
-        }
-        if !disk.locked.insert(path.to_path_buf()) {
+        let inode = match disk.names.now.contains_key(path) {
+            true => disk.file(path)?,
+            false => disk.add_file(path)?,
+        };
+        let held = |m: LockMode| disk.locked.contains(&(inode, m));
+        if held(LockMode::Exclusive) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(Locked { disk: Arc::clone(&self.disk), path: path.to_path_buf() }))
+        if mode == LockMode::Exclusive && held(LockMode::Shared) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        disk.locked.push((inode, mode));
+        let (disk, path) = (Arc::clone(&self.disk), path.to_path_buf());
+        Ok(Arc::new(Locked { disk, path, held: (inode, mode) }))
     }
 
     fn now(&self) -> Duration {
@@ -258,10 +267,20 @@ impl Env for SimEnv {
 struct Locked {
     disk: Arc<Mutex<Disk>>,
     path: PathBuf,
+    held: (usize, LockMode),
+}
+
+impl Lock for Locked {
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(self.disk.lock().names.now.get(&self.path) == Some(&Node::File(self.held.0)))
+    }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        self.disk.lock().locked.remove(&self.path);
+        let locked = &mut self.disk.lock().locked;
+        if let Some(at) = locked.iter().position(|held| *held == self.held) {
+            locked.swap_remove(at);
+        }
     }
 }

@@ -100,11 +100,23 @@ fn links_locks_and_holes() {
     file.punch(4096, 4096).unwrap();
     assert_eq!(file.allocated().unwrap(), 8192);
     assert_eq!(contents(&env, "/b").unwrap()[4095..4097], [1, 0]);
-    let lock = env.lock(Path::new("/LOCK")).unwrap();
-    assert!(env.lock(Path::new("/LOCK")).is_err());
-    drop(lock);
-    assert!(env.lock(Path::new("/LOCK")).is_ok());
-    env.create_dir_all(Path::new("/d/e")).unwrap();
+    let lock = |mode| env.lock(Path::new("/LOCK"), mode).map_err(|e| e.kind());
+    let own = lock(LockMode::Exclusive).unwrap();
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        assert_eq!(lock(mode).err(), Some(io::ErrorKind::WouldBlock));
+    }
+    drop(own);
+    let shared = (lock(LockMode::Shared).unwrap(), lock(LockMode::Shared).unwrap());
+    assert_eq!(lock(LockMode::Exclusive).err(), Some(io::ErrorKind::ResourceBusy));
+    drop(shared);
+    let own = lock(LockMode::Exclusive).unwrap();
+    // The lock is the file's, not the name's.
+    env.remove(Path::new("/LOCK")).unwrap();
+    assert!(lock(LockMode::Exclusive).is_ok());
+    drop(own);
+    env.create_dir(Path::new("/d")).unwrap();
+    env.create_dir(Path::new("/d/e")).unwrap();
+    assert!(env.create_dir(Path::new("/d/e")).is_err());
     env.sync_dir(Path::new("/d")).unwrap();
     // Its parent's name is not durable.
     assert!(!after(&env, Cut::Nothing).exists(Path::new("/d/e")).unwrap());

@@ -8,7 +8,7 @@ use memmap2::{MmapMut, MmapOptions};
 /// A cache line; every node starts on one.
 const ALIGN: usize = 64;
 /// Small, because a store may have many keyspaces with a few keys each.
-const FIRST_CHUNK: usize = 4 << 10;
+const FIRST_CHUNK: usize = 1 << 10;
 /// From this size on a chunk is one huge page where the system has them.
 const LAST_CHUNK: usize = 2 << 20;
 /// From this size on a chunk is asked of the system, and goes back to it with the index. An allocator

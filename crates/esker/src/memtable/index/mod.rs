@@ -105,7 +105,7 @@ impl Index {
     }
 
     /// Number of keys.
-    #[cfg(test)]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len.load(Relaxed)
     }

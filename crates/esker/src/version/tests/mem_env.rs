@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::env::{Env, File, Map, OpenMode};
+use crate::env::{Env, File, Lock, LockMode, Map, OpenMode};
 
 const SECTOR: usize = 512;
 
@@ -168,7 +168,7 @@ fn not_found() -> io::Error {
 }
 
 impl Env for MemEnv {
-    fn create_dir_all(&self, _: &Path) -> io::Result<()> {
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
     }
     fn list(&self, _: &Path) -> io::Result<Vec<String>> {
@@ -228,7 +228,7 @@ impl Env for MemEnv {
         disk.changes.clear();
         Ok(())
     }
-    fn lock(&self, _: &Path) -> io::Result<Box<dyn Send + Sync>> {
+    fn lock(&self, _: &Path, _: LockMode) -> io::Result<Arc<dyn Lock>> {
         unimplemented!()
     }
     fn now(&self) -> Duration {

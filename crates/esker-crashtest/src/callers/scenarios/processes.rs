@@ -1,0 +1,251 @@
+//! Several processes that open, write, destroy, and are killed, all on one path. Never are there two
+//! owners; what a destroyed store held is gone; what was acknowledged in the store that is there, is
+//! there.
+//!
+//! The oracle is a *journal* beside the store. Each store that is made has a *generation*, written into
+//! it and into the journal, and holds the keys from 0 on, without a gap.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use esker::{Db, Error};
+
+use super::Scenario;
+use crate::callers::draw::pick;
+use crate::callers::round::Round;
+use crate::callers::settings::Settings;
+use crate::callers::tally::{Of, count};
+use crate::script::Rng;
+use crate::victim::Victim;
+
+pub const SCENARIO: Scenario = Scenario { name: "processes", play, part };
+
+const PROCESSES: usize = 5;
+
+fn play(round: &mut Round) -> Result<(), String> {
+    let dir = round.dir.to_str().ok_or("a path in UTF-8")?.to_string();
+    let start = |round: &mut Round| {
+        let seed = round.rng.next().to_string();
+        Victim::start(&mut round.part(&[&dir, &seed])?)
+    };
+    let mut all = (0..PROCESSES).map(|_| start(round)).collect::<Result<Vec<_>, _>>()?;
+    let until = Instant::now() + Duration::from_millis(2000 + round.rng.below(2000));
+    let kills = round.rng.one_in(2);
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(round.rng.below(100)));
+        let n = round.rng.below(PROCESSES as u64) as usize;
+        // One that ended by itself has found something, and said what.
+        if !kills && !all[n].ended()? {
+            continue;
+        }
+        all[n].kill()?;
+        count(Of::Kills, 1);
+        all[n] = start(round)?;
+    }
+    for mut victim in all {
+        victim.kill()?;
+    }
+    let place = Place { dir: round.dir.clone() };
+    let journal = place.journal()?;
+    count(Of::Destroys, journal.lines.iter().filter(|l| l[0] == "destroyed").count() as u64);
+    count(Of::Opens, journal.lines.iter().filter(|l| l[0] == "opened").count() as u64);
+    count(Of::Operations, journal.lines.iter().filter(|l| l[0] == "wrote").count() as u64);
+    place.own(&mut round.rng, 1)
+}
+
+/// `DIR SEED`: opens and destroys until it is killed.
+fn part(args: &[&str]) -> Result<(), String> {
+    let [dir, seed] = args else { return Err("DIR SEED".to_string()) };
+    let mut rng = Rng::new(seed.parse().map_err(|_| "a seed")?);
+    let place = Place { dir: PathBuf::from(dir) };
+    loop {
+        match rng.below(3) {
+            0 => place.destroy(&mut rng)?,
+            _ => place.own(&mut rng, 30)?,
+        }
+        std::thread::sleep(Duration::from_micros(rng.below(2000)));
+    }
+}
+
+/// What all processes share.
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn store(&self) -> PathBuf {
+        self.dir.join("store")
+    }
+
+    fn note(&self, words: &[&str]) -> Result<(), String> {
+        let path = self.dir.join("journal");
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(path).map_err(|e| e.to_string())?;
+        // One call, so that a kill leaves whole lines.
+        file.write_all(format!("{}\n", words.join(" ")).as_bytes()).map_err(|e| e.to_string())
+    }
+
+    fn journal(&self) -> Result<Journal, String> {
+        let text = fs::read_to_string(self.dir.join("journal")).unwrap_or_default();
+        let words = |l: &str| l.split(' ').map(str::to_string).collect();
+        Ok(Journal { lines: text.lines().map(words).collect() })
+    }
+
+    fn destroy(&self, rng: &mut Rng) -> Result<(), String> {
+        let id = rng.next().to_string();
+        self.note(&["destroying", &id, &std::process::id().to_string()])?;
+        match Db::destroy(self.store()) {
+            Ok(()) => self.note(&["destroyed", &id]),
+            // It never had the store.
+            Err(Error::Locked { .. } | Error::NotAStore { .. }) => self.note(&["refused", &id]),
+            Err(e) if is_missing(&e) => self.note(&["refused", &id]),
+            Err(e) => Err(format!("destroying: {e}")),
+        }
+    }
+
+    /// Opens the store if nobody has it, checks it, and writes up to so many keys.
+    fn own(&self, rng: &mut Rng, keys: u64) -> Result<(), String> {
+        // Made before the store's own lock, it goes before that when this process is killed.
+        let token = File::create(self.dir.join("token")).map_err(|e| e.to_string())?;
+        let db = match open(&self.store(), rng) {
+            Ok(db) => db,
+            Err(Error::Locked { .. }) => return Ok(()),
+            // Its directory was destroyed meanwhile.
+            Err(e) if is_missing(&e) => return Ok(()),
+            // A destroyer was killed half way; who comes next ends it.
+            Err(e) if e.is_corruption() && self.journal()?.half_destroyed() => {
+                return self.destroy(rng);
+            }
+            Err(e) => return Err(format!("opening: {e}")),
+        };
+        if token.try_lock().is_err() {
+            return Err("two processes own the store".to_string());
+        }
+        let wrong = |e: Error| format!("as the owner: {e}");
+        let generation = match db.get("generation").map_err(wrong)? {
+            Some(generation) => String::from_utf8_lossy(&generation).into_owned(),
+            None => {
+                self.journal()?.may_be_new(&db)?;
+                let generation = rng.next().to_string();
+                self.note(&["new", &generation])?;
+                db.put("generation", &generation).map_err(wrong)?;
+                generation
+            }
+        };
+        self.note(&["opened", &generation])?;
+        let next = self.journal()?.check(&db, &generation)?;
+        for n in next..next + rng.below(keys) {
+            db.put(format!("key {n:08}"), &generation).map_err(wrong)?;
+            self.note(&["wrote", &generation, &n.to_string()])?;
+        }
+        match rng.below(4) {
+            0 => db.flush().map_err(wrong)?,
+            // Long enough for others to come by.
+            1 => std::thread::sleep(Duration::from_micros(rng.below(10_000))),
+            _ => {}
+        }
+        token.unlock().map_err(|e| e.to_string())?;
+        match rng.one_in(2) {
+            true => db.close().map_err(wrong),
+            false => Ok(()),
+        }
+    }
+}
+
+fn is_missing(e: &Error) -> bool {
+    matches!(e, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn open(store: &Path, rng: &mut Rng) -> esker::Result<Db> {
+    let spelled = match pick(rng, &[0, 1]) {
+        0 => store.to_path_buf(),
+        _ => store.join("..").join("store"),
+    };
+    // Not by way of the store, which may be gone.
+    let spelled = if store.exists() { spelled } else { store.to_path_buf() };
+    Settings { paranoid: false, ..Settings::small(rng) }.options().open(spelled)
+}
+
+struct Journal {
+    lines: Vec<Vec<String>>,
+}
+
+impl Journal {
+    /// Whether each destruction was refused, is done (and where that stands), or neither is known.
+    fn destructions(&self) -> HashMap<&str, (usize, Option<(usize, bool)>)> {
+        let mut all = HashMap::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            match (line[0].as_str(), line.get(1)) {
+                ("destroying", Some(id)) => drop(all.insert(id.as_str(), (at, None))),
+                (how @ ("destroyed" | "refused"), Some(id)) => {
+                    if let Some(begun) = all.get_mut(id.as_str()) {
+                        begun.1 = Some((at, how == "destroyed"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Whether some destroyer was killed before it was done, and nobody had the store since.
+    fn half_destroyed(&self) -> bool {
+        let all = self.destructions();
+        let since = self.lines.iter().rposition(|l| l[0] == "opened" || l[0] == "destroyed");
+        let open = all.values().filter(|(at, end)| end.is_none() && Some(*at) > since);
+        let open = open.map(|(at, _)| &self.lines[*at]);
+        let lives = |id: &String| fs::read_to_string(format!("/proc/{id}/stat"));
+        let is_gone = |stat: std::io::Result<String>| stat.map_or(true, |s| s.contains(") Z "));
+        open.filter_map(|line| line.get(2)).any(|id| is_gone(lives(id)))
+    }
+
+    /// A store without a generation is empty, and the one before it was destroyed.
+    fn may_be_new(&self, db: &Db) -> Result<(), String> {
+        if let Some(entry) = db.iter().next() {
+            return Err(format!(
+                "a new store holds {:?}",
+                entry.map(|e| e.0.escape_ascii().to_string())
+            ));
+        }
+        let Some(last) = self.lines.iter().rposition(|l| l[0] == "wrote") else { return Ok(()) };
+        let after = |end: &Option<(usize, bool)>| match end {
+            None => true,
+            Some((at, destroyed)) => *destroyed && *at > last,
+        };
+        match self.destructions().values().any(|(_, end)| after(end)) {
+            true => Ok(()),
+            false => Err("the store is gone, and nobody destroyed it".to_string()),
+        }
+    }
+
+    /// Compares the store with what was written to its generation; the next key.
+    fn check(&self, db: &Db, generation: &str) -> Result<u64, String> {
+        let of = |l: &&Vec<String>| l.get(1).is_some_and(|g| g == generation);
+        let made =
+            self.lines.iter().position(|l| l[0] == "new" && of(&l)).ok_or("no such store")?;
+        for (begun, end) in self.destructions().values() {
+            if *begun > made && end.is_some_and(|(_, destroyed)| destroyed) {
+                return Err("a destroyed store came back".to_string());
+            }
+        }
+        let wrote = self.lines.iter().filter(of).filter(|l| l[0] == "wrote");
+        let wrote = wrote.filter_map(|l| l.get(2)?.parse::<u64>().ok()).max();
+        let mut next = 0;
+        for entry in db.prefix("key ") {
+            let (key, value) = entry.map_err(|e| format!("walking: {e}"))?;
+            if key != format!("key {next:08}").into_bytes() || value != generation.as_bytes() {
+                return Err(format!("{} where key {next} should be", key.escape_ascii()));
+            }
+            next += 1;
+        }
+        match wrote {
+            Some(last) if last >= next => {
+                Err(format!("key {last} was acknowledged; {next} are there"))
+            }
+            _ => Ok(next),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A damaged table: what of it can be read, and copying that to a new one.
+
+use std::sync::Arc;
+
+use super::Repair;
+use super::copy::Copy;
+use crate::error::{Finding, Result};
+use crate::key::{KeyOrder, Seq, Stored};
+use crate::table::{self, Dictionary, Remains, Table};
+use crate::version::TableMeta;
+
+/// How a damaged table is read.
+pub(super) enum Source {
+    /// It opens, and some of it cannot be read.
+    Opened(Arc<Table>),
+    /// It does not open.
+    Remains(Remains),
+}
+
+/// A damaged table and what is known of it.
+pub(super) struct Damaged {
+    pub source: Source,
+    pub number: u64,
+    pub base_seq: Seq,
+    pub entries: u64,
+    pub smallest: Vec<u8>,
+    pub largest: Vec<u8>,
+}
+
+impl Source {
+    fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        match self {
+            Source::Opened(t) => t.dictionary(),
+            Source::Remains(r) => r.dictionary(),
+        }
+    }
+
+    fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+        match self {
+            Source::Opened(t) => t.unpack(stored, out).map_err(|e| Finding::from(&e).what),
+            Source::Remains(r) => r.unpack(stored, out).map_err(str::to_string),
+        }
+    }
+}
+
+/// Values that are lost for one reason, with no entry between them that is saved.
+struct Gap {
+    why: String,
+    from: Vec<u8>,
+    to: Vec<u8>,
+    count: u64,
+}
+
+/// What of a table's entries is lost beside whole blocks. Gathered, as a lost dictionary takes many.
+#[derive(Default)]
+struct Gaps {
+    all: Vec<Gap>,
+    /// Whether the last one may go on.
+    open: bool,
+}
+
+impl Gaps {
+    fn add(&mut self, key: &[u8], why: String) {
+        match self.all.last_mut().filter(|gap| self.open && gap.why == why) {
+            Some(gap) => {
+                gap.to = key.to_vec();
+                gap.count += 1;
+            }
+            None => self.all.push(Gap { why, from: key.to_vec(), to: key.to_vec(), count: 1 }),
+        }
+        self.open = true;
+    }
+}
+
+impl Repair<'_> {
+    /// Copies what is intact to new tables in the same run, says what is not, and puts the file aside.
+    pub(super) fn copy_intact(
+        &mut self,
+        id: u32,
+        run: u64,
+        order: KeyOrder,
+        damaged: &Damaged,
+    ) -> Result<()> {
+        let name = table::file_name(damaged.number);
+        let source = &damaged.source;
+        let mut copy = self.copy(id, order, source.dictionary().cloned());
+        let mut gaps = Gaps::default();
+        let mut buf = Vec::new();
+        let segments = &self.segments;
+        let mut each = |key: &[u8], seq: Seq, kind, stored: Stored<'_>| {
+            let value = match stored {
+                Stored::Pointer(p) => match segments.iter().find(|s| s.number() == p.segment) {
+                    None => Err(format!("log segment {} is missing or damaged", p.segment)),
+                    Some(s) => s.value(&p).map(|_| stored).map_err(|e| e.to_string()),
+                },
+                Stored::Packed { .. } => source
+                    .unpack(stored, &mut buf)
+                    .map(|()| if copy.takes(&stored) { stored } else { Stored::Inline(&buf) }),
+                Stored::Inline(_) => Ok(stored),
+            };
+            let seq = (seq != damaged.base_seq).then_some(seq);
+            let saved = match value {
+                Err(why) => Err(format!("a value cannot be read: {why}")),
+                Ok(value) if copy.add(key, seq, kind, value)? => Ok(()),
+                Ok(_) => Err("an entry is out of order".to_string()),
+            };
+            match saved {
+                Ok(()) => gaps.open = false,
+                Err(why) => gaps.add(key, why),
+            }
+            Ok(())
+        };
+        let lost = match source {
+            Source::Opened(t) => t.salvage(&mut each)?,
+            Source::Remains(r) => {
+                r.salvage(damaged.base_seq, damaged.entries, &damaged.largest, &mut each)?
+            }
+        };
+        let saved = copy.finish(damaged.base_seq)?;
+        for l in lost {
+            let from = l.after.as_ref().unwrap_or(&damaged.smallest);
+            let to = l.before.as_ref().unwrap_or(&damaged.largest);
+            self.lose(Finding::new(&name, l.what).at(l.offset).keys(from, to));
+        }
+        for gap in gaps.all {
+            let what = match gap.count {
+                1 => gap.why,
+                n => format!("{} ({n} entries)", gap.why),
+            };
+            self.lose(Finding::new(&name, what).keys(&gap.from, &gap.to));
+        }
+        self.found.extend(saved.into_iter().map(|meta| (id, run, meta)));
+        self.aside.push(name);
+        Ok(())
+    }
+
+    /// Keeps a table that is sound, and copies what is intact of one that is not.
+    pub(super) fn keep_or_copy(
+        &mut self,
+        id: u32,
+        run: u64,
+        order: KeyOrder,
+        t: Arc<Table>,
+        meta: TableMeta,
+    ) -> Result<()> {
+        if t.verify(&mut |_| {})?.is_empty() && self.values_are_whole(&t) {
+            self.found.push((id, run, meta));
+            return Ok(());
+        }
+        let damaged = Damaged {
+            number: meta.number,
+            base_seq: meta.base_seq,
+            entries: meta.entries,
+            smallest: meta.smallest,
+            largest: meta.largest,
+            source: Source::Opened(t),
+        };
+        self.copy_intact(id, run, order, &damaged)
+    }
+
+    /// Whether all values that the table points to are there.
+    fn values_are_whole(&self, t: &Table) -> bool {
+        let mut whole = true;
+        let walked = t.salvage(&mut |_, _, _, stored| {
+            if let Stored::Pointer(p) = stored {
+                let segment = self.segments.iter().find(|s| s.number() == p.segment);
+                whole &= segment.is_some_and(|s| s.value(&p).is_ok());
+            }
+            Ok(())
+        });
+        let referenced =
+            |r: &table::SegmentRef| self.segments.iter().any(|s| s.number() == r.segment);
+        whole && walked.is_ok() && t.references().iter().all(referenced)
+    }
+
+    /// A copy for tables of this keyspace. With the dictionary of what is copied its values stay
+    /// packed as they are, so that what comes out is no larger.
+    pub(super) fn copy(
+        &self,
+        id: u32,
+        order: KeyOrder,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Copy {
+        let compression = match &dictionary {
+            Some(d) => d.compression(),
+            None => self.compression_of(id),
+        };
+        let block_size = self.options.block_size;
+        let options =
+            table::TableOptions { order, keyspace: id, block_size, compression, dictionary };
+        Copy::new(&self.files, options, self.options.table_bytes())
+    }
+}

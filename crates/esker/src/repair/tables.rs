@@ -1,0 +1,147 @@
+//! The tables there are: those that the manifest names, and others where it is damaged.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Repair;
+use super::copy::meta_of_table;
+use super::damaged::{Damaged, Source};
+use crate::check::stand_in;
+use crate::env::OpenMode;
+use crate::error::{Error, Finding, Result};
+use crate::key::KeyOrder;
+use crate::table::{self, Remains, Table};
+use crate::version::TableMeta;
+
+impl Repair<'_> {
+    /// The tables that the manifest names. Those of a keyspace whose comparator is not given stay as
+    /// they are.
+    pub(super) fn tables(&mut self) -> Result<()> {
+        let named: Vec<(u32, u64, TableMeta)> = self
+            .old
+            .keyspaces
+            .values()
+            .flat_map(|k| k.version.runs().iter().map(move |r| (k.id, r)))
+            .flat_map(|(id, r)| r.tables().iter().map(move |t| (id, r.id(), (**t).clone())))
+            .collect();
+        for (id, run, meta) in named {
+            let Some(order) = self.order_of(id) else {
+                self.found.push((id, run, meta));
+                continue;
+            };
+            let (number, size) = (meta.number, meta.size);
+            let path = self.dir.join(table::file_name(number));
+            match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
+                Ok(t) => {
+                    // Where the two do not agree the table is right: its checksums say so.
+                    let own = meta_of_table(&t);
+                    let agree = (own.entries, own.tombstones) == (meta.entries, meta.tombstones)
+                        && (&own.smallest, &own.largest) == (&meta.smallest, &meta.largest);
+                    let meta = if agree { meta } else { own };
+                    self.keep_or_copy(id, run, order, Arc::new(t), meta)?;
+                }
+                Err(e @ Error::NewerFormat { .. }) => return Err(e),
+                Err(_) => match Remains::open(&*self.env, &path, Some(size), [order.name()]) {
+                    Ok(remains) => {
+                        let damaged = Damaged {
+                            source: Source::Remains(remains),
+                            number,
+                            base_seq: meta.base_seq,
+                            entries: meta.entries,
+                            smallest: meta.smallest,
+                            largest: meta.largest,
+                        };
+                        self.copy_intact(id, run, order, &damaged)?;
+                    }
+                    Err(e) => self.lose_table(&e, &meta),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn lose_table(&mut self, e: &Error, meta: &TableMeta) {
+        let found = Finding::from(e).keys(&meta.smallest, &meta.largest);
+        let what = format!("{}; its {} entries are gone", found.what, meta.entries);
+        self.lose(Finding { what, ..found });
+        self.aside.push(table::file_name(meta.number));
+    }
+
+    /// Tables that the manifest does not name. They count only when the manifest was damaged.
+    pub(super) fn unnamed_tables(&mut self) -> Result<()> {
+        if !self.manifest_damaged {
+            return Ok(());
+        }
+        let known: HashSet<u64> = self.found.iter().map(|(_, _, m)| m.number).collect();
+        let made_from = self.files.first();
+        let mut numbers: Vec<u64> = self
+            .names
+            .iter()
+            .filter_map(|n| table::parse_file_name(n))
+            .filter(|n| *n < made_from && !known.contains(n))
+            .filter(|n| !self.aside.contains(&table::file_name(*n)))
+            .collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            self.unnamed_table(number)?;
+        }
+        Ok(())
+    }
+
+    fn unnamed_table(&mut self, number: u64) -> Result<()> {
+        let name = table::file_name(number);
+        let path = self.dir.join(&name);
+        let size = self.env.open(&path, OpenMode::Read).and_then(|f| f.len());
+        let open = |order: &KeyOrder| match &size {
+            Ok(size) => Table::open(&*self.env, &path, number, *size, order.clone(), 0),
+            Err(e) => Err(Error::io("open", &path, e.kind().into())),
+        };
+        // Its own properties say what it is ordered by.
+        let mut order = KeyOrder::Bytewise;
+        let mut opened = open(&order);
+        if let Err(Error::ComparatorMismatch { stored, .. }) = &opened {
+            order = self.orders.get(stored).cloned().unwrap_or_else(|| stand_in(stored));
+            opened = open(&order);
+        }
+        match opened {
+            Ok(t) if self.know_keyspace(t.keyspace(), order.name()) => {
+                let (id, meta) = (t.keyspace(), meta_of_table(&t));
+                match self.order_of(id) {
+                    Some(order) => self.keep_or_copy(id, 0, order, Arc::new(t), meta)?,
+                    None => self.adopt(id, meta),
+                }
+                return Ok(());
+            }
+            Ok(_) => {
+                let what = "its keyspace is ordered otherwise; it may have been part of the store";
+                self.lose(Finding::new(&name, what));
+            }
+            Err(e @ Error::NewerFormat { .. }) => return Err(e),
+            Err(e) => {
+                if let Ok(remains) = Remains::open(&*self.env, &path, None, self.orders.names())
+                    && let Some((id, order, entries, smallest, largest)) = remains.properties()
+                    && self.know_keyspace(id, order)
+                    && let Some(order) = self.order_of(id)
+                {
+                    let (smallest, largest) = (smallest.to_vec(), largest.to_vec());
+                    let source = Source::Remains(remains);
+                    let damaged =
+                        Damaged { source, number, base_seq: 0, entries, smallest, largest };
+                    return self.copy_intact(id, 0, order, &damaged);
+                }
+                let found = Finding::from(&e);
+                let what = format!("{}; it may have been part of the store", found.what);
+                self.lose(Finding { what, ..found });
+            }
+        }
+        self.aside.push(name);
+        Ok(())
+    }
+
+    /// A table of a keyspace whose comparator is not given: a run of its own. Where it belongs among
+    /// the others a repair with the comparator finds out.
+    fn adopt(&mut self, id: u32, meta: TableMeta) {
+        let newest = self.found.iter().filter(|(of, _, _)| *of == id).map(|(_, run, _)| *run).max();
+        self.found.push((id, newest.unwrap_or(0) + 1, meta));
+    }
+}

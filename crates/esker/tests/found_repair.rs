@@ -1,0 +1,423 @@
+//! Faults of verification and repair that were found by use, one test each.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::files::{self, copy, copy_as_killed};
+use common::no_case;
+use esker::{Compression, Db, Durability, Error, KeyOrder, KeyspaceOptions, Options};
+use tempfile::tempdir;
+
+/// What a store holds, by keyspace and key.
+type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+fn contents(db: &Db) -> Contents {
+    let mut all = Contents::new();
+    for name in db.keyspaces() {
+        for entry in db.keyspace(&name).unwrap().iter() {
+            let (key, value) = entry.unwrap();
+            all.insert((name.clone(), key), value.to_vec());
+        }
+    }
+    all
+}
+
+/// Text of ordinary rows: each is short, all have much in common.
+fn row(n: u32) -> String {
+    let hash = n.wrapping_mul(2_654_435_761);
+    format!(
+        "{{\"id\":{n},\"name\":\"customer {hash:08x}\",\"city\":\"Bern\",\"state\":\"active\"}}"
+    )
+}
+
+fn key(n: u32) -> Vec<u8> {
+    format!("key {n:06}").into_bytes()
+}
+
+/// A closed store of one table.
+fn closed(dir: &Path, options: Options, keys: u32) {
+    let db = options.open(dir).unwrap();
+    for n in 0..keys {
+        db.put(key(n), row(n)).unwrap();
+    }
+    db.compact_range::<&str>(..).unwrap();
+    db.settle().unwrap();
+    db.close().unwrap();
+}
+
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    files::ending(dir, ".tbl")
+}
+
+fn size_of_tables(dir: &Path) -> u64 {
+    tables(dir).iter().map(|t| fs::metadata(t).unwrap().len()).sum()
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x40;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Two keyspaces, one under a comparator of the program's, both with synced entries in the log, as
+/// a kill leaves them.
+fn killed_with_comparator(root: &Path) -> PathBuf {
+    let (alive, killed) = (root.join("alive"), root.join("killed"));
+    let db = Options::new().open(&alive).unwrap();
+    let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+    for n in 0..100u32 {
+        custom.put_with(key(n), row(n), Durability::Synced).unwrap();
+        db.put_with(key(n), "plain", Durability::Synced).unwrap();
+    }
+    copy_as_killed(&alive, &killed);
+    killed
+}
+
+#[test]
+fn repair_dropped_the_log_of_keyspaces_with_a_comparator_of_the_users() {
+    let root = tempdir().unwrap();
+    let killed = killed_with_comparator(root.path());
+    let report = Db::repair(&killed).unwrap();
+    assert!(report.lost.is_empty(), "{:?}", report.lost);
+    let db = Options::new().keyspace_order("custom", no_case()).open(&killed).unwrap();
+    assert_eq!(db.keyspace("custom").unwrap().iter().count(), 100);
+    assert_eq!(db.iter().count(), 100);
+}
+
+#[test]
+fn repair_rewrote_a_sound_store() {
+    let root = tempdir().unwrap();
+    let killed = killed_with_comparator(root.path());
+    let closed_one = root.path().join("closed");
+    closed(&closed_one, Options::new(), 1000);
+    for dir in [killed, closed_one] {
+        let before = files::contents(&dir);
+        Db::repair(&dir).unwrap();
+        assert!(files::contents(&dir) == before, "{}: files changed", dir.display());
+    }
+}
+
+#[test]
+fn repair_lost_a_whole_table_for_one_byte_of_its_end() {
+    for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+        let root = tempdir().unwrap();
+        let sound = root.path().join("sound");
+        let options = || Options::new().compression(compression);
+        closed(&sound, options(), 5000);
+        let want = contents(&options().open(&sound).unwrap());
+        let table = tables(&sound).pop().unwrap();
+        let len = fs::metadata(&table).unwrap().len() as usize;
+        type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+        let mut damages: Vec<(String, Damage)> = vec![
+            ("a byte cut off".into(), Box::new(|b| b.truncate(b.len() - 1))),
+            ("4 KiB appended".into(), Box::new(|b| b.extend([7; 4096]))),
+            ("nothing but zeros appended".into(), Box::new(|b| b.extend([0; 12_288]))),
+        ];
+        // All bytes of the footer once; the packed values' dictionary is what each could cost.
+        let step = if compression == Compression::Lz4 { 1 } else { 11 };
+        for at in (1..=96).step_by(step) {
+            damages
+                .push((format!("byte {at} from the end"), Box::new(move |b| b[len - at] ^= 0x10)));
+        }
+        for (what, damage) in damages {
+            let dir = root.path().join("damaged");
+            drop(fs::remove_dir_all(&dir));
+            copy(&sound, &dir);
+            let path = dir.join(table.file_name().unwrap());
+            let mut bytes = fs::read(&path).unwrap();
+            damage(&mut bytes);
+            fs::write(&path, bytes).unwrap();
+            let report = Db::repair(&dir).unwrap();
+            assert!(report.lost.is_empty(), "{what}: {:?}", report.lost);
+            assert_eq!(report.entries, 5000, "{what}");
+            let found = contents(&options().open(&dir).unwrap());
+            assert!(found == want, "{what}: {} of {} entries", found.len(), want.len());
+        }
+    }
+}
+
+#[test]
+fn a_repaired_store_was_larger_than_before() {
+    for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+        let root = tempdir().unwrap();
+        let dir = root.path().join("db");
+        closed(&dir, Options::new().compression(compression), 40_000);
+        let before = size_of_tables(&dir);
+        flip(&tables(&dir)[0], 8 * 4096 + 100);
+        let report = Db::repair(&dir).unwrap();
+        assert_eq!(report.lost.len(), 1, "{:?}", report.lost);
+        let after = size_of_tables(&dir);
+        assert!(after <= before, "{compression:?}: {before} bytes became {after}");
+    }
+}
+
+#[test]
+fn a_loss_was_listed_twice() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    closed(&dir, Options::new(), 5000);
+    let table = tables(&dir).pop().unwrap();
+    flip(&table, 4 * 4096 + 50);
+    flip(&table, 9 * 4096 + 50);
+    let report = Db::repair(&dir).unwrap();
+    assert_eq!(report.lost.len(), 2, "{:#?}", report.lost);
+}
+
+#[test]
+fn verify_counted_no_entries_when_one_block_was_bad() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    closed(&dir, Options::new(), 5000);
+    let table = tables(&dir).pop().unwrap();
+    flip(&table, 4 * 4096 + 50);
+    let report = Db::verify_path(&dir, &mut |_, _| {}).unwrap();
+    assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
+    assert!((4000..5000).contains(&report.entries), "{} entries", report.entries);
+    let open = Options::new().open(&dir).unwrap().verify(&mut |_, _| {}).unwrap();
+    assert_eq!(open.entries, report.entries);
+}
+
+/// Tables without a manifest became one run each: more than a cursor can merge.
+#[test]
+fn tables_without_a_manifest_became_a_run_each() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    let small =
+        || Options::new().memory(1 << 20).segment_size(64 << 10).compression(Compression::None);
+    let db = small().open(&dir).unwrap();
+    let mut numbers = 0;
+    while tables(&dir).len() < 40 {
+        // Each load is a table of its own, behind the others.
+        let load = (numbers..numbers + 20).map(|n| (key(n), row(n)));
+        db.bulk_load(load).unwrap();
+        numbers += 20;
+    }
+    db.close().unwrap();
+    let want = contents(&small().open(&dir).unwrap());
+    for name in files::names(&dir) {
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+    }
+    let report = Db::repair(&dir).unwrap();
+    assert!(!report.lost.is_empty(), "the manifest is gone, and nobody says so");
+    let db = small().open(&dir).unwrap();
+    let runs = db.stats().keyspaces[0].runs.len();
+    assert_eq!(runs, 1, "tables that share no key are one run");
+    assert!(contents(&db) == want);
+}
+
+/// Both keyspaces have tables and many segments of log; then a block of the default one's is damaged.
+fn damaged_with_comparator(root: &Path) -> (PathBuf, Contents) {
+    let (alive, killed) = (root.join("alive"), root.join("killed"));
+    let small = Options::new().segment_size(64 << 10).separate_values_from(1000);
+    let db = small.clone().open(&alive).unwrap();
+    for n in 0..2000u32 {
+        db.put(key(n), row(n)).unwrap();
+    }
+    let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+    for n in 0..500u32 {
+        custom.put(key(n), row(n)).unwrap();
+    }
+    db.flush().unwrap();
+    // A load takes a sequence without a frame.
+    db.bulk_load((5000..5100).map(|n| (key(n), row(n)))).unwrap();
+    for n in 0..600u32 {
+        let mut batch = esker::WriteBatch::new();
+        batch.put_in(&custom, [&b"LOG "[..], &key(n)].concat(), row(n));
+        batch.put(key(n + 2000), row(n));
+        db.write(batch).unwrap();
+        if n == 300 {
+            custom.delete(key(7)).unwrap();
+            custom.put("LARGE", vec![b'x'; 70_000]).unwrap();
+        }
+    }
+    let custom_contents: Contents = contents(&db);
+    copy_as_killed(&alive, &killed);
+    let largest = tables(&killed).into_iter().max_by_key(|t| fs::metadata(t).unwrap().len());
+    flip(&largest.unwrap(), 4096 + 100);
+    (killed, custom_contents)
+}
+
+fn of(all: &Contents, keyspace: &str) -> Contents {
+    all.iter().filter(|((ks, _), _)| ks == keyspace).map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+#[test]
+fn what_cannot_be_ordered_is_kept_in_a_new_log() {
+    let root = tempdir().unwrap();
+    let (dir, want) = damaged_with_comparator(root.path());
+    let with = || Options::new().keyspace_order("custom", no_case());
+    let report = Db::repair(&dir).unwrap();
+    assert!(report.changed);
+    assert_eq!(report.lost.len(), 1, "{:#?}", report.lost);
+    assert_eq!(report.unchecked.len(), 1, "{:#?}", report.unchecked);
+    assert!(report.unchecked[0].what.contains("test.nocase"), "{}", report.unchecked[0]);
+    let verified = with().verify(&dir, &mut |_, _| {}).unwrap();
+    assert!(verified.problems.is_empty(), "{:#?}", verified.problems);
+    // A second repair, with the comparator and without, has nothing to do.
+    let before = files::contents(&dir);
+    for options in [Options::new(), with()] {
+        let again = options.repair(&dir).unwrap();
+        assert!(!again.changed && again.lost.is_empty(), "{again:#?}");
+    }
+    assert!(files::contents(&dir) == before);
+    for _ in 0..2 {
+        let db = with().open(&dir).unwrap();
+        let found = contents(&db);
+        assert!(of(&found, "custom") == of(&want, "custom"));
+        let lost = of(&want, "default").len() - of(&found, "default").len();
+        assert!((1..200).contains(&lost), "{lost} entries of one block");
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_repair_with_the_comparator_leaves_nothing_unchecked() {
+    let root = tempdir().unwrap();
+    let (dir, want) = damaged_with_comparator(root.path());
+    let with = || Options::new().keyspace_order("custom", no_case());
+    let report = with().repair(&dir).unwrap();
+    assert!(report.changed && report.unchecked.is_empty(), "{report:#?}");
+    assert_eq!(report.lost.len(), 1, "{:#?}", report.lost);
+    let found = contents(&with().open(&dir).unwrap());
+    assert!(of(&found, "custom") == of(&want, "custom"));
+}
+
+#[test]
+fn repair_refuses_another_comparator_than_the_keyspaces() {
+    let root = tempdir().unwrap();
+    let (dir, _) = damaged_with_comparator(root.path());
+    let before = files::contents(&dir);
+    for options in [
+        Options::new().keyspace_order("custom", KeyOrder::Reverse),
+        Options::new().order(no_case()),
+    ] {
+        let e = options.repair(&dir).unwrap_err();
+        assert!(matches!(e, Error::ComparatorMismatch { .. }), "{e}");
+    }
+    assert!(files::contents(&dir) == before);
+}
+
+fn remove_manifest(dir: &Path) {
+    for name in files::names(dir) {
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+    }
+}
+
+/// Tables of an order that repair did not know were "left as they are", and the next open removed
+/// them.
+#[test]
+fn tables_of_an_unknown_order_are_kept_when_the_manifest_is_lost() {
+    for given in [false, true] {
+        let root = tempdir().unwrap();
+        let dir = root.path().join("db");
+        let db = Options::new().open(&dir).unwrap();
+        let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+        for n in 0..500u32 {
+            custom.put(key(n), row(n)).unwrap();
+            db.put(key(n), row(n)).unwrap();
+        }
+        drop(custom);
+        db.close().unwrap();
+        remove_manifest(&dir);
+        // The name is lost, the comparator's is in the tables.
+        let with = || Options::new().keyspace_order("recovered-1", no_case());
+        let report = if given { with().repair(&dir) } else { Db::repair(&dir) }.unwrap();
+        assert_eq!(report.unchecked.is_empty(), given, "{report:#?}");
+        let db = with().open(&dir).unwrap();
+        assert_eq!(db.iter().count(), 500);
+        assert_eq!(db.keyspace("recovered-1").unwrap().iter().count(), 500);
+    }
+}
+
+/// The inputs of a merge beside what came out of it: neither is older, and one was dropped.
+#[test]
+fn tables_that_are_neither_older_nor_newer_are_merged() {
+    let root = tempdir().unwrap();
+    let (dir, before) = (root.path().join("db"), root.path().join("before"));
+    let options = || Options::new().segment_size(64 << 10).memory(1 << 20);
+    let db = options().open(&dir).unwrap();
+    for round in 0..4u32 {
+        for n in 0..1000u32 {
+            db.put(key(n * 3 + round), row(n + round)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let snapshot = db.snapshot();
+    copy_as_killed(&dir, &before);
+    db.put(key(1), "new").unwrap();
+    db.compact_range::<&str>(..).unwrap();
+    drop(snapshot);
+    db.close().unwrap();
+    let want = contents(&options().open(&dir).unwrap());
+    for table in tables(&before) {
+        fs::copy(&table, dir.join(table.file_name().unwrap())).unwrap();
+    }
+    remove_manifest(&dir);
+    let report = Db::repair(&dir).unwrap();
+    assert!(report.lost.iter().all(|l| l.file == "CURRENT" || l.file.is_empty()), "{report:#?}");
+    let db = options().open(&dir).unwrap();
+    assert!(contents(&db) == want);
+    assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty());
+}
+
+/// Values packed with a dictionary are lost with it, and repair says so; the rest is saved.
+#[test]
+fn a_lost_dictionary_is_told() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    let db = Options::new().open(&dir).unwrap();
+    for n in 0..5000 {
+        db.put(key(n), row(n)).unwrap();
+    }
+    for n in 5000..6000u32 {
+        db.put(key(n), n.to_be_bytes()).unwrap();
+    }
+    db.compact_range::<&str>(..).unwrap();
+    db.settle().unwrap();
+    db.close().unwrap();
+    let table = tables(&dir).pop().unwrap();
+    let len = fs::metadata(&table).unwrap().len() as usize;
+    flip(&table, len - 1000);
+    let report = Db::repair(&dir).unwrap();
+    assert!((1..50).contains(&report.lost.len()), "{} losses", report.lost.len());
+    assert!(report.lost.iter().all(|l| l.what.contains("dictionary")), "{:#?}", report.lost);
+    assert!(report.lost.iter().all(|l| l.keys.is_some()));
+    assert!((1000..6000).contains(&report.entries), "{} entries", report.entries);
+    let db = Options::new().open(&dir).unwrap();
+    for n in 5000..6000u32 {
+        assert_eq!(db.get(key(n)).unwrap().unwrap(), n.to_be_bytes());
+    }
+    for n in 0..5000 {
+        if let Some(value) = db.get(key(n)).unwrap() {
+            assert_eq!(value, row(n).as_bytes());
+        }
+    }
+}
+
+#[test]
+fn when_everything_is_lost_the_report_says_so_and_the_store_opens() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    closed(&dir, Options::new(), 2000);
+    for name in files::names(&dir) {
+        if name != "LOCK" {
+            let len = fs::metadata(dir.join(&name)).unwrap().len() as usize;
+            fs::write(dir.join(&name), vec![0xA5; len]).unwrap();
+        }
+    }
+    let report = Db::repair(&dir).unwrap();
+    assert!(report.changed && report.entries == 0 && report.tables == 0, "{report:#?}");
+    let named = |end: &str| report.lost.iter().any(|l| l.file.ends_with(end));
+    assert!(named(".tbl") && named("CURRENT"), "{:#?}", report.lost);
+    assert!(report.lost.iter().any(|l| l.file.starts_with("MANIFEST")), "{:#?}", report.lost);
+    let db = Options::new().open(&dir).unwrap();
+    assert_eq!(db.iter().count(), 0);
+    assert!(tables(&dir.join("lost")).len() == 1);
+}
