@@ -42,7 +42,7 @@ stanzas_to_tsv() {
 }
 
 echo "== load"
-index | stanzas_to_tsv | "$esker" load "$db"
+index | stanzas_to_tsv | "$esker" load "$db" --create
 
 echo "== how many packages, and how many of them are Python libraries"
 "$esker" count "$db"

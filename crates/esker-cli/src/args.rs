@@ -123,6 +123,44 @@ impl From<Codec> for Compression {
     }
 }
 
+// Whether a store may be made.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Make the store when there is none; DB must then be new, or an empty directory
+    #[arg(long)]
+    pub create: bool,
+}
+
+// What is done about bytes that a terminal would act on.
+#[derive(Debug, Args)]
+pub(crate) struct EscapeArgs {
+    /// When to write control characters, and what else a terminal would act on, like \x1b
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub escape: Escape,
+}
+
+/// When bytes that a terminal would act on are escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Escape {
+    /// On a terminal, not in a file or a pipe
+    Auto,
+    /// Wherever it is written to
+    Always,
+    /// Bytes are written as they are
+    Never,
+}
+
+impl Escape {
+    /// Whether escapes are written to something that is a terminal, or is not.
+    pub fn is_on(self, terminal: bool) -> bool {
+        match self {
+            Escape::Auto => terminal,
+            Escape::Always => true,
+            Escape::Never => false,
+        }
+    }
+}
+
 // Durability of a write.
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {

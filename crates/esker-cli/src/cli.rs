@@ -8,7 +8,7 @@ use crate::exit::Outcome;
 
 const AFTER: &str = "\
 Examples:
-  esker put ./db colour blue
+  esker put ./db colour blue --create    a store is made when it is asked for
   esker get ./db colour
   esker load ./db data.tsv
   esker scan ./db --prefix user: --limit 10
@@ -39,9 +39,9 @@ enum Command {
     Del(c::del::Args),
     /// Print the entries of a range, in order
     Scan(c::scan::Args),
-    /// Load entries from TSV, JSON Lines or binary
+    /// Load entries from TSV, CSV, JSON Lines or binary
     Load(c::load::Args),
-    /// Write entries as TSV, JSON Lines or binary
+    /// Write entries as TSV, CSV, JSON Lines or binary
     Dump(c::dump::Args),
     /// Count entries
     Count(c::count::Args),
@@ -59,9 +59,6 @@ enum Command {
     Keyspaces(c::keyspaces::Args),
     /// Measure Esker beside other engines
     Bench(Box<c::bench::Args>),
-    /// Measures one engine; started by the benchmark itself
-    #[command(hide = true)]
-    BenchChild(c::bench::ChildArgs),
     /// Print a script that completes commands and flags in a shell
     Completions(c::completions::Args),
     /// Print or write manual pages
@@ -90,7 +87,6 @@ impl Cli {
             Command::Checkpoint(args) => c::checkpoint::run(args),
             Command::Keyspaces(args) => c::keyspaces::run(args),
             Command::Bench(args) => c::bench::run(*args),
-            Command::BenchChild(args) => c::bench::run_child(args),
             Command::Completions(args) => c::completions::run(args),
             Command::Man(args) => c::man::run(args),
         }
@@ -111,10 +107,9 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "{name} has no help line");
-            if !command.is_hide_set() {
-                let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(after.contains(&format!("esker {name}")), "{name} has no example");
-            }
+            assert!(!command.is_hide_set(), "{name} would be in pages and completions");
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(after.contains(&format!("esker {name}")), "{name} has no example");
         }
     }
 }

@@ -9,7 +9,7 @@ use data_encoding::{BASE64, Encoding as Table, HEXLOWER, HEXLOWER_PERMISSIVE};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// The bytes themselves; in a line of text with tab, newline, carriage return and backslash
-    /// written `\t`, `\n`, `\r` and `\\`.
+    /// written `\t`, `\n`, `\r` and `\\`; any byte may be written `\x1b`, and is so on a terminal.
     #[default]
     Plain,
     /// Two hexadecimal digits a byte; lower case when written, either when read.
@@ -102,12 +102,21 @@ pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[plain_from..]);
 }
 
-/// Appends what `text` stands for. Only the escapes that [`escape`] writes are taken: a guess at
-/// another one would store bytes that nobody meant.
+/// Appends what `text` stands for. Only the escapes that [`escape`] writes are taken, and `\x` with
+/// two hexadecimal digits, which terminals are shown: a guess at another one would store bytes that
+/// nobody meant.
 pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     out.reserve(text.len());
     while let Some(at) = memchr::memchr(b'\\', text) {
         out.extend_from_slice(&text[..at]);
+        if text.get(at + 1) == Some(&b'x') {
+            let digits = text.get(at + 2..at + 4).and_then(|d| std::str::from_utf8(d).ok());
+            let byte = digits.filter(|d| !d.starts_with('+'));
+            let byte = byte.and_then(|d| u8::from_str_radix(d, 16).ok());
+            out.push(byte.ok_or("unfinished escape: two hexadecimal digits go behind \\x")?);
+            text = &text[at + 4..];
+            continue;
+        }
         out.push(match text.get(at + 1) {
             Some(b't') => b'\t',
             Some(b'n') => b'\n',
@@ -115,7 +124,8 @@ pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
             Some(b'\\') => b'\\',
             Some(&other) => {
                 return Err(format!(
-                    "unknown escape `\\{}`; the escapes are \\t \\n \\r \\\\, a backslash itself is \\\\",
+                    "unknown escape `\\{}`; the escapes are \\t \\n \\r \\\\ and \\x00 to \\xff, a \
+                     backslash itself is \\\\",
                     other.escape_ascii()
                 ));
             }
@@ -158,7 +168,14 @@ mod tests {
     #[test]
     fn bad_text_is_named() {
         assert!(decoded(Encoding::Plain, "ab\\").unwrap_err().contains("unfinished escape"));
-        assert!(decoded(Encoding::Plain, "a\\x41").unwrap_err().contains("`\\x`"));
+        assert!(decoded(Encoding::Plain, "a\\q41").unwrap_err().contains("`\\q`"));
+        assert_eq!(decoded(Encoding::Plain, "a\\x41\\xFf").unwrap(), b"aA\xff");
+        for bad in ["\\x", "\\x4", "\\x4g", "\\x+4", "\\x4\\n"] {
+            assert!(
+                decoded(Encoding::Plain, bad).unwrap_err().contains("two hexadecimal"),
+                "{bad}"
+            );
+        }
         assert!(decoded(Encoding::Hex, "abc").unwrap_err().contains("hexadecimal"));
         assert!(decoded(Encoding::Hex, "zz").unwrap_err().contains("character 1"));
         assert!(decoded(Encoding::Base64, "AP9").unwrap_err().contains("base64"));

@@ -13,6 +13,8 @@ use std::process::ExitCode;
 
 use esker::Error;
 
+use crate::screen;
+
 /// Why a command ends before its work is done.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -61,9 +63,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Writes one line to standard error. Not `eprintln!`, which panics when that is closed.
+/// Writes one line to standard error, whatever names and bytes are quoted in it. Not `eprintln!`,
+/// which panics when that is closed.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "esker: {}", text.trim_end());
+    let _ = writeln!(std::io::stderr(), "esker: {}", screen::one_line(text.trim_end()));
 }
 
 impl From<Error> for Failure {
@@ -71,8 +74,8 @@ impl From<Error> for Failure {
         match &error {
             // The library's hints name its functions; here the way out is a command.
             Error::NotAStore { path } => Failure::Broken(format!(
-                "{} is not an Esker store (it has no CURRENT file); check the path, or make a \
-                 store with `esker put` or `esker load`",
+                "{} is not an Esker store (it has no CURRENT file); check the path; `esker put` and \
+                 `esker load` make a store with --create",
                 path.display()
             )),
             Error::UnknownKeyspace { name } => Failure::Usage(format!(

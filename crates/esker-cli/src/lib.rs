@@ -17,6 +17,7 @@ mod human;
 mod metered;
 mod output;
 mod progress;
+mod screen;
 mod store;
 mod usage;
 mod walk;
@@ -28,6 +29,10 @@ use clap::Parser;
 
 /// Runs the command that `args` name (the first is the program itself).
 pub fn main(args: Vec<OsString>) -> ExitCode {
+    // Not a command of anyone's, so the parser, and with it help, pages and completions, has none.
+    if args.get(1).is_some_and(|a| a == commands::bench::CHILD) {
+        commands::bench::run_child(&args[2..]);
+    }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,14 +1,16 @@
-//! Standard output, or a file that stands in for it: locked, buffered, and quiet about a closed
-//! pipe.
+//! Standard output, or a file that stands in for it: locked, buffered, quiet about a closed pipe,
+//! and careful with what a terminal is sent.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use crate::args::Escape;
 use crate::encoding::Encoding;
 use crate::exit::{Failure, Outcome};
+use crate::screen::{Screen, Style};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -22,16 +24,22 @@ pub(crate) struct Out {
 }
 
 impl Out {
+    /// Standard output; what a terminal would act on is escaped there.
     pub fn stdout() -> Out {
-        let sink: Box<dyn Write> = Box::new(io::stdout().lock());
-        let sink = BufWriter::with_capacity(BUFFER_BYTES, sink);
+        Out::stdout_as(Escape::Auto, Style::Bytes)
+    }
+
+    /// Standard output, with escapes where `escape` says so.
+    pub fn stdout_as(escape: Escape, style: Style) -> Out {
+        let on = escape.is_on(io::stdout().is_terminal());
+        let sink = sink(io::stdout().lock(), on, style);
         Out { sink, name: "standard output".into(), partial: None }
     }
 
-    /// Writes to `path`; to standard output when it is absent or `-`. A regular file gets its name
-    /// only when it is whole, so that a dump that failed is never taken for a dump.
-    pub fn create(path: Option<&Path>) -> Result<Out, Failure> {
-        let Some(path) = path.filter(|p| *p != Path::new("-")) else { return Ok(Out::stdout()) };
+    /// Writes to `path`; to standard output when there is none. A regular file gets its name only
+    /// when it is whole, so that a dump that failed is never taken for a dump.
+    pub fn create(path: Option<&Path>, escape: Escape, style: Style) -> Result<Out, Failure> {
+        let Some(path) = path else { return Ok(Out::stdout_as(escape, style)) };
         let special = fs::metadata(path).is_ok_and(|m| !m.is_file());
         let mut written_to = path.as_os_str().to_owned();
         if !special {
@@ -41,7 +49,7 @@ impl Out {
         let file = File::create(&written_to)
             .map_err(|e| Failure::Broken(format!("create {}: {e}", written_to.display())))?;
         Ok(Out {
-            sink: BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)),
+            sink: sink(file, escape.is_on(false), style),
             name: path.display().to_string(),
             partial: (!special).then(|| (written_to, path.to_owned())),
         })
@@ -81,6 +89,11 @@ impl Out {
         }
         Ok(())
     }
+}
+
+fn sink(to: impl Write + 'static, escaped: bool, style: Style) -> BufWriter<Box<dyn Write>> {
+    let to: Box<dyn Write> = if escaped { Box::new(Screen::new(to, style)) } else { Box::new(to) };
+    BufWriter::with_capacity(BUFFER_BYTES, to)
 }
 
 impl Drop for Out {
@@ -164,12 +177,13 @@ mod tests {
     fn a_file_gets_its_name_when_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let mut out = Out::create(Some(&path)).unwrap();
+        let create = |path: &Path| Out::create(Some(path), Escape::Auto, Style::Bytes).unwrap();
+        let mut out = create(&path);
         out.line("x").unwrap();
         assert!(!path.exists());
         out.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"x\n");
-        let mut half = Out::create(Some(&dir.path().join("half"))).unwrap();
+        let mut half = create(&dir.path().join("half"));
         half.line("x").unwrap();
         drop(half);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

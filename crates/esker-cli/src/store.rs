@@ -1,9 +1,13 @@
 //! Opening stores and keyspaces the way the commands need them.
 
-use esker::{Db, KeyOrder, Keyspace, Options, Stats};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use esker::{Db, KeyOrder, Keyspace, KeyspaceStats, Options, Stats};
 
 use crate::args::{Codec, StoreArgs};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 
 /// The keyspace every store has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
@@ -17,57 +21,179 @@ fn options(args: &StoreArgs) -> Options {
 
 /// Opens an existing store and writes nothing to it.
 pub(crate) fn open_to_read(args: &StoreArgs) -> Result<Db, Failure> {
+    look_at(&args.db)?;
     Ok(options(args).read_only(true).create_if_missing(false).open(&args.db)?)
 }
 
-/// Opens a store to write to it; makes it when it is missing and `create` says so.
-pub(crate) fn open_to_write(
+/// Opens an existing store to write to it.
+pub(crate) fn open_to_write(args: &StoreArgs, compression: Option<Codec>) -> Result<Db, Failure> {
+    look_at(&args.db)?;
+    open(args, compression, None, false)
+}
+
+/// Opens a store to fill a keyspace of it; where there is none, makes one if `create` says so, but
+/// not in order to find out that it lacks the keyspace.
+pub(crate) fn open_keyspace_to_fill(
     args: &StoreArgs,
     compression: Option<Codec>,
+    name: &str,
+    create: bool,
+) -> Result<(Db, Keyspace), Failure> {
+    if create && name != DEFAULT_KEYSPACE && !look_at(&args.db)?.iter().any(|n| n == CURRENT) {
+        return Err(Failure::Broken(format!(
+            "there is no store in {db}, and a new one has no keyspace {name:?}; `esker keyspaces \
+             {db} create {name} --create` makes both",
+            db = args.db.display()
+        )));
+    }
+    let db = open_to_fill(args, compression, None, create)?;
+    let keyspace = keyspace(&db, name)?;
+    Ok((db, keyspace))
+}
+
+/// Opens a store to fill it; where there is none, makes one if `create` says so. A typo in a path
+/// makes none.
+pub(crate) fn open_to_fill(
+    args: &StoreArgs,
+    compression: Option<Codec>,
+    order: Option<KeyOrder>,
+    create: bool,
+) -> Result<Db, Failure> {
+    let names = look_at(&args.db)?;
+    if names.iter().any(|n| n == CURRENT) {
+        return open(args, compression, order, false);
+    }
+    let db = args.db.display();
+    if !create {
+        return Err(Failure::Broken(format!(
+            "there is no store in {db}; check the path, or make one with --create"
+        )));
+    }
+    match names.iter().find(|n| !left_by_a_killed_start(n)) {
+        None => open(args, compression, order, true),
+        Some(other) => Err(Failure::Broken(format!(
+            "{db} holds other files, {other:?} for one; a store is made in a new directory, or in \
+             an empty one"
+        ))),
+    }
+}
+
+fn open(
+    args: &StoreArgs,
+    compression: Option<Codec>,
+    order: Option<KeyOrder>,
     create: bool,
 ) -> Result<Db, Failure> {
     let mut options = options(args).create_if_missing(create);
     if let Some(codec) = compression {
         options = options.compression(codec.into());
     }
+    if let Some(order) = order {
+        options = options.order(order);
+    }
     Ok(options.open(&args.db)?)
 }
 
-/// Opens a store to fill a keyspace of it. A store that is not there is made, but not in order to
-/// find out that it lacks the keyspace.
-pub(crate) fn open_to_fill(
-    args: &StoreArgs,
-    compression: Option<Codec>,
-    name: &str,
-) -> Result<(Db, Keyspace), Failure> {
-    let db = open_to_write(args, compression, name == DEFAULT_KEYSPACE)?;
-    let keyspace = keyspace(&db, name)?;
-    Ok((db, keyspace))
+const CURRENT: &str = "CURRENT";
+
+/// What is in the directory before a store is durable there.
+fn left_by_a_killed_start(name: &str) -> bool {
+    name == "LOCK" || name == "CURRENT.tmp" || name.starts_with("MANIFEST-")
+}
+
+/// The names in the directory `db`, of which there are none when it is missing. Refuses a file, and
+/// the stores of LevelDB and its kin: their files have such names too, and all that is known about
+/// them here is that they are damaged.
+pub(crate) fn look_at(db: &Path) -> Result<Vec<String>, Failure> {
+    let broken = |what: String| Err(Failure::Broken(what));
+    let names = match fs::read_dir(db) {
+        Ok(entries) => entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == ErrorKind::NotADirectory => {
+            return broken(format!("{} is not a directory; a store is one", db.display()));
+        }
+        Err(e) => return broken(format!("list {}: {e}", db.display())),
+    };
+    let names: Vec<_> = names.collect();
+    if fs::read(db.join(CURRENT)).is_ok_and(|line| is_of_leveldb(&line)) {
+        return broken(format!(
+            "{} is a store of LevelDB, RocksDB or another of that family, not of Esker",
+            db.display()
+        ));
+    }
+    Ok(names)
+}
+
+/// There the line is the manifest's name alone, whose number has fewer digits than Esker's.
+fn is_of_leveldb(current: &[u8]) -> bool {
+    let number = current.strip_prefix(b"MANIFEST-").and_then(|rest| rest.strip_suffix(b"\n"));
+    number.is_some_and(|n| (1..10).contains(&n.len()) && n.iter().all(u8::is_ascii_digit))
+}
+
+/// The same look for the calls of the library that open nothing.
+pub(crate) fn check(db: &Path) -> Outcome {
+    look_at(db).map(drop)
 }
 
 /// The keyspace of that name.
 pub(crate) fn keyspace(db: &Db, name: &str) -> Result<Keyspace, Failure> {
+    Ok(keyspace_of(db, name)?)
+}
+
+/// The same, with the library's error.
+pub(crate) fn keyspace_of(db: &Db, name: &str) -> esker::Result<Keyspace> {
     if name == DEFAULT_KEYSPACE {
         return Ok(Keyspace::clone(db));
     }
-    Ok(db.keyspace(name)?)
+    db.keyspace(name)
+}
+
+/// What is known of a keyspace. Every one that a store lists has statistics.
+pub(crate) fn about<'s>(stats: &'s Stats, name: &str) -> Option<&'s KeyspaceStats> {
+    stats.keyspaces.iter().find(|k| k.name == name)
 }
 
 /// The order of a keyspace. Only the two built-in orders can be open here: a store whose keyspace
 /// has an order of its own cannot be opened without that comparator.
 pub(crate) fn order(stats: &Stats, name: &str) -> KeyOrder {
-    let reverse = |k: &&esker::KeyspaceStats| k.name == name && k.order.contains("reverse");
-    match stats.keyspaces.iter().find(reverse) {
-        Some(_) => KeyOrder::Reverse,
-        None => KeyOrder::Bytewise,
-    }
+    about(stats, name).and_then(|k| order_named(&k.order)).unwrap_or_default()
+}
+
+/// The built-in order that is stored under this name.
+pub(crate) fn order_named(name: &str) -> Option<KeyOrder> {
+    [KeyOrder::Bytewise, KeyOrder::Reverse].into_iter().find(|order| order.name() == name)
 }
 
 /// Entries of a keyspace including old versions and deletions, which is as near to their number as
 /// one gets without counting them.
-pub(crate) fn entries_at_most(stats: &Stats, name: &str) -> u64 {
-    let of = |k: &esker::KeyspaceStats| {
-        k.memtable_entries + k.runs.iter().map(|run| run.entries).sum::<u64>()
-    };
-    stats.keyspaces.iter().find(|k| k.name == name).map_or(0, of)
+pub(crate) fn entries_at_most(k: &KeyspaceStats) -> u64 {
+    k.memtable_entries + k.runs.iter().map(|run| run.entries).sum::<u64>()
+}
+
+/// Bytes of its tables and of its entries that are not in tables yet.
+pub(crate) fn bytes(k: &KeyspaceStats) -> u64 {
+    k.memtable_bytes + k.runs.iter().map(|run| run.bytes).sum::<u64>()
+}
+
+/// Bytes that the files in the directory `db` take on the disk.
+pub(crate) fn disk_bytes(db: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = fs::read_dir(db).into_iter().flatten().flatten();
+    // Of a block of 512 bytes, whatever the file system's own are.
+    entries.filter_map(|e| e.metadata().ok()).map(|m| m.blocks() * 512).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_current_it_is() {
+        assert!(is_of_leveldb(b"MANIFEST-000002\n") && is_of_leveldb(b"MANIFEST-1234567\n"));
+        for ours in
+            ["MANIFEST-0000000001 368 0123abcd\n", "MANIFEST-0000000001\n", "MANIFEST-", "", "\n"]
+        {
+            assert!(!is_of_leveldb(ours.as_bytes()), "{ours:?}");
+        }
+    }
 }

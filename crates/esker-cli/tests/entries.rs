@@ -6,7 +6,7 @@ use common::Dir;
 #[test]
 fn put_get_del() {
     let dir = Dir::new();
-    dir.ok("put db colour blue");
+    dir.ok("put db colour blue --create");
     assert_eq!(dir.ok("get db colour"), "blue"); // no newline into a pipe
     dir.ok("put db colour red --sync");
     assert_eq!(dir.ok("get db colour --raw"), "red");
@@ -22,7 +22,7 @@ fn put_get_del() {
 fn any_bytes_in_arguments_and_on_standard_input() {
     let dir = Dir::new();
     let value: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    assert_eq!(dir.run_args(&[b"put", b"db", b"\xff\\t"], &value).code, 0);
+    assert_eq!(dir.run_args(&[b"put", b"db", b"\xff\\t", b"--create"], &value).code, 0);
     assert_eq!(dir.run_args(&[b"get", b"db", b"\xff\\t"], b"").out, value);
     assert_eq!(dir.run_args(&[b"put", b"db", b"--", b"--key", b"-v"], b"").code, 0);
     assert_eq!(dir.run_args(&[b"get", b"db", b"--", b"--key"], b"").out, b"-v");
@@ -34,7 +34,7 @@ fn any_bytes_in_arguments_and_on_standard_input() {
 #[test]
 fn hex_and_base64() {
     let dir = Dir::new();
-    dir.ok("put db --hex 00FF cafe");
+    dir.ok("put db --hex 00FF cafe --create");
     assert_eq!(dir.ok("get db --hex 00ff"), "cafe\n");
     assert_eq!(dir.ok("get db --base64 AP8="), "yv4=\n");
     assert_eq!(dir.ok("scan db --hex"), "00ff\tcafe\n");
@@ -53,7 +53,7 @@ fn hex_and_base64() {
 #[test]
 fn limits_and_missing_stores() {
     let dir = Dir::new();
-    dir.ok("put db k v");
+    dir.ok("put db k v --create");
     let long = [b'k'; 70_000];
     dir.run_args(&[b"put", b"db", &long, b"v"], b"").fails(2, "70000 bytes is over the limit");
     for line in [
@@ -111,7 +111,7 @@ fn scan_ranges_in_both_directions() {
 #[test]
 fn scan_of_a_keyspace_in_reverse_order() {
     let dir = Dir::new();
-    dir.ok("keyspaces db create down --order reverse");
+    dir.ok("keyspaces db create down --order reverse --create");
     let ran = dir.run_with("load db -k down", b"a\t1\nab\t2\nb\t3\nc\t4\n");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(dir.ok("scan db -k down --keys-only"), "c\nb\nab\na\n");
@@ -126,7 +126,7 @@ fn scan_of_a_keyspace_in_reverse_order() {
 #[test]
 fn json_holds_any_bytes() {
     let dir = Dir::new();
-    let ran = dir.run_with("load db", b"a\\n\\\\\tb\\t\nz\xff\tv\xfe\n");
+    let ran = dir.run_with("load db --create", b"a\\n\\\\\tb\\t\nz\xff\tv\xfe\n");
     assert_eq!(ran.code, 0, "{ran:?}");
     let out = dir.ok("scan db --json");
     let expected = "{\"key\":\"a\\n\\\\\",\"value\":\"b\\t\"}\n\

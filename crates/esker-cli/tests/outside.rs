@@ -215,7 +215,7 @@ fn a_full_disk() {
     dir.write("big.tsv", &lines);
     for mib in [1, 2, 4, 7] {
         let script = format!(
-            "cd \"$2\" && head -n 500 {big} > few.tsv && \"$1\" load db few.tsv --memory 1MiB --sync; echo first $?
+            "cd \"$2\" && head -n 500 {big} > few.tsv && \"$1\" load db few.tsv --memory 1MiB --sync --create; echo first $?
              \"$1\" load db {big} --memory 1MiB; echo second $?
              \"$1\" count db; echo third $?
              rm few.tsv; \"$1\" verify db; echo fourth $?

@@ -88,7 +88,7 @@ fn life_of(entries: &[Entry], prefix: &[u8]) {
     dir.write("all.tsv", &input);
 
     killed_in_the_middle_of_a_load(&dir, entries);
-    let ran = dir.run("load db all.tsv");
+    let ran = dir.run("load db all.tsv --create");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let mut map: Map = entries.iter().cloned().collect();
     assert_same(&dir.run("dump db").out, &map, "loaded");
@@ -123,7 +123,7 @@ fn killed_in_the_middle_of_a_load(dir: &Dir, entries: &[Entry]) {
     let half = &entries[..entries.len() / 2];
     let mut child = dir
         .command()
-        .args(["load", "db", "-", "--format", "tsv"])
+        .args(["load", "db", "-", "--format", "tsv", "--create"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

@@ -72,7 +72,7 @@ fn a_closed_pipe_is_the_end_and_no_error() {
     let dir = Dir::new();
     let tsv: String = (0..100_000).map(|i| format!("{i:06}\tvalue of {i}\n")).collect();
     dir.write("in.tsv", tsv);
-    dir.ok("load db in.tsv");
+    dir.ok("load db in.tsv --create");
     for args in [&["scan", "db"][..], &["dump", "db", "--format", "bin"], &["scan", "db", "--json"]]
     {
         let mut child =

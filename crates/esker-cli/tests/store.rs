@@ -6,8 +6,10 @@ use common::Dir;
 #[test]
 fn keyspaces() {
     let dir = Dir::new();
-    dir.run_with("load db -k users", b"a\t1\n").fails(3, "not an Esker store");
-    dir.ok("keyspaces db create users --compression zstd");
+    dir.run_with("load db -k users", b"a\t1\n").fails(3, "no store in db");
+    let none = dir.run_with("load db -k users --create", b"a\t1\n");
+    none.fails(3, "`esker keyspaces db create users --create` makes both");
+    dir.ok("keyspaces db create users --compression zstd --create");
     let ran = dir.run_with("load db -k users", b"a\t1\n");
     assert_eq!(ran.code, 0, "{ran:?}");
     dir.ok("put db -k users b 2");

@@ -31,6 +31,8 @@ pub struct KeyspaceStats {
     pub order: String,
     /// How its values are compressed: "none", "lz4" or "zstd".
     pub compression: String,
+    /// From how many bytes on its values stay in the log segment they were written to.
+    pub separate_values_from: usize,
     /// Sorted runs, newest first. A read asks each that may hold its key; a settled store has one.
     pub runs: Vec<RunStats>,
     /// Entries not in tables yet.
@@ -53,7 +55,8 @@ pub struct Stats {
     pub log_bytes: u64,
     /// Bytes of values that live in log segments, pointed to by tables.
     pub separated_bytes: u64,
-    /// Bytes of dead values in those segments that are not given back yet.
+    /// Bytes that those segments take on the disk beside them: dead values that are not given back
+    /// yet, and the rest of the blocks at both ends of each value, which cannot be.
     pub garbage_bytes: u64,
     /// Bytes of tables and log segments that nothing needs but a [`Slice`](crate::Slice), cursor or
     /// iterator that is still held: they come back when it is dropped. Dead values among them count as
@@ -124,6 +127,7 @@ impl Store {
                 id: ks.id,
                 order: ks.order.name().to_string(),
                 compression: format!("{:?}", ks.compression).to_lowercase(),
+                separate_values_from: ks.separate_values_from,
                 runs,
                 memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
                 memtable_bytes: view

@@ -1,5 +1,7 @@
 //! `esker bench`: measures Esker beside other engines, and puts the figures side by side.
 
+use std::ffi::OsString;
+
 use crate::exit::{Failure, Outcome};
 use crate::output::Out;
 
@@ -20,8 +22,8 @@ Examples:
 Engines that are not installed say how to get them. Every engine gets a fresh process
 and directory, the same memory, keys and durability.";
 
-/// The command, hidden, under which a measuring process is started.
-const CHILD: &str = "bench-child";
+/// The first argument of a measuring process, which the benchmark starts.
+pub(crate) const CHILD: &str = "bench-child";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -31,12 +33,6 @@ pub(crate) struct Args {
     options: esker_bench::BenchOptions,
     #[command(subcommand)]
     command: Option<esker_bench::BenchCommand>,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ChildArgs {
-    /// What to measure, in JSON.
-    spec: Vec<String>,
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
@@ -67,6 +63,8 @@ fn with_results(command: &esker_bench::BenchCommand) -> Outcome {
     }
 }
 
-pub(crate) fn run_child(args: ChildArgs) -> Outcome {
-    std::process::exit(esker_bench::child_main(args.spec))
+/// Measures what `spec` says, in JSON.
+pub(crate) fn run_child(spec: &[OsString]) -> ! {
+    let spec: Vec<String> = spec.iter().map(|s| s.to_string_lossy().into_owned()).collect();
+    std::process::exit(esker_bench::child_main(spec))
 }

@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Outcome {
     // To be consistent, a checkpoint first puts what is in the log into tables.
-    let db = store::open_to_write(&args.store, None, false)?;
+    let db = store::open_to_write(&args.store, None)?;
     let progress = Progress::spinner("copying");
     db.checkpoint(&args.dir)?;
     drop(progress);

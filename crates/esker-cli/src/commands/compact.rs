@@ -16,7 +16,8 @@ Examples:
   esker compact ./db --compression zstd          and pack it smaller
 
 The store merges by itself while it is used; this is for getting space back at once after many
-deletions, or before a store is shipped.";
+deletions, or before a store is shipped. It says what the directory took on the disk before, and what
+it takes now; meanwhile it needs room for what it rewrites.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -37,18 +38,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
-    let db = store::open_to_write(&args.store, args.compression.compression, false)?;
+    // As the directory has it, before and after: while the store is open there are files beside,
+    // those of the log and those that a reader may hold.
+    let disk_before = store::disk_bytes(&args.store.db);
+    let db = store::open_to_write(&args.store, args.compression.compression)?;
     let names = match &args.keyspace {
         Some(name) => vec![name.clone()],
         None if args.range.is_everything() => db.keyspaces(),
         None => vec![store::DEFAULT_KEYSPACE.into()],
     };
-    let before = db.stats();
+    let stats = db.stats();
     let progress = Progress::spinner("compacting");
     db.flush()?;
     for name in &names {
         let keyspace = store::keyspace(&db, name)?;
-        let bounds = args.range.bounds(&args.encoding, &store::order(&before, name))?;
+        let bounds = args.range.bounds(&args.encoding, &store::order(&stats, name))?;
         if bounds.is_everything() {
             keyspace.compact_range::<Vec<u8>>(..)?;
         } else {
@@ -56,8 +60,8 @@ pub(crate) fn run(args: Args) -> Outcome {
         }
     }
     drop(progress);
-    let (before, after) = (before.disk_bytes, db.stats().disk_bytes);
     db.close().map_err(Failure::from)?;
+    let (before, after) = (disk_before, store::disk_bytes(&args.store.db));
     let mut out = Out::stdout();
     if args.json.json {
         out.json(&json!({

@@ -42,7 +42,10 @@ pub(crate) fn run(args: Args) -> Outcome {
     let stats = db.stats();
     let order = store::order(&stats, name);
     let bounds = args.range.bounds(&args.encoding, &order)?;
-    let total = args.range.is_everything().then(|| store::entries_at_most(&stats, name));
+    let total = args
+        .range
+        .is_everything()
+        .then(|| store::about(&stats, name).map_or(0, store::entries_at_most));
     let progress = Progress::entries("counting", total);
     let mut walk = Walk::keys(&keyspace, order, bounds, false);
     let mut entries: u64 = 0;

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Outcome {
     let keys: Vec<_> =
         args.keys.iter().map(|key| args.encoding.bytes("KEY", key)).collect::<Result<_, _>>()?;
-    let db = store::open_to_write(&args.store, None, false)?;
+    let db = store::open_to_write(&args.store, None)?;
     let keyspace = store::keyspace(&db, &args.keyspace.keyspace)?;
     let mut batch = WriteBatch::new();
     for key in keys {

@@ -3,14 +3,19 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use crate::args::{EncodingArgs, KeyspaceArgs, RangeArgs, StoreArgs};
+use esker::{Db, Stats};
+
+use crate::args::{EncodingArgs, Escape, EscapeArgs, KeyspaceArgs, RangeArgs, StoreArgs};
+use crate::bounds::Bounds;
 use crate::encoding::{Encoding, escape};
 use crate::exit::{Failure, Outcome};
 use crate::format::Format;
+use crate::formats::all::{Head, WriteKeyspaces};
 use crate::formats::jsonl::FieldPath;
 use crate::formats::{WriteEntries, WriteError};
 use crate::output::Out;
 use crate::progress::Progress;
+use crate::screen::Style;
 use crate::store;
 use crate::walk::Walk;
 
@@ -19,13 +24,20 @@ Examples:
   esker dump ./db > data.tsv                        key, tab, value on every line
   esker dump ./db backup.bin                        binary; notices when its end is missing
   esker dump ./db users.jsonl --key user.id         the values, which are JSON lines
+  esker dump ./db table.csv                         a header, key,value, and a row for each
+  esker dump ./db everything.bin --all              all keyspaces, for esker load --all
   esker dump ./db --prefix user: --format bin | ssh host esker load ./db --format bin
 
-The formats are those of `esker load --help`, and a dump is what was loaded, byte for byte, in the
-order of the keys. The dump is of one moment, whatever is written meanwhile.
+The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte. Entries
+come in the order of the keys. The dump is of one moment. A file gets its name when it is whole: until
+then it has .partial behind it.
 
 jsonl writes values only, and only values that are JSON on one line. With --key it also checks that
-every key is what a load with that --key would take from the value, so that nothing is lost.";
+every key is what a load with that --key would take from the value, so that nothing is lost.
+
+--all writes every keyspace with its name, its order (a comparator's name where it is a program's own),
+compression and threshold, in tsv or bin. On a terminal tsv and jsonl are escaped as `esker scan` does,
+in ways that a load reads.";
 
 /// How many entries between two updates of the progress bar.
 const STEP: u64 = 1024;
@@ -46,12 +58,17 @@ pub(crate) struct Args {
     /// Field of a JSON line that must hold the key
     #[arg(long, value_name = "FIELD")]
     key: Option<FieldPath>,
+    /// Dump all keyspaces, and how each was made
+    #[arg(long, conflicts_with_all = ["keyspace", "prefix", "from", "to", "key"])]
+    all: bool,
     #[command(flatten)]
     range: RangeArgs,
     #[command(flatten)]
     keyspace: KeyspaceArgs,
     #[command(flatten)]
     encoding: EncodingArgs,
+    #[command(flatten)]
+    escape: EscapeArgs,
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
@@ -64,28 +81,37 @@ pub(crate) fn run(args: Args) -> Outcome {
     } else {
         encoding
     };
-    format.check(args.key.is_some(), of_format)?;
+    format.check_encoding(of_format)?;
+    let to_terminal = file.is_none() && std::io::stdout().is_terminal();
+    check(&args, format, to_terminal)?;
 
     let db = store::open_to_read(&args.store)?;
-    let name = &args.keyspace.keyspace;
-    let keyspace = store::keyspace(&db, name)?;
+    let style = if format == Format::Jsonl { Style::Json } else { Style::Bytes };
     let stats = db.stats();
-    let order = store::order(&stats, name);
-    let bounds = args.range.bounds(&args.encoding, &order)?;
-    let total = args.range.is_everything().then(|| store::entries_at_most(&stats, name));
-    let mut out = Out::create(file)?;
+    let plan = if args.all { Plan::all(&stats) } else { Plan::of(&args, &db, &stats)? };
+    let mut out = Out::create(file, args.escape.escape, style)?;
     // A bar between the lines of a dump on the same terminal would garble both.
-    let quiet = file.is_none() && std::io::stdout().is_terminal();
-    let progress = (!quiet).then(|| Progress::entries("dumping", total));
-
-    let mut walk = Walk::entries(&keyspace, order, bounds, false);
-    let mut writer = format.writer(&mut out, args.key.clone(), encoding);
-    let copied = copy(&mut walk, writer.as_mut(), &mut |entries| {
+    let progress = (!to_terminal).then(|| Progress::entries("dumping", plan.total));
+    let mut on_step = |entries| {
         if let Some(progress) = &progress {
             progress.set(entries);
         }
-    });
-    drop(writer);
+    };
+    let copied = match &plan.of {
+        Of::One(bounds) => {
+            let name = &args.keyspace.keyspace;
+            let keyspace = store::keyspace(&db, name)?;
+            let mut walk =
+                Walk::entries(&keyspace, store::order(&stats, name), bounds.clone(), false);
+            let mut writer = format.writer(&mut out, args.key.clone(), encoding);
+            copy(&mut walk, writer.as_mut(), &mut 0, &mut on_step)
+                .and_then(|()| writer.finish().map_err(Stop::Output))
+        }
+        Of::All(heads) => {
+            let mut writer = format.writer_of_all(&mut out, encoding);
+            copy_all(&db, heads, writer.as_mut(), &mut on_step)
+        }
+    };
     drop(progress);
     match copied {
         Ok(()) => out.finish(),
@@ -97,6 +123,85 @@ pub(crate) fn run(args: Args) -> Outcome {
     }
 }
 
+/// Refuses what has no meaning together.
+fn check(args: &Args, format: Format, to_terminal: bool) -> Outcome {
+    let wrong = |text: &str| Err(Failure::Usage(text.into()));
+    let escape = args.escape.escape;
+    if args.all {
+        format.check_all()?;
+    }
+    match format {
+        Format::Tsv | Format::Csv | Format::Bin if args.key.is_some() => {
+            wrong("--key names a field of JSON lines; leave it out, or add --format jsonl")
+        }
+        Format::Csv | Format::Bin if escape == Escape::Always => {
+            wrong("there are no escapes in csv and bin that a load reads; dump as tsv")
+        }
+        Format::Bin if escape.is_on(to_terminal) => {
+            wrong("bin is not for a terminal; name a file, or add --escape never")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is dumped, and how many entries that is at most, where it is known.
+struct Plan {
+    of: Of,
+    total: Option<u64>,
+}
+
+enum Of {
+    One(Bounds),
+    All(Vec<Head>),
+}
+
+impl Plan {
+    fn of(args: &Args, db: &Db, stats: &Stats) -> Result<Plan, Failure> {
+        let name = &args.keyspace.keyspace;
+        store::keyspace(db, name)?;
+        let bounds = args.range.bounds(&args.encoding, &store::order(stats, name))?;
+        let total = args
+            .range
+            .is_everything()
+            .then(|| store::about(stats, name).map_or(0, store::entries_at_most));
+        Ok(Plan { of: Of::One(bounds), total })
+    }
+
+    fn all(stats: &Stats) -> Plan {
+        let head = |k: &esker::KeyspaceStats| Head {
+            name: k.name.clone(),
+            order: k.order.clone(),
+            compression: k.compression.clone(),
+            separate_values_from: k.separate_values_from as u64,
+        };
+        let heads = stats.keyspaces.iter().map(head).collect();
+        Plan {
+            of: Of::All(heads),
+            total: Some(stats.keyspaces.iter().map(store::entries_at_most).sum()),
+        }
+    }
+}
+
+fn copy_all(
+    db: &Db,
+    heads: &[Head],
+    writer: &mut dyn WriteKeyspaces,
+    on_step: &mut dyn FnMut(u64),
+) -> Result<(), Stop> {
+    let mut entries = 0;
+    writer.begin(heads.len() as u32).map_err(Stop::Output)?;
+    for head in heads {
+        let keyspace = store::keyspace_of(db, &head.name).map_err(Stop::Store)?;
+        let order = store::order_named(&head.order).unwrap_or_default();
+        let everything = Bounds::new(&order, None, None, None);
+        let mut walk = Walk::entries(&keyspace, order, everything, false);
+        writer.begin_keyspace(head).map_err(|e| Stop::of(e, b""))?;
+        copy(&mut walk, writer, &mut entries, on_step)?;
+        writer.end_keyspace().map_err(Stop::Output)?;
+    }
+    writer.finish().map_err(Stop::Output)
+}
+
 /// Why a dump stopped.
 enum Stop {
     Store(esker::Error),
@@ -104,23 +209,30 @@ enum Stop {
     Unfit { key: String, why: String },
 }
 
-fn copy(
-    walk: &mut Walk,
-    writer: &mut dyn WriteEntries,
-    on_step: &mut dyn FnMut(u64),
-) -> Result<(), Stop> {
-    let mut entries: u64 = 0;
-    while let Some((key, value)) = walk.next().map_err(Stop::Store)? {
-        writer.write(key, value).map_err(|e| match e {
+impl Stop {
+    fn of(e: WriteError, key: &[u8]) -> Stop {
+        match e {
             WriteError::Io(e) => Stop::Output(e),
             WriteError::Unfit(why) => Stop::Unfit { key: shown(key), why },
-        })?;
-        entries += 1;
-        if entries.is_multiple_of(STEP) {
-            on_step(entries);
         }
     }
-    writer.finish().map_err(Stop::Output)
+}
+
+/// Writes all that the walk comes to, and counts it.
+fn copy(
+    walk: &mut Walk,
+    writer: &mut (impl WriteEntries + ?Sized),
+    entries: &mut u64,
+    on_step: &mut dyn FnMut(u64),
+) -> Result<(), Stop> {
+    while let Some((key, value)) = walk.next().map_err(Stop::Store)? {
+        writer.write(key, value).map_err(|e| Stop::of(e, key))?;
+        *entries += 1;
+        if entries.is_multiple_of(STEP) {
+            on_step(*entries);
+        }
+    }
+    Ok(())
 }
 
 /// A key for a message: on one line, and not a screen long.

@@ -5,10 +5,11 @@ use std::io::IsTerminal;
 
 use serde_json::Map;
 
-use crate::args::{EncodingArgs, JsonArgs, KeyspaceArgs, StoreArgs};
+use crate::args::{EncodingArgs, Escape, EscapeArgs, JsonArgs, KeyspaceArgs, StoreArgs};
 use crate::encoding::Encoding;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Out, json_bytes};
+use crate::screen::Style;
 use crate::store;
 
 const EXAMPLES: &str = "\
@@ -18,8 +19,10 @@ Examples:
   esker get ./db --hex 00ff              key and value in hexadecimal
   esker get ./db colour || echo none     the exit code is 1 when there is no such key
 
-The value is printed as it is. A newline follows only where a person reads it: on a terminal, and
-after hexadecimal or base64.";
+Into a file or a pipe the value is written as it is. Where a person reads it a newline follows: on a
+terminal, and after hexadecimal or base64. On a terminal control characters, and what turns the
+direction of text, are written like \\x1b; newlines and tabs stay. --escape forces either, and --raw is
+for a terminal that is to have the very bytes.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,9 +32,11 @@ pub(crate) struct Args {
     /// Key
     #[arg(value_name = "KEY", allow_negative_numbers = true)]
     key: OsString,
-    /// Print no newline behind the value, even on a terminal
-    #[arg(long, conflicts_with_all = ["hex", "base64", "json"])]
+    /// Print the value as it is, without a newline behind it, even on a terminal
+    #[arg(long, conflicts_with_all = ["hex", "base64", "json", "escape"])]
     raw: bool,
+    #[command(flatten)]
+    escape: EscapeArgs,
     #[command(flatten)]
     keyspace: KeyspaceArgs,
     #[command(flatten)]
@@ -48,7 +53,9 @@ pub(crate) fn run(args: Args) -> Outcome {
         return Err(Failure::NotFound("there is no such key".into()));
     };
     let encoding = args.encoding.encoding();
-    let mut out = Out::stdout();
+    let escape = if args.raw { Escape::Never } else { args.escape.escape };
+    let style = if args.json.json { Style::Json } else { Style::Bytes };
+    let mut out = Out::stdout_as(escape, style);
     if args.json.json {
         let mut object = Map::new();
         json_bytes(&mut object, "key", &key, encoding);

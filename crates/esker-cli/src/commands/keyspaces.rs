@@ -4,7 +4,8 @@ use clap::{Subcommand, ValueEnum};
 use esker::{Db, KeyOrder, KeyspaceOptions, KeyspaceStats};
 use serde_json::json;
 
-use crate::args::{Codec, JsonArgs, StoreArgs};
+use crate::args::{Codec, CreateArgs, JsonArgs, StoreArgs};
+use crate::encoding::escape;
 use crate::exit::Outcome;
 use crate::human::{self, parse_size};
 use crate::output::Out;
@@ -13,11 +14,25 @@ use crate::store;
 const EXAMPLES: &str = "\
 Examples:
   esker keyspaces ./db                                      list
+  esker keyspaces ./db --json                               with sizes, for machines
   esker keyspaces ./db create users                         make one
   esker keyspaces ./db create events --order reverse --compression zstd
-  esker keyspaces ./db drop events                          drop one with all its entries
+  esker keyspaces ./db drop events                          drop one with all its entries";
 
-create makes the store when there is none.";
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  esker keyspaces ./db create users
+  esker keyspaces ./db create users --create                the store too, when there is none
+  esker keyspaces ./db create events --order reverse --compression zstd
+  esker keyspaces ./db create photos --compression none --separate-values-from 64KiB
+
+Order, compression and threshold are fixed when it is made.";
+
+const DROP_EXAMPLES: &str = "\
+Examples:
+  esker keyspaces ./db drop events
+
+Its entries are gone when the command ends. The keyspace default cannot be dropped.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,6 +48,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Make a keyspace
+    #[command(after_help = CREATE_EXAMPLES)]
     Create {
         /// Name of the keyspace
         name: String,
@@ -45,8 +61,11 @@ enum Action {
         /// Write values from this size on once, to the log, and leave them there [default: 4KiB]
         #[arg(long, value_name = "SIZE", value_parser = parse_size)]
         separate_values_from: Option<u64>,
+        #[command(flatten)]
+        create: CreateArgs,
     },
     /// Drop a keyspace with all its entries
+    #[command(after_help = DROP_EXAMPLES)]
     Drop {
         /// Name of the keyspace
         name: String,
@@ -64,7 +83,7 @@ enum Order {
 pub(crate) fn run(args: Args) -> Outcome {
     match &args.action {
         None => list(&args),
-        Some(Action::Create { name, order, compression, separate_values_from }) => {
+        Some(Action::Create { name, order, compression, separate_values_from, create }) => {
             let mut options = KeyspaceOptions::new().order(match order {
                 Order::Bytewise => KeyOrder::Bytewise,
                 Order::Reverse => KeyOrder::Reverse,
@@ -76,12 +95,12 @@ pub(crate) fn run(args: Args) -> Outcome {
                 options =
                     options.separate_values_from(usize::try_from(bytes).unwrap_or(usize::MAX));
             }
-            let db = store::open_to_write(&args.store, None, true)?;
+            let db = store::open_to_fill(&args.store, None, None, create.create)?;
             db.create_keyspace(name, options)?;
             Ok(db.close()?)
         }
         Some(Action::Drop { name }) => {
-            let db = store::open_to_write(&args.store, None, false)?;
+            let db = store::open_to_write(&args.store, None)?;
             db.drop_keyspace(name)?;
             Ok(db.close()?)
         }
@@ -92,24 +111,39 @@ fn list(args: &Args) -> Outcome {
     let db: Db = store::open_to_read(&args.store)?;
     let stats = db.stats();
     let mut out = Out::stdout();
-    let names = db.keyspaces();
     if args.json.json {
-        let of = |name: &String| match stats.keyspaces.iter().find(|k| &k.name == name) {
-            Some(k) => json!({ "name": name, "order": k.order, "compression": k.compression }),
-            None => json!({ "name": name }),
+        let of = |k: &KeyspaceStats| {
+            json!({
+                "name": k.name,
+                "order": k.order,
+                "compression": k.compression,
+                "separate_values_from": k.separate_values_from,
+                "entries": store::entries_at_most(k),
+                "bytes": store::bytes(k),
+                "runs": k.runs.len(),
+                "tables": k.runs.iter().map(|run| run.tables).sum::<usize>(),
+            })
         };
-        out.json(&names.iter().map(of).collect())?;
+        out.json(&stats.keyspaces.iter().map(of).collect())?;
         return out.finish();
     }
+    // A name may hold anything; each has a line.
+    let names: Vec<_> = stats.keyspaces.iter().map(|k| shown(&k.name)).collect();
     let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-    for name in &names {
-        let about = stats.keyspaces.iter().find(|k| &k.name == name).map(about).unwrap_or_default();
-        out.line(format!("{name:width$}  {about}").trim_end())?;
+    for (name, k) in names.iter().zip(&stats.keyspaces) {
+        out.line(format!("{name:width$}  {}", about(k)))?;
     }
     out.finish()
 }
 
+fn shown(name: &str) -> String {
+    let mut text = Vec::new();
+    escape(name.as_bytes(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 fn about(k: &KeyspaceStats) -> String {
-    let bytes = k.memtable_bytes + k.runs.iter().map(|run| run.bytes).sum::<u64>();
-    format!("{}  {}  {}", human::order(&k.order), k.compression, human::bytes(bytes))
+    let entries = human::counted(store::entries_at_most(k), "entry");
+    let bytes = human::bytes(store::bytes(k));
+    format!("{}  {}  {entries}  {bytes}", human::order(&k.order), k.compression)
 }

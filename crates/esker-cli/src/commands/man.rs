@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   esker man | man -l -                   read the page of esker
   esker man load | man -l -              read the page of a command
+  esker man keyspaces create | man -l -  read the page of a part of it
   esker man --dir /usr/local/share/man/man1      write all pages";
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,7 @@ Examples:
 pub(crate) struct Args {
     /// Command whose page to print [default: esker itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
-    command: Option<String>,
+    command: Vec<String>,
     /// Write the pages of all commands to this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -35,12 +36,12 @@ pub(crate) fn run(args: Args) -> Outcome {
         return write_pages(&cli, dir)
             .map_err(|e| Failure::Broken(format!("write manual pages to {}: {e}", dir.display())));
     }
-    let of = match &args.command {
-        None => &cli,
-        Some(name) => cli
+    let mut of = &cli;
+    for name in &args.command {
+        of = of
             .find_subcommand(name)
-            .ok_or_else(|| Failure::Usage(format!("there is no command {name:?}")))?,
-    };
+            .ok_or_else(|| Failure::Usage(format!("there is no command {name:?}")))?;
+    }
     let mut out = Out::stdout();
     let (_, text) = page(of).map_err(|e| out.failure(&e))?;
     out.bytes(text.as_bytes())?;
@@ -58,7 +59,16 @@ fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
 /// File name and text of a page. The generator calls what stands below the options "extra" and
 /// fills it like prose, which would join examples to paragraphs.
 fn page(command: &Command) -> io::Result<(String, String)> {
-    let man = Man::new(command.clone());
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let source = format!("esker {}", env!("CARGO_PKG_VERSION"));
+    let mut command = command.clone();
+    // The generator knows nothing of what stands before a part of a command, such as the store.
+    let usage = command.render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
+    if !command.get_bin_name().is_some_and(|name| usage.starts_with(name)) {
+        command = command.override_usage(usage);
+    }
+    let man = Man::new(command).title(&name).source(source).manual("Esker Manual");
     let mut text = Vec::new();
     man.render(&mut text)?;
     let text = String::from_utf8_lossy(&text);

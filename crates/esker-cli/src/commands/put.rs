@@ -5,20 +5,21 @@ use std::io::Read;
 
 use esker::{Durability, MAX_VALUE_LEN};
 
-use crate::args::{CompressionArgs, EncodingArgs, KeyspaceArgs, StoreArgs, SyncArgs};
+use crate::args::{CompressionArgs, CreateArgs, EncodingArgs, KeyspaceArgs, StoreArgs, SyncArgs};
 use crate::exit::{Failure, Outcome};
 use crate::store;
 
 const EXAMPLES: &str = "\
 Examples:
   esker put ./db colour blue             make or change one entry
+  esker put ./db colour blue --create    and the store, when there is none
   esker put ./db photo < photo.jpg       the value is standard input, byte for byte
   esker put ./db --hex 00ff cafe         key and value in hexadecimal
   esker put ./db --sync order:17 paid    return when it survives a power cut
   esker put ./db -k users 42 '{}'        in the keyspace users, which must exist
   esker put ./db -- --key-- -value       a key and value that begin with a dash
 
-The store is made when there is none.";
+Without --create a store must be there: a path with a typo in it makes none.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,6 +32,8 @@ pub(crate) struct Args {
     /// Value; when it is absent, standard input to its end
     #[arg(value_name = "VALUE", allow_negative_numbers = true)]
     value: Option<OsString>,
+    #[command(flatten)]
+    create: CreateArgs,
     #[command(flatten)]
     keyspace: KeyspaceArgs,
     #[command(flatten)]
@@ -48,7 +51,8 @@ pub(crate) fn run(args: Args) -> Outcome {
         None => from_stdin(&args.encoding)?,
     };
     let compression = args.compression.compression;
-    let (db, keyspace) = store::open_to_fill(&args.store, compression, &args.keyspace.keyspace)?;
+    let (name, create) = (&args.keyspace.keyspace, args.create.create);
+    let (db, keyspace) = store::open_keyspace_to_fill(&args.store, compression, name, create)?;
     let durability = if args.sync.sync { Durability::Synced } else { Durability::Buffered };
     keyspace.put_with(key, value, durability)?;
     Ok(db.close()?)

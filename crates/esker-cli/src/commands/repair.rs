@@ -10,6 +10,7 @@ use crate::exit::Outcome;
 use crate::human;
 use crate::output::{Out, findings};
 use crate::progress::Progress;
+use crate::store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
+    store::check(&args.db)?;
     let progress = Progress::spinner("repairing");
     let report = Db::repair(&args.db)?;
     drop(progress);

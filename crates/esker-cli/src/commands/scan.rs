@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::args::{EncodingArgs, JsonArgs, KeyspaceArgs, RangeArgs, StoreArgs};
+use crate::args::{EncodingArgs, EscapeArgs, JsonArgs, KeyspaceArgs, RangeArgs, StoreArgs};
 use crate::exit::Outcome;
 use crate::output::{Out, json_bytes};
+use crate::screen::Style;
 use crate::store;
 use crate::walk::Walk;
 
@@ -17,7 +18,9 @@ Examples:
   esker scan ./db --json | jq .value               one JSON object a line
 
 A line is key, tab, value, with tab, newline, carriage return and backslash inside them written
-\\t \\n \\r \\\\, so that `esker load --format tsv` reads what this prints.
+\\t \\n \\r \\\\, so that `esker load --format tsv` reads what this prints. On a terminal control
+characters, what turns the direction of text, and bytes that are not UTF-8 are written like \\x1b, which
+a load reads too; --escape forces either.
 --from and --to keep their meaning with --reverse, which only turns the order of the output.";
 
 #[derive(Debug, clap::Args)]
@@ -41,6 +44,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     encoding: EncodingArgs,
     #[command(flatten)]
+    escape: EscapeArgs,
+    #[command(flatten)]
     json: JsonArgs,
 }
 
@@ -55,7 +60,8 @@ pub(crate) fn run(args: Args) -> Outcome {
     } else {
         Walk::entries(&keyspace, order, bounds, args.reverse)
     };
-    let mut out = Out::stdout();
+    let style = if args.json.json { Style::Json } else { Style::Bytes };
+    let mut out = Out::stdout_as(args.escape.escape, style);
     let mut line = Vec::new();
     let mut left = args.limit.unwrap_or(u64::MAX);
     while left > 0

@@ -18,7 +18,13 @@ Examples:
 
 A run is a part of a keyspace that was written at one time, in tables that do not overlap; reads ask
 the memtable, then the runs from the newest to the oldest. The bars compare their sizes. Entries
-include overwritten and deleted ones that no merge has dropped yet; `esker count` is exact.";
+include overwritten and deleted ones that no merge has dropped yet; `esker count` is exact.
+
+Large values stay apart in the log file they were written to; what else was there is given back to the
+file system. A value takes whole blocks of it, 4 KiB each as a rule, so around values of 4 KiB almost
+half of the space is the rest of their blocks: that is no loss that grows, and it stays as long as the
+values do. Values that were overwritten or deleted are counted with it, until a merge drops them and
+gives their space back.";
 
 /// Characters of the longest bar.
 const BAR_WIDTH: usize = 40;
@@ -50,6 +56,11 @@ fn write_amplification(s: &Stats) -> Option<f64> {
     (s.user_bytes > 0).then(|| written as f64 / s.user_bytes as f64)
 }
 
+/// Bytes on the disk of the log files that are kept for the values in them.
+fn apart_bytes(s: &Stats) -> u64 {
+    s.separated_bytes + s.garbage_bytes
+}
+
 fn as_text(s: &Stats, path: &str) -> String {
     let mut text = String::new();
     store_lines(&mut text, s, path).expect("writing to a string does not fail");
@@ -70,13 +81,18 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
         bytes(s.log_bytes),
         counted(s.log_segments as u64, "segment")
     )?;
-    writeln!(
-        text,
-        "  values   {} kept apart in the log, {} ({}) of it garbage",
-        bytes(s.separated_bytes),
-        bytes(s.garbage_bytes),
-        share(s.garbage_bytes, s.separated_bytes)
-    )?;
+    match s.separated_bytes {
+        0 => writeln!(text, "  values   none kept apart in the log")?,
+        apart => writeln!(
+            text,
+            "  values   {} kept apart in the log, taking {}: {} ({}) are the rest of their blocks, \
+             and dead values",
+            bytes(apart),
+            bytes(apart_bytes(s)),
+            bytes(s.garbage_bytes),
+            share(s.garbage_bytes, apart_bytes(s))
+        )?,
+    }
     if s.pinned_bytes > 0 {
         writeln!(text, "  held     {} by cursors and values in use", bytes(s.pinned_bytes))?;
     }
@@ -173,6 +189,7 @@ fn as_json(s: &Stats) -> Value {
             "id": k.id,
             "order": k.order,
             "compression": k.compression,
+            "separate_values_from": k.separate_values_from,
             "runs": k.runs.iter().map(run).collect::<Vec<_>>(),
             "memtable_entries": k.memtable_entries,
             "memtable_bytes": k.memtable_bytes,
@@ -185,6 +202,7 @@ fn as_json(s: &Stats) -> Value {
         "log_bytes": s.log_bytes,
         "separated_bytes": s.separated_bytes,
         "garbage_bytes": s.garbage_bytes,
+        "separated_disk_bytes": apart_bytes(s),
         "pinned_bytes": s.pinned_bytes,
         "table_bytes": s.table_bytes,
         "disk_bytes": s.disk_bytes,
@@ -238,7 +256,7 @@ mod tests {
             "\
 store ./db
   disk     1.5 GiB: tables 1.0 GiB, log 512.0 MiB in 8 segments
-  values   256.0 MiB kept apart in the log, 64.0 MiB (25%) of it garbage
+  values   256.0 MiB kept apart in the log, taking 320.0 MiB: 64.0 MiB (20%) are the rest of their blocks, and dead values
   memory   [#####               ] 32.0 MiB of 128.0 MiB (25%)
   writes   none since it was opened
   now      commit 123,456, 0 snapshots, 0 files open

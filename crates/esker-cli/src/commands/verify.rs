@@ -9,13 +9,14 @@ use crate::exit::{Failure, Outcome};
 use crate::human;
 use crate::output::{Out, findings};
 use crate::progress::Progress;
+use crate::store;
 
 const EXAMPLES: &str = "\
 Examples:
   esker verify ./db                      check everything
   esker verify ./db --json | jq .problems
 
-Checks every checksum and the order of all keys, also of a store too damaged to open. Problems are
+Reads only, so it works where nothing can be written. Checks every checksum and the order of all keys, also of a store too damaged to open. Problems are
 printed one a line with file and offset; the exit code is then 3. `esker repair` saves what is
 intact.";
 
@@ -30,6 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Outcome {
+    store::check(&args.db)?;
     let mut progress = None;
     let report = Db::verify_path(&args.db, &mut |done, total| {
         progress.get_or_insert_with(|| Progress::bytes("verifying", Some(total))).set(done);

@@ -23,9 +23,12 @@
 
 use std::io::{self, BufReader, Read, Write};
 
+use super::all::{CODECS, Head, LONGEST_NAME, ReadKeyspaces, WriteKeyspaces};
 use super::{Bad, Limits, ReadEntries, ReadError, WriteEntries, WriteError};
 
 const MAGIC: [u8; 8] = *b"ESKERKV\x01";
+/// Begins a dump of all keyspaces.
+const ALL_MAGIC: [u8; 8] = *b"ESKERDB\x01";
 /// Stands where an entry's two lengths would.
 const END: [u8; 8] = [0xff; 8];
 const BUFFER_BYTES: usize = 256 << 10;
@@ -39,13 +42,30 @@ pub struct Reader<R: Read> {
     /// Entries since the last magic; `None` when a magic comes next.
     in_dump: Option<u64>,
     dumps: u64,
+    /// Of a dump of all keyspaces.
+    all: Option<All>,
+}
+
+/// How far a dump of all keyspaces is read.
+#[derive(Clone, Copy)]
+enum All {
+    NotBegun,
+    /// So many keyspaces are to come.
+    Left(u32),
 }
 
 impl<R: Read> Reader<R> {
     /// Reads from `source`.
     pub fn new(source: R, limits: Limits) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
-        Reader { source, limits, record: 0, in_dump: None, dumps: 0 }
+        Reader { source, limits, record: 0, in_dump: None, dumps: 0, all: None }
+    }
+
+    /// Reads a dump of all keyspaces.
+    #[must_use]
+    pub fn of_all(mut self) -> Self {
+        self.all = Some(All::NotBegun);
+        self
     }
 
     fn bad(&self, fatal: bool, what: impl Into<String>) -> ReadError {
@@ -80,11 +100,9 @@ impl<R: Read> Reader<R> {
         self.record += 1; // the record that would come first, so that an error can name it
         if magic[..n] != MAGIC[..n] {
             let what = if magic[..7] == MAGIC[..7] {
-                format!(
-                    "the dump has version {}, this build reads version {}; load it with a newer \
-                     esker",
-                    magic[7], MAGIC[7]
-                )
+                newer(magic[7])
+            } else if magic == ALL_MAGIC {
+                "this is a dump of all keyspaces; load it with --all".into()
             } else {
                 "this is not an Esker binary dump (it does not begin with ESKERKV)".into()
             };
@@ -116,6 +134,57 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
+    /// Reads what a dump of all keyspaces begins with, and returns how many there are.
+    fn begin_all(&mut self) -> Result<u32, ReadError> {
+        let mut magic = [0; 8];
+        let n = self.fill(&mut magic)?;
+        self.record = 1;
+        if magic[..n] != ALL_MAGIC[..n] {
+            let what = if magic[..7] == ALL_MAGIC[..7] {
+                newer(magic[7])
+            } else if magic == MAGIC {
+                "this is a dump of one keyspace; leave out --all".into()
+            } else {
+                "this is no Esker dump of all keyspaces (it does not begin with ESKERDB)".into()
+            };
+            return Err(self.bad(true, what));
+        }
+        let mut count = [0; 4];
+        if n < 8 || self.fill(&mut count)? < 4 {
+            return Err(self.truncated("the first 12 bytes, which name the format"));
+        }
+        self.record = 0;
+        Ok(u32::from_le_bytes(count))
+    }
+
+    fn name(&mut self) -> Result<String, ReadError> {
+        let mut len = [0; 4];
+        if self.fill(&mut len)? < 4 {
+            return Err(self.truncated("the description of a keyspace"));
+        }
+        let len = u32::from_le_bytes(len);
+        if len > LONGEST_NAME {
+            return Err(self.bad(true, format!("a name of {len} bytes")));
+        }
+        let mut name = Vec::new();
+        self.take(len, &mut name, "the name of a keyspace or order")?;
+        String::from_utf8(name).map_err(|_| self.bad(true, "a name is not UTF-8"))
+    }
+
+    fn head(&mut self) -> Result<Head, ReadError> {
+        let (name, order) = (self.name()?, self.name()?);
+        let mut rest = [0; 9];
+        if self.fill(&mut rest)? < 9 {
+            return Err(self.truncated("the description of a keyspace"));
+        }
+        let [codec, threshold @ ..] = rest;
+        let Some(compression) = CODECS.get(usize::from(codec)) else {
+            return Err(self.bad(true, format!("{codec} is the number of no compression")));
+        };
+        let separate_values_from = u64::from_le_bytes(threshold);
+        Ok(Head { name, order, compression: (*compression).into(), separate_values_from })
+    }
+
     /// Appends `len` bytes to `to`, growing it as bytes come in: a wrong length must not make this
     /// allocate what the input does not have.
     fn take(&mut self, len: u32, to: &mut Vec<u8>, inside: &str) -> Result<(), ReadError> {
@@ -136,7 +205,8 @@ impl<R: Read> ReadEntries for Reader<R> {
         value.clear();
         loop {
             let Some(entries) = self.in_dump else {
-                if self.begin_dump()? {
+                // The dump of a keyspace begins with its head, not by itself.
+                if self.all.is_none() && self.begin_dump()? {
                     continue;
                 }
                 return Ok(false);
@@ -166,20 +236,60 @@ impl<R: Read> ReadEntries for Reader<R> {
     }
 }
 
+fn newer(version: u8) -> String {
+    let known = MAGIC[7];
+    format!(
+        "the dump has version {version}, this build reads version {known}; load it with a newer \
+         esker"
+    )
+}
+
+impl<R: Read> ReadKeyspaces for Reader<R> {
+    fn next_keyspace(&mut self) -> Result<Option<Head>, ReadError> {
+        let left = match self.all {
+            Some(All::Left(left)) => left,
+            _ => self.begin_all()?,
+        };
+        self.record += 1; // so that an error names the record that would come next
+        if left == 0 {
+            if self.fill(&mut [0])? > 0 {
+                return Err(self.bad(true, "there is more behind the end of the dump"));
+            }
+            return Ok(None);
+        }
+        self.all = Some(All::Left(left - 1));
+        let head = self.head()?;
+        self.record -= 1;
+        if !self.begin_dump()? {
+            self.record += 1;
+            return Err(self.truncated("the dump, before the entries of a keyspace"));
+        }
+        Ok(Some(head))
+    }
+}
+
 /// Writes length-prefixed entries.
 pub struct Writer<W: Write> {
     out: W,
     entries: Option<u64>,
+    /// Whether this is a dump of all keyspaces.
+    all: bool,
 }
 
 impl<W: Write> Writer<W> {
     /// Writes to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
-        Writer { out, entries: None }
+        Writer { out, entries: None, all: false }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let entries = self.opened()?;
+        self.out.write_all(&END)?;
+        self.out.write_all(&entries.to_le_bytes())
     }
 
     /// Writes the magic before anything else and returns the count of entries so far.
-    fn begin(&mut self) -> io::Result<u64> {
+    fn opened(&mut self) -> io::Result<u64> {
         if let Some(entries) = self.entries {
             return Ok(entries);
         }
@@ -190,7 +300,7 @@ impl<W: Write> Writer<W> {
 
 impl<W: Write> WriteEntries for Writer<W> {
     fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
-        let entries = self.begin()?;
+        let entries = self.opened()?;
         let (Ok(key_len), Ok(value_len)) = (u32::try_from(key.len()), u32::try_from(value.len()))
         else {
             return Err(WriteError::Unfit("a key or value of 4 GiB or more".into()));
@@ -204,10 +314,44 @@ impl<W: Write> WriteEntries for Writer<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let entries = self.begin()?;
-        self.out.write_all(&END)?;
-        self.out.write_all(&entries.to_le_bytes())?;
+        // Of a dump of all keyspaces the last was ended.
+        if !self.all {
+            self.end()?;
+        }
         self.out.flush()
+    }
+}
+
+impl<W: Write> WriteKeyspaces for Writer<W> {
+    fn begin(&mut self, keyspaces: u32) -> io::Result<()> {
+        self.all = true;
+        self.out.write_all(&ALL_MAGIC)?;
+        self.out.write_all(&keyspaces.to_le_bytes())
+    }
+
+    fn begin_keyspace(&mut self, head: &Head) -> Result<(), WriteError> {
+        let Some(codec) = CODECS.iter().position(|c| *c == head.compression) else {
+            return Err(WriteError::Unfit(format!(
+                "compression {} has no number",
+                head.compression
+            )));
+        };
+        for name in [&head.name, &head.order] {
+            let len = u32::try_from(name.len()).ok().filter(|len| *len <= LONGEST_NAME);
+            let Some(len) = len else {
+                return Err(WriteError::Unfit(format!("a name of {} bytes", name.len())));
+            };
+            self.out.write_all(&len.to_le_bytes())?;
+            self.out.write_all(name.as_bytes())?;
+        }
+        self.out.write_all(&[codec as u8])?;
+        Ok(self.out.write_all(&head.separate_values_from.to_le_bytes())?)
+    }
+
+    fn end_keyspace(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.entries = None;
+        Ok(())
     }
 }
 
@@ -259,6 +403,59 @@ mod tests {
         assert_eq!(bad[0].number, 1);
         let (_, bad) = read_all(Reader::new(&bytes[..24 + 4], LIMITS));
         assert_eq!(bad[0].number, 2);
+    }
+
+    fn head(name: &str) -> Head {
+        Head {
+            name: name.into(),
+            order: "esker.bytewise".into(),
+            compression: "zstd".into(),
+            separate_values_from: 4096,
+        }
+    }
+
+    #[test]
+    fn all_keyspaces_and_every_truncation_of_them() {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        WriteKeyspaces::begin(&mut writer, 2).unwrap();
+        for (name, key) in [("default", "a"), ("b\n", "c")] {
+            writer.begin_keyspace(&head(name)).unwrap();
+            writer.write(key.as_bytes(), b"value").unwrap();
+            writer.end_keyspace().unwrap();
+        }
+        writer.finish().unwrap();
+        let read = |bytes: &[u8]| -> Result<Vec<(String, usize)>, ReadError> {
+            let mut reader = Reader::new(Dribble(bytes), LIMITS).of_all();
+            let (mut found, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new());
+            while let Some(head) = reader.next_keyspace()? {
+                let mut entries = 0;
+                while reader.read(&mut key, &mut value)? {
+                    entries += 1;
+                }
+                found.push((head.name, entries));
+            }
+            Ok(found)
+        };
+        let found = read(&bytes).unwrap();
+        assert_eq!(found, [("default".into(), 1), ("b\n".into(), 1)]);
+        for len in 0..bytes.len() {
+            match read(&bytes[..len]) {
+                Err(ReadError::Bad(bad)) => {
+                    assert!(bad.fatal && bad.what.contains("truncated"), "cut at {len}: {bad}");
+                }
+                other => panic!("cut at {len}: {other:?}"),
+            }
+        }
+        bytes.push(0);
+        assert!(
+            matches!(read(&bytes), Err(ReadError::Bad(bad)) if bad.what.contains("behind the end"))
+        );
+        assert!(
+            matches!(read(&dump(&[])), Err(ReadError::Bad(bad)) if bad.what.contains("leave out --all"))
+        );
+        let (_, bad) = read_all(Reader::new(&bytes[..], LIMITS));
+        assert!(bad[0].what.contains("with --all"), "{}", bad[0]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Inputs of `esker load` of any bytes, for fuzzing: reading ends, keeps to its limits, and what was
 //! read and written again reads the same.
 
-use super::{Limits, ReadEntries, ReadError, WriteEntries, WriteError, bin, jsonl, tsv};
+use super::columns::Columns;
+use super::{Limits, ReadEntries, ReadError, WriteEntries, WriteError, bin, csv, jsonl, tsv};
 use crate::encoding::Encoding;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -20,6 +21,8 @@ fn read(mut reader: impl ReadEntries, input: usize) -> Entries {
                 all.push((key.clone(), value.clone()));
             }
             Ok(false) => return all,
+            // What is said of UTF-16.
+            Err(ReadError::Io(e)) if e.kind() == std::io::ErrorKind::InvalidData => return all,
             Err(ReadError::Io(e)) => panic!("reading memory failed: {e}"),
             Err(ReadError::Bad(e)) => {
                 bad += 1;
@@ -43,9 +46,27 @@ fn write(mut writer: impl WriteEntries, entries: &Entries) {
     writer.finish().expect("writing to memory");
 }
 
+/// From this first byte on the rest is CSV.
+const CSV: u8 = 9;
+
+fn load_csv(mode: u8, data: &[u8]) {
+    let encoding = [Encoding::Plain, Encoding::Hex, Encoding::Base64][usize::from(mode / 2) % 3];
+    let reader = |bytes, header| {
+        let columns = Columns { header, ..Columns::default() };
+        csv::Reader::new(bytes, b',', columns, encoding, LIMITS)
+    };
+    let entries = read(reader(data, mode.is_multiple_of(2)), data.len());
+    let mut out = Vec::new();
+    write(csv::Writer::new(&mut out, encoding), &entries);
+    assert!(read(reader(&out[..], true), out.len()) == entries);
+}
+
 /// Reads the bytes in every format: the first says in which, and in which encoding.
 pub fn load(data: &[u8]) {
     let Some((&mode, data)) = data.split_first() else { return };
+    if mode >= CSV {
+        return load_csv(mode - CSV, data);
+    }
     let encoding = [Encoding::Plain, Encoding::Hex, Encoding::Base64][usize::from(mode / 3) % 3];
     let mut out = Vec::new();
     match mode % 3 {
@@ -91,6 +112,8 @@ mod tests {
             b"\x01id\n{\"id\":\"a\",\"x\":[1,{}]}\n{\"id\":1.50}\n[]\n{\"id\":\"\\u00e9\\ud83d\\ude00\"}".to_vec(),
             b"\x01a.b\n{\"a\":{\"b\":\"k\",\"b\":2}}\n{\"a\":null}\n".to_vec(),
             packed,
+            b"\x09\xef\xbb\xbfkey,value\r\na,\"b \"\"c\"\"\n,\"\n\n,\nbad\"row,1\n".to_vec(),
+            b"\x0c00ff,ff\n6,zz\n".to_vec(),
         ]
     }
 

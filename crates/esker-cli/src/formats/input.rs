@@ -64,10 +64,67 @@ impl<R: Read> Lines<R> {
     }
 }
 
+/// Text as programs for tables save it: a byte order mark at the start is dropped, and UTF-16 is an
+/// error that says so.
+pub(super) struct Unmarked<R: Read> {
+    source: R,
+    /// The first bytes, until they were looked at and handed on.
+    head: Option<io::Cursor<Vec<u8>>>,
+}
+
+impl<R: Read> Unmarked<R> {
+    pub fn new(source: R) -> Self {
+        Unmarked { source, head: None }
+    }
+
+    fn head(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        (&mut self.source).take(4).read_to_end(&mut head)?;
+        if matches!(head[..], [0xff, 0xfe, _, 0] | [0xfe, 0xff, 0, _]) {
+            let what = "this is UTF-16; save it as UTF-8, or convert it with iconv";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        if head.starts_with("\u{feff}".as_bytes()) {
+            head.drain(..3);
+        }
+        Ok(head)
+    }
+}
+
+impl<R: Read> Read for Unmarked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.head.is_none() {
+            self.head = Some(io::Cursor::new(self.head()?));
+        }
+        match self.head.as_mut().map_or(Ok(0), |head| head.read(buf))? {
+            0 => self.source.read(buf),
+            n => Ok(n),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::Dribble;
     use super::*;
+
+    #[test]
+    fn marks_are_dropped_and_utf_16_is_named() {
+        for (bytes, expected) in [
+            (&b"\xef\xbb\xbfab"[..], Some(&b"ab"[..])),
+            (b"\xef\xbb", Some(b"\xef\xbb")),
+            (b"abcdefgh", Some(b"abcdefgh")),
+            (b"\xef\xbb\xbf", Some(b"")),
+            (b"", Some(b"")),
+            (b"\xff\xfea\0b\0", None),
+            (b"\xfe\xff\0a", None),
+            (b"\xff\xfeab", Some(b"\xff\xfeab")),
+        ] {
+            let mut out = Vec::new();
+            let read = Unmarked::new(Dribble(bytes)).read_to_end(&mut out);
+            assert_eq!(read.ok().map(|_| &out[..]), expected, "{bytes:?}");
+        }
+    }
 
     #[test]
     fn lines_with_and_without_the_last_newline() {

@@ -1,11 +1,13 @@
 //! JSON Lines: one JSON object a line. The key is the value of one of its fields, the value is the
-//! whole line as it stands, so a line that is loaded is dumped with the same bytes.
+//! whole line as it stands, so a line that is loaded is dumped with the same bytes; or it is another
+//! of its fields.
 //!
 //! The field is named by a path: `id`, or `user.id` for the field `id` of the object `user`; a dot
 //! inside a name is written `\.`. A string gives its contents as the key, a number its digits as
 //! they stand in the line. Lines of nothing but white space are passed over; a byte order mark at
 //! the start of the input is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::str;
@@ -50,41 +52,60 @@ impl str::FromStr for FieldPath {
 }
 
 impl FieldPath {
-    /// Appends the key of `line` to `key`. An error says what is wrong with the line.
-    pub fn extract(&self, line: &str, encoding: Encoding, key: &mut Vec<u8>) -> Result<(), String> {
+    /// The text of the field in `line`, as it stands there. Checks all of the line.
+    fn find<'l>(&self, line: &'l str) -> Result<Option<&'l RawValue>, String> {
         let mut raw = None;
         let mut object = line;
         for name in &self.names {
             // What is inside a line was checked with the line, so only the first round can fail
             // to parse; a thing that is no object has no fields.
             if raw.is_some() && !object.starts_with('{') {
-                raw = None;
-                break;
+                return Ok(None);
             }
             raw = field(object, name).map_err(|e| format!("broken JSON: {}", message(&e)))?;
             let Some(found) = raw else { break };
             object = found.get();
         }
+        Ok(raw)
+    }
+
+    /// Appends the key of `line` to `key`. An error says what is wrong with the line.
+    pub fn extract(&self, line: &str, encoding: Encoding, key: &mut Vec<u8>) -> Result<(), String> {
+        let raw = self.find(line)?;
         let Some(raw) = raw else { return Err(format!("no field `{}` to take as key", self.text)) };
         let what = match raw.get().as_bytes()[0] {
-            b'"' => {
-                let text: String = serde_json::from_str(raw.get())
-                    .map_err(|e| format!("broken JSON in `{}`: {}", self.text, message(&e)))?;
-                return encoding
-                    .decode_argument(text.as_bytes(), key)
-                    .map_err(|e| format!("field `{}` is {e}", self.text));
-            }
-            b'-' | b'0'..=b'9' => {
-                return encoding
-                    .decode_argument(raw.get().as_bytes(), key)
-                    .map_err(|e| format!("field `{}` is {e}", self.text));
-            }
+            b'"' | b'-' | b'0'..=b'9' => return self.decode(raw, encoding, key),
             b'{' => "an object",
             b'[' => "an array",
             b'n' => "null",
             _ => "true or false",
         };
         Err(format!("field `{}` is {what}; a key is a string or a number", self.text))
+    }
+
+    /// Appends the value that the field of `line` holds: what a string says, of all else the JSON.
+    fn extract_value(
+        &self,
+        line: &str,
+        encoding: Encoding,
+        to: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        match self.find(line)? {
+            Some(raw) => self.decode(raw, encoding, to),
+            None => Err(format!("no field `{}` to take as value", self.text)),
+        }
+    }
+
+    fn decode(&self, raw: &RawValue, encoding: Encoding, to: &mut Vec<u8>) -> Result<(), String> {
+        let text: Cow<'_, str> = if raw.get().starts_with('"') {
+            let broken = |e| format!("broken JSON in `{}`: {}", self.text, message(&e));
+            Cow::Owned(serde_json::from_str(raw.get()).map_err(broken)?)
+        } else {
+            Cow::Borrowed(raw.get())
+        };
+        encoding
+            .decode_argument(text.as_bytes(), to)
+            .map_err(|e| format!("field `{}` is {e}", self.text))
     }
 }
 
@@ -157,31 +178,47 @@ fn check_json(line: &str) -> Result<(), String> {
 /// Reads JSON Lines.
 pub struct Reader<R: Read> {
     lines: Lines<R>,
+    line: Vec<u8>,
     key: FieldPath,
+    value: Option<FieldPath>,
     encoding: Encoding,
     limits: Limits,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads from `source`; the key of a line is its field `key`, whose text is in `encoding`.
+    /// Reads from `source`; the key of a line is its field `key`, whose text is in `encoding`, and
+    /// the value is the line.
     pub fn new(source: R, key: FieldPath, encoding: Encoding, limits: Limits) -> Self {
-        Reader { lines: Lines::new(source, limits.value), key, encoding, limits }
+        let lines = Lines::new(source, limits.value);
+        Reader { lines, line: Vec::new(), key, value: None, encoding, limits }
     }
 
-    fn parse(&self, key: &mut Vec<u8>, line: &[u8]) -> Result<(), String> {
-        let text = str::from_utf8(line).map_err(|e| {
+    /// Takes the value from the field `value`, if it is given.
+    #[must_use]
+    pub fn with_value(mut self, value: Option<FieldPath>) -> Self {
+        self.value = value;
+        self
+    }
+
+    fn parse(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<(), String> {
+        let text = str::from_utf8(&self.line).map_err(|e| {
             format!("invalid UTF-8 at byte {} of the line; JSON is UTF-8", e.valid_up_to() + 1)
         })?;
         self.key.extract(text, self.encoding, key)?;
-        self.limits.check(key.len() as u64, line.len() as u64)
+        match &self.value {
+            Some(field) => field.extract_value(text, self.encoding, value)?,
+            None => std::mem::swap(value, &mut self.line),
+        }
+        self.limits.check(key.len() as u64, value.len() as u64)
     }
 }
 
 impl<R: Read> ReadEntries for Reader<R> {
     fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool, ReadError> {
         key.clear();
+        value.clear();
         let parsed = loop {
-            match self.lines.next_line(value)? {
+            match self.lines.next_line(&mut self.line)? {
                 Line::End => return Ok(false),
                 Line::TooLong => {
                     break Err(format!(
@@ -191,10 +228,10 @@ impl<R: Read> ReadEntries for Reader<R> {
                 }
                 Line::Whole => {}
             }
-            if self.lines.number == 1 && value.starts_with("\u{feff}".as_bytes()) {
-                value.drain(..3);
+            if self.lines.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) {
+                self.line.drain(..3);
             }
-            if !value.trim_ascii().is_empty() {
+            if !self.line.trim_ascii().is_empty() {
                 break self.parse(key, value);
             }
         };
@@ -294,6 +331,23 @@ mod tests {
             assert_eq!(bad, [], "{line}");
             assert_eq!(good, [(expected.into(), line.into())]);
         }
+    }
+
+    #[test]
+    fn values_of_lines() {
+        let text =
+            b"{\"k\":1,\"v\":\"a\\tb\"}\n{\"k\":2,\"v\":{\"x\": [1]}}\n{\"k\":3,\"v\":1.50}\n\
+            {\"k\":4,\"v\":null}\n{\"k\":5}\n{\"k\":6,\"v\":\"\"}\n";
+        let reader = Reader::new(&text[..], path("k"), Encoding::Plain, LIMITS);
+        let (good, bad) = read_all(reader.with_value(Some(path("v"))));
+        let values: Vec<_> = good.iter().map(|(_, v)| str::from_utf8(v).unwrap()).collect();
+        assert_eq!(values, ["a\tb", "{\"x\": [1]}", "1.50", "null", ""]);
+        assert_eq!(bad[0].to_string(), "line 5: no field `v` to take as value");
+        let text = b"{\"k\":\"AA==\",\"v\":\"/w==\"}\n{\"k\":\"AA==\",\"v\":{}}\n";
+        let reader = Reader::new(&text[..], path("k"), Encoding::Base64, LIMITS);
+        let (good, bad) = read_all(reader.with_value(Some(path("v"))));
+        assert_eq!(good, [(vec![0], vec![0xff])]);
+        assert!(bad[0].what.contains("`v` is not base64"), "{}", bad[0]);
     }
 
     #[test]

@@ -1,9 +1,12 @@
-//! The formats entries are loaded from and dumped to: [`tsv`], [`jsonl`] and [`bin`].
+//! The formats entries are loaded from and dumped to: [`tsv`], [`csv`], [`jsonl`] and [`bin`].
 //!
 //! Readers and writers stream: what they hold is one entry, whatever the length of the input. They
 //! know nothing of the store, so they can be tested and fuzzed alone.
 
+pub mod all;
 pub mod bin;
+pub mod columns;
+pub mod csv;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -37,6 +40,12 @@ impl Limits {
 
 /// Reads entries one after the other.
 pub trait ReadEntries {
+    /// Reads what stands before the first entry, where the format has such a thing, so that an input
+    /// that cannot be loaded is refused before anything is done.
+    fn start(&mut self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     /// Replaces `key` and `value` with the next entry; false at the end of the input.
     ///
     /// After [`ReadError::Bad`] that is not fatal the next call goes on behind the bad entry.

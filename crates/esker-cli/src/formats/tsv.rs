@@ -6,11 +6,14 @@
 //! return before a newline belongs to the line's end (a file that passed through Windows), not to
 //! the value: one that belongs to the value is written `\r`.
 //!
-//! A second tab is an error, not the start of a value's tail: it comes from a table with more
-//! columns or from a value that was never escaped, and in the latter the backslashes are wrong too.
+//! A second tab is an error, not the start of a value's tail: it comes from a value that was never
+//! escaped, where the backslashes are wrong too, or from a table with more columns, of which two can
+//! be chosen.
 
 use std::io::{self, Read, Write};
 
+use super::all::{CODECS, Head, ReadKeyspaces, WriteKeyspaces};
+use super::columns::{Columns, Picked};
 use super::input::{Line, Lines};
 use super::{Bad, Limits, ReadEntries, ReadError, WriteEntries, WriteError};
 use crate::encoding::Encoding;
@@ -21,18 +24,100 @@ pub struct Reader<R: Read> {
     line: Vec<u8>,
     encoding: Encoding,
     limits: Limits,
+    /// Key and value are chosen from the columns of a table; which, once a row was seen.
+    columns: Option<(Columns, Option<Picked>)>,
+    /// In a dump of all keyspaces: whether the line before the entries of the next is in `line`.
+    all: Option<bool>,
 }
+
+/// The first field of the line that stands before the entries of a keyspace.
+const KEYSPACE: &[u8] = b"#keyspace";
 
 impl<R: Read> Reader<R> {
     /// Reads from `source`, whose fields are in `encoding`.
     pub fn new(source: R, encoding: Encoding, limits: Limits) -> Self {
         // No encoding more than doubles the length; two bytes for the tab and a carriage return.
         let max_line = 2 * (limits.key + limits.value) + 2;
-        Reader { lines: Lines::new(source, max_line), line: Vec::new(), encoding, limits }
+        let lines = Lines::new(source, max_line);
+        Reader { lines, line: Vec::new(), encoding, limits, columns: None, all: None }
     }
 
-    fn parse(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<(), String> {
-        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+    /// Takes key and value from columns of a table.
+    #[must_use]
+    pub fn with_columns(mut self, columns: Columns) -> Self {
+        self.columns = Some((columns, None));
+        self
+    }
+
+    /// Reads a dump of all keyspaces.
+    #[must_use]
+    pub fn of_all(mut self) -> Self {
+        self.all = Some(false);
+        self
+    }
+
+    fn bad(&self, what: String, fatal: bool) -> ReadError {
+        ReadError::Bad(Bad { unit: "line", number: self.lines.number, what, fatal })
+    }
+
+    /// The line without its end.
+    fn text(&self) -> &[u8] {
+        self.line.strip_suffix(b"\r").unwrap_or(&self.line)
+    }
+
+    fn is_keyspace(&self) -> bool {
+        self.all.is_some()
+            && self.text().split(|&b| b == b'\t').count() == 5
+            && self.text().split(|&b| b == b'\t').next() == Some(KEYSPACE)
+    }
+
+    /// The keyspace that the line in `line` names.
+    fn head(&self) -> Result<Head, String> {
+        let mut fields = self.text().split(|&b| b == b'\t').skip(1);
+        let mut next = || {
+            let mut bytes = Vec::new();
+            Encoding::Plain.decode_field(fields.next().unwrap_or_default(), &mut bytes)?;
+            String::from_utf8(bytes).map_err(|_| "a name is not UTF-8".to_owned())
+        };
+        let (name, order, compression, threshold) = (next()?, next()?, next()?, next()?);
+        if !CODECS.contains(&compression.as_str()) {
+            return Err(format!("{compression:?} is no compression"));
+        }
+        let separate_values_from =
+            threshold.parse().map_err(|_| format!("{threshold:?} is no number of bytes"))?;
+        Ok(Head { name, order, compression, separate_values_from })
+    }
+
+    /// Finds the columns in the line that was read, the first of the input.
+    fn pick(&mut self) -> Result<(), ReadError> {
+        let mut fields = Vec::new();
+        for text in self.text().split(|&b| b == b'\t') {
+            let mut field = Vec::new();
+            // The names of columns are text, whatever the fields below them are.
+            if Encoding::Plain.decode_field(text, &mut field).is_err() {
+                field = text.to_vec();
+            }
+            fields.push(field);
+        }
+        let Some((columns, picked)) = &mut self.columns else { return Ok(()) };
+        match columns.pick(&fields) {
+            Ok(found) => {
+                *picked = Some(found);
+                Ok(())
+            }
+            Err(what) => Err(self.bad(what, true)),
+        }
+    }
+
+    /// The texts of key and value in the line.
+    fn fields(&self) -> Result<(&[u8], &[u8]), String> {
+        let line = self.text();
+        if let Some((_, Some(picked))) = &self.columns {
+            let fields = || line.split(|&b| b == b'\t');
+            picked.check(fields().count())?;
+            let of = |column| fields().nth(column).unwrap_or_default();
+            return Ok((of(picked.key), of(picked.value)));
+        }
         let Some(tab) = memchr::memchr(b'\t', line) else {
             return Err(if line.is_empty() {
                 "the line is empty; a line is a key, a tab and a value".into()
@@ -42,8 +127,15 @@ impl<R: Read> Reader<R> {
         };
         let (key_text, value_text) = (&line[..tab], &line[tab + 1..]);
         if memchr::memchr(b'\t', value_text).is_some() {
-            return Err("a second tab; a tab inside a key or value is written \\t".into());
+            return Err("a second tab; a tab inside a key or value is written \\t, and --key and \
+                        --value choose from more columns"
+                .into());
         }
+        Ok((key_text, value_text))
+    }
+
+    fn parse(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<(), String> {
+        let (key_text, value_text) = self.fields()?;
         self.encoding.decode_field(key_text, key).map_err(|e| format!("key: {e}"))?;
         self.encoding.decode_field(value_text, value).map_err(|e| format!("value: {e}"))?;
         self.limits.check(key.len() as u64, value.len() as u64)
@@ -51,21 +143,60 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read> ReadEntries for Reader<R> {
+    fn start(&mut self) -> Result<(), ReadError> {
+        let Some((Columns { header: true, .. }, None)) = &self.columns else { return Ok(()) };
+        match self.lines.next_line(&mut self.line)? {
+            Line::End => Ok(()),
+            Line::TooLong => {
+                Err(self.bad("the header is longer than any key and value".into(), true))
+            }
+            Line::Whole => {
+                if self.line.starts_with("\u{feff}".as_bytes()) {
+                    self.line.drain(..3);
+                }
+                self.pick()
+            }
+        }
+    }
+
     fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool, ReadError> {
         key.clear();
         value.clear();
+        self.start()?;
         let parsed = match self.lines.next_line(&mut self.line)? {
             Line::End => return Ok(false),
             Line::TooLong => Err("the line is longer than any key and value can be".into()),
-            Line::Whole => self.parse(key, value),
+            Line::Whole if self.is_keyspace() => {
+                self.all = Some(true);
+                return Ok(false);
+            }
+            Line::Whole => {
+                if matches!(self.columns, Some((_, None))) {
+                    self.pick()?;
+                }
+                self.parse(key, value)
+            }
         };
-        match parsed {
-            Ok(()) => Ok(true),
-            Err(what) => {
-                let number = self.lines.number;
-                Err(ReadError::Bad(Bad { unit: "line", number, what, fatal: false }))
+        parsed.map(|()| true).map_err(|what| self.bad(what, false))
+    }
+}
+
+impl<R: Read> ReadKeyspaces for Reader<R> {
+    fn next_keyspace(&mut self) -> Result<Option<Head>, ReadError> {
+        if self.all != Some(true) {
+            match self.lines.next_line(&mut self.line)? {
+                Line::End => return Ok(None),
+                Line::Whole if self.is_keyspace() => {}
+                _ => {
+                    let what = "no line that names a keyspace; this is no dump of all keyspaces, \
+                                leave out --all"
+                        .into();
+                    return Err(self.bad(what, true));
+                }
             }
         }
+        self.all = Some(false);
+        self.head().map(Some).map_err(|what| self.bad(what, true))
     }
 }
 
@@ -95,6 +226,27 @@ impl<W: Write> WriteEntries for Writer<W> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+impl<W: Write> WriteKeyspaces for Writer<W> {
+    fn begin(&mut self, _keyspaces: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin_keyspace(&mut self, head: &Head) -> Result<(), WriteError> {
+        self.line.clear();
+        self.line.extend_from_slice(KEYSPACE);
+        for text in [&head.name, &head.order, &head.compression] {
+            self.line.push(b'\t');
+            Encoding::Plain.encode_field(text.as_bytes(), &mut self.line);
+        }
+        self.line.extend_from_slice(format!("\t{}\n", head.separate_values_from).as_bytes());
+        Ok(self.out.write_all(&self.line)?)
+    }
+
+    fn end_keyspace(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -139,6 +291,27 @@ mod tests {
         for (said, expected) in said.iter().zip(expected) {
             assert!(said.starts_with(expected), "{said}");
         }
+    }
+
+    #[test]
+    fn columns_of_a_table() {
+        let choose = |key: &str, value: &str, header| Columns {
+            key: Some(key.into()),
+            value: Some(value.into()),
+            header,
+        };
+        let read = |columns, text: &str| {
+            read_all(Reader::new(text.as_bytes(), Encoding::Plain, LIMITS).with_columns(columns))
+        };
+        let text = "\u{feff}id\tname\tnote\r\n1\tAda\ta\\tb\n2\tBob\n3\t\t\n4\t\\q\tx\n";
+        let (good, bad) = read(choose("note", "1", true), text);
+        let expected = [("a\tb", "1"), ("", "3"), ("x", "4")].map(|(k, v)| (k.into(), v.into()));
+        assert_eq!(good, expected, "a field that is not chosen may hold anything");
+        assert_eq!(bad[0].to_string(), "line 3: columns: 2 here, 3 in the first row");
+        let (good, _) = read(choose("2", "1", false), "a\tb\tc\nd\te\tf");
+        assert_eq!(good, [("b", "a"), ("e", "d")].map(|(k, v)| (k.into(), v.into())));
+        let (good, bad) = read(choose("x", "1", true), text);
+        assert!(good.is_empty() && bad[0].fatal && bad[0].what.contains("id, name, note"));
     }
 
     #[test]

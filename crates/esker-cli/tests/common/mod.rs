@@ -79,7 +79,7 @@ impl Dir {
 
     /// Loads TSV lines into the store `db`.
     pub fn load(&self, tsv: &str) {
-        let ran = self.run_with("load db", tsv.as_bytes());
+        let ran = self.run_with("load db --create", tsv.as_bytes());
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     }
 
