@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::env::{OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{Kind, Stored};
+use crate::key::{self, Kind, Stored, refuse_from_comparator};
 use crate::merge::clusters;
 use crate::read::LoadedTable;
 use crate::store::install::Outcome;
@@ -24,20 +24,16 @@ impl Store {
         ks: &KeyspaceState,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
+        refuse_from_comparator()?;
         self.check_writable()?;
-        let mut load =
-            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
-        let result = load.read_all(entries).and_then(|n| {
+        let (builder, numbers, done) = (None, Vec::new(), Vec::new());
+        let mut load = Load { store: self, ks, builder, numbers, done, installed: false };
+        key::catch(|| {
+            let n = load.read_all(entries)?;
             load.install()?;
+            load.installed = true;
             Ok(n)
-        });
-        if result.is_err() {
-            if let Some(builder) = load.builder.take() {
-                drop(builder.abandon());
-            }
-            self.remove_tables(&load.numbers);
-        }
-        result
+        })
     }
 
     /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
@@ -46,10 +42,21 @@ impl Store {
         ks: &KeyspaceState,
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
+        refuse_from_comparator()?;
         self.seal_active()?;
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
+        key::catch(|| self.compact_between(ks, low, high))
+    }
+
+    /// The caller holds the right to merge.
+    fn compact_between(
+        &self,
+        ks: &KeyspaceState,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<()> {
         let view = ks.view.load_full();
         let memtables = self.sealed(&view);
         let inputs = describe(&memtables);
@@ -102,13 +109,15 @@ impl Store {
 
     /// See [`Db::resume`](crate::Db::resume).
     pub(crate) fn resume(&self) -> Result<()> {
+        refuse_from_comparator()?;
         if self.closed.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
         let _job = self.jobs.lock();
         let mut w = self.writer.lock();
-        if self.halt_cause().is_none() {
-            return Ok(());
+        let Some(cause) = self.halt_cause() else { return Ok(()) };
+        if self.unindexed.load(Ordering::Acquire) {
+            return Err(Error::Halted { cause });
         }
         // What the failed manifest holds is unknown; a new one holds everything.
         {
@@ -144,12 +153,13 @@ impl Store {
     /// Writes all memtables below segment `upto` into tables, on this thread.
     fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
         let view = ks.view.load_full();
-        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto) else { return Ok(()) };
+        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto)? else { return Ok(()) };
         self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
     }
 
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
     pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+        refuse_from_comparator()?;
         self.check_writable()?;
         if self.env.exists(dir).map_err(|e| Error::io("create", dir, e))? {
             let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
@@ -231,13 +241,26 @@ impl Store {
     }
 }
 
-/// A bulk load under way.
+/// A bulk load under way. No lock is held while the user's iterator runs: it may use the store, and it
+/// may panic.
 struct Load<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,
     builder: Option<TableBuilder>,
     numbers: Vec<u64>,
     done: Vec<TableSummary>,
+    installed: bool,
+}
+
+impl Drop for Load<'_> {
+    fn drop(&mut self) {
+        if !self.installed {
+            if let Some(builder) = self.builder.take() {
+                drop(builder.abandon());
+            }
+            self.store.remove_tables(&self.numbers);
+        }
+    }
 }
 
 impl Load<'_> {

@@ -66,7 +66,7 @@ pub(crate) fn clusters<T: HasMeta>(
             });
         }
     }
-    inputs.sort_by(|a, b| order.compare(a.smallest, b.smallest));
+    order.sort_by_key(&mut inputs, |input| input.smallest);
     join_small_neighbours(group(order, &inputs), table_bytes / 8)
 }
 

@@ -44,8 +44,12 @@ pub(crate) const LOCK: &str = "LOCK";
 /// The name of the keyspace that every store has.
 pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
 /// An open store.
 pub(crate) struct Store {
+    /// Tells it from all others that this process has opened.
+    pub id: u64,
     pub env: Arc<dyn Env>,
     pub dir: PathBuf,
     pub options: Options,
@@ -77,6 +81,8 @@ pub(crate) struct Store {
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
     pub distrusted: AtomicU64,
+    /// Whether the log holds a frame that memory does not: only another open puts that right.
+    pub unindexed: AtomicBool,
     pub closed: AtomicBool,
     /// Whether there is any reason against writing: asked before every write, so one plain load.
     not_writable: AtomicBool,
@@ -227,6 +233,7 @@ impl Store {
         let read_only = options.read_only;
         let active = writer.active_number();
         Store {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             env,
             dir,
             options,
@@ -249,6 +256,7 @@ impl Store {
             active: AtomicU64::new(active),
             witnessed: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
+            unindexed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             not_writable: AtomicBool::new(read_only),
             halted: ArcSwapOption::empty(),
