@@ -12,7 +12,8 @@ pub(crate) const DEFAULT_KEYSPACE: u32 = 0;
 /// key the later one counts.
 ///
 /// Keys and values are copied into the batch at once, in the form the log stores them, so that
-/// writing the batch is one copy. What is too long is noticed when the batch is written.
+/// writing the batch is one copy. What is too long is noticed when the batch is written. A batch that
+/// names keyspaces by their handles can be written to the store they are of, as long as that is open.
 #[derive(Clone, Default)]
 pub struct WriteBatch {
     /// Room for a frame's header, then the records; empty as long as there are none.
@@ -24,9 +25,37 @@ pub struct WriteBatch {
     longest_value: usize,
     /// The keyspaces written to, each once. Few: a batch seldom spans more than a handful.
     keyspaces: Vec<u32>,
+    home: Home,
+}
+
+/// Which open store the numbers of a batch's keyspaces are of.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Home {
+    /// Only the default keyspace is named, which every store has.
+    #[default]
+    Any,
+    /// The one with this number.
+    One(u64),
+    /// Keyspaces of several are named: none can take it.
+    Several,
 }
 
 impl WriteBatch {
+    /// Notes that a keyspace is named by a handle of this open store.
+    pub(crate) fn note_store(&mut self, store: u64) {
+        self.home = match self.home {
+            Home::Any => Home::One(store),
+            Home::One(home) if home == store => Home::One(home),
+            _ => Home::Several,
+        };
+    }
+
+    /// Whether it names nothing by a handle of another store than this.
+    #[inline]
+    pub(crate) fn fits(&self, store: u64) -> bool {
+        self.home == Home::Any || self.home == Home::One(store)
+    }
+
     /// The keyspaces written to, each once, by first use.
     pub(crate) fn keyspaces(&self) -> &[u32] {
         &self.keyspaces

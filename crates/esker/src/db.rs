@@ -1,5 +1,6 @@
 //! The handle on an open store.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use crate::check::VerifyReport;
 use crate::env::{Env, OsEnv, absolute};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::key::{self, refuse_from_comparator};
 use crate::keyspace::Keyspace;
 use crate::options::{Durability, KeyspaceOptions, Options};
 use crate::read::SuperVersion;
@@ -83,14 +85,35 @@ impl Db {
         &self.default.handle
     }
 
-    /// Writes a batch, with the store's default durability: all of it or none, across keyspaces.
-    pub fn write(&self, batch: WriteBatch) -> Result<()> {
+    /// Writes a batch, with the store's default durability: all of it or none, across keyspaces. A
+    /// batch that is lent can be [cleared](WriteBatch::clear) and filled again, in the same memory.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// let mut batch = esker::WriteBatch::new();
+    /// for n in 0..1000u32 {
+    ///     batch.put(n.to_be_bytes(), "value");
+    ///     if batch.len() == 100 {
+    ///         db.write(&batch)?;
+    ///         batch.clear();
+    ///     }
+    /// }
+    /// # assert_eq!(db.iter().count(), 1000);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ForeignBatch`] when it names a keyspace by a handle of another store, or one from
+    /// before this one was opened; and those of [`Keyspace::put`].
+    pub fn write(&self, batch: impl Borrow<WriteBatch>) -> Result<()> {
         self.write_with(batch, self.handle().store.options.durability)
     }
 
     /// Writes a batch with a durability of its own.
-    pub fn write_with(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
-        self.handle().store.write_batch(&batch, durability)
+    pub fn write_with(&self, batch: impl Borrow<WriteBatch>, durability: Durability) -> Result<()> {
+        self.handle().store.write_batch(batch.borrow(), durability)
     }
 
     /// The whole store as it is now.
@@ -118,6 +141,8 @@ impl Db {
             let why = "must be at least 64 bytes".to_string();
             return Err(Error::InvalidOption { option: "separate_values_from", why });
         }
+        let order_name = options.order.checked_name("order")?;
+        refuse_from_comparator()?;
         let store = &self.handle().store;
         store.check_writable()?;
         let mut control = store.control.lock();
@@ -128,16 +153,17 @@ impl Db {
         let compression = options.compression.map(|c| c.to_u8());
         let separate = options.separate_values_from.map(|n| n as u64);
         let manifest = control.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
-        manifest.learn(options.order.clone());
+        let order = options.order.of_keyspace(name, &order_name);
+        manifest.learn(name, order_name.clone(), options.order);
         let add = Change::AddKeyspace {
             id,
             name: name.to_string(),
-            order_name: options.order.name().to_string(),
+            order_name,
             compression,
             separate_values_from: separate,
         };
         store.commit(&mut control, Edit::from(vec![add]))?;
-        let state = new_keyspace(store, id, name, options.order, compression, separate)?;
+        let state = new_keyspace(store, id, name, order, compression, separate)?;
         let state = Arc::new(state);
         store.keyspaces.write().insert(Arc::clone(&state));
         Ok(Keyspace { handle: Arc::clone(self.handle()), state })
@@ -150,6 +176,7 @@ impl Db {
             let why = "the default keyspace cannot be dropped".to_string();
             return Err(Error::InvalidOption { option: "keyspace name", why });
         }
+        refuse_from_comparator()?;
         let keyspace = self.keyspace(name)?;
         let store = &self.handle().store;
         // Its records' sequences must stay used after they are gone; so the log is durable first.
@@ -222,9 +249,9 @@ impl Db {
     }
 
     /// Reads and checks everything: checksums, order, counts, references. Calls `progress` with
-    /// bytes done and in all.
+    /// bytes done and in all, holding no lock.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        self.handle().store.verify(progress)
+        key::catch(|| self.handle().store.verify(progress))
     }
 
     /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
@@ -256,6 +283,7 @@ impl Db {
     /// first or fail so. The directory is free on return, also while clones live. It stays locked while
     /// a [`Slice`](crate::Slice), cursor or iterator is held, or a bulk load waits for its entries.
     pub fn close(self) -> Result<()> {
+        refuse_from_comparator()?;
         self.handle().close()
     }
 
@@ -289,13 +317,9 @@ impl Options {
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport> {
-        let orders = recovery::orders_of(self);
-        crate::check::verify_path(
-            Arc::new(OsEnv::new()),
-            &resolve(path.as_ref())?,
-            &orders,
-            progress,
-        )
+        let (path, orders) = (resolve(path.as_ref())?, recovery::orders_of(self)?);
+        let verify = || crate::check::verify_path(Arc::new(OsEnv::new()), &path, &orders, progress);
+        key::catch(verify)
     }
 
     /// Repairs a store that is not open, as [`Db::repair`] does. Verifies it first, and changes no
@@ -312,7 +336,8 @@ impl Options {
     /// given that is not the keyspace's, [`Error::NewerFormat`] for a store of a newer version. After
     /// any error, a full disk too, the store is as it was, or repaired.
     pub fn repair(self, path: impl AsRef<Path>) -> Result<RepairReport> {
-        crate::repair::repair(Arc::new(OsEnv::new()), &resolve(path.as_ref())?, &self)
+        let path = resolve(path.as_ref())?;
+        key::catch(|| crate::repair::repair(Arc::new(OsEnv::new()), &path, &self))
     }
 }
 

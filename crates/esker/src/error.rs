@@ -81,6 +81,28 @@ pub enum Error {
         /// The comparator passed at open.
         given: String,
     },
+    /// The comparator of a keyspace panicked. A write that gives this has written nothing; what reads
+    /// or merges left nothing behind.
+    #[error(
+        "the comparator of keyspace {keyspace:?} panicked: {what}; it must order all keys of its keyspace"
+    )]
+    ComparatorPanicked {
+        /// The keyspace.
+        keyspace: String,
+        /// What the panic said, and where it matters what was being done.
+        what: String,
+    },
+    /// A comparator called the store, which may hold locks while it compares.
+    #[error("a comparator called the store that it orders keys for; a comparator may only compare")]
+    CalledFromComparator,
+    /// A batch names keyspaces of another store, or of this one when it was open before.
+    #[error(
+        "the batch names keyspaces of another store, or of an earlier opening of this one; fill it with handles of the store it is written to"
+    )]
+    ForeignBatch,
+    /// A snapshot is of another store, or of this one when it was open before.
+    #[error("the snapshot is of another store, or of an earlier opening of this one")]
+    ForeignSnapshot,
     /// A key is longer than [`crate::MAX_KEY_LEN`].
     #[error("a key of {len} bytes is over the limit of {} bytes", crate::MAX_KEY_LEN)]
     KeyTooLong {
@@ -135,7 +157,8 @@ pub enum Error {
     /// A write to a store opened read-only.
     #[error("the store was opened read-only")]
     ReadOnly,
-    /// An earlier failure stopped all writes; reads go on.
+    /// An earlier failure stopped all writes; reads go on. A write that gives this although writing
+    /// went on before it may be there after the next open.
     #[error("writes are stopped since: {cause}; remove the cause, then call resume()")]
     Halted {
         /// The failure that stopped them.

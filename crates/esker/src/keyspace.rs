@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::batch::WriteBatch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
 use crate::options::Durability;
@@ -66,7 +66,8 @@ impl Keyspace {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         self.check_open()?;
-        get::get(view, &self.state.order, key.as_ref(), seq)
+        let (order, key) = (&self.state.order, key.as_ref());
+        order.guard(|| get::get(view, order, key, seq))
     }
 
     /// The values of several keys as of one moment, in the order asked for. Faster than one
@@ -74,14 +75,16 @@ impl Keyspace {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
         let (view, seq) = self.handle.store.consistent_view(&self.state);
         self.check_open()?;
-        get::multi_get(&view, &self.state.order, keys, seq)
+        let order = &self.state.order;
+        order.guard(|| get::multi_get(&view, order, keys, seq))
     }
 
     /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
         self.check_open()?;
-        get::contains(&view, &self.state.order, key.as_ref(), seq)
+        let (order, key) = (&self.state.order, key.as_ref());
+        order.guard(|| get::contains(&view, order, key, seq))
     }
 
     /// Gives `key` this value, with the store's default durability.
@@ -168,12 +171,9 @@ impl Keyspace {
         Cursor::new(view, &self.state.order, seq, true).provided(self.check_open())
     }
 
-    /// This keyspace as `snapshot` sees it.
-    ///
-    /// # Panics
-    /// When the snapshot is of another store.
+    /// This keyspace as `snapshot` sees it. If that is of another store, all reads of the view give
+    /// [`Error::ForeignSnapshot`].
     pub fn at(&self, snapshot: &Snapshot) -> View {
-        assert!(snapshot.is_of(&self.handle.store.snapshots), "the snapshot is of another store");
         View { keyspace: self.clone(), snapshot: snapshot.clone() }
     }
 
@@ -202,7 +202,10 @@ impl Keyspace {
 
     /// About how many bytes of files a range takes, values that stayed in the log included.
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
-        let bytes = self.handle.store.approximate_size(&self.state, &range);
+        let bytes = self
+            .state
+            .order
+            .guard(|| Ok(self.handle.store.approximate_size(&self.state, &range)))?;
         self.check_open()?;
         Ok(bytes)
     }
@@ -211,11 +214,13 @@ impl Keyspace {
 impl WriteBatch {
     /// Gives `key` this value in `keyspace`.
     pub fn put_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.note_store(keyspace.handle.store.id);
         self.push(keyspace.id(), Kind::Put, key.as_ref(), value.as_ref());
     }
 
     /// Takes the value of `key` in `keyspace` away.
     pub fn delete_in(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) {
+        self.note_store(keyspace.handle.store.id);
         self.push(keyspace.id(), Kind::Delete, key.as_ref(), &[]);
     }
 }
@@ -238,28 +243,38 @@ impl View {
         self.snapshot.sequence()
     }
 
+    /// As [`Keyspace::check_open`]; and the snapshot must be of this store.
+    fn check(&self) -> Result<()> {
+        match self.snapshot.is_of(&self.keyspace.handle.store.snapshots) {
+            true => self.keyspace.check_open(),
+            false => Err(Error::ForeignSnapshot),
+        }
+    }
+
     /// As [`Keyspace::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let ks = &self.keyspace.state;
         let view = ks.view.load();
-        self.keyspace.check_open()?;
-        get::get(view, &ks.order, key.as_ref(), self.seq())
+        self.check()?;
+        let key = key.as_ref();
+        ks.order.guard(|| get::get(view, &ks.order, key, self.seq()))
     }
 
     /// As [`Keyspace::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
         let ks = &self.keyspace.state;
         let view = ks.view.load_full();
-        self.keyspace.check_open()?;
-        get::multi_get(&view, &ks.order, keys, self.seq())
+        self.check()?;
+        ks.order.guard(|| get::multi_get(&view, &ks.order, keys, self.seq()))
     }
 
     /// As [`Keyspace::contains_key`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let ks = &self.keyspace.state;
         let view = ks.view.load();
-        self.keyspace.check_open()?;
-        get::contains(&view, &ks.order, key.as_ref(), self.seq())
+        self.check()?;
+        let key = key.as_ref();
+        ks.order.guard(|| get::contains(&view, &ks.order, key, self.seq()))
     }
 
     /// As [`Keyspace::iter`].
@@ -271,27 +286,27 @@ impl View {
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         let ks = &self.keyspace.state;
         let view = ks.view.load_full();
-        Iter::new(view, &ks.order, self.seq(), &range).provided(self.keyspace.check_open())
+        Iter::new(view, &ks.order, self.seq(), &range).provided(self.check())
     }
 
     /// As [`Keyspace::prefix`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let ks = &self.keyspace.state;
         let iter = Iter::with_prefix(ks.view.load_full(), &ks.order, self.seq(), prefix.as_ref());
-        iter.provided(self.keyspace.check_open())
+        iter.provided(self.check())
     }
 
     /// As [`Keyspace::cursor`].
     pub fn cursor(&self) -> Cursor {
         let ks = &self.keyspace.state;
         let view = ks.view.load_full();
-        Cursor::new(view, &ks.order, self.seq(), false).provided(self.keyspace.check_open())
+        Cursor::new(view, &ks.order, self.seq(), false).provided(self.check())
     }
 
     /// As [`Keyspace::cursor_keys_only`].
     pub fn cursor_keys_only(&self) -> Cursor {
         let ks = &self.keyspace.state;
         let view = ks.view.load_full();
-        Cursor::new(view, &ks.order, self.seq(), true).provided(self.keyspace.check_open())
+        Cursor::new(view, &ks.order, self.seq(), true).provided(self.check())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::env::{LockMode, OpenMode, create_new_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{Kind, Stored};
+use crate::key::{self, Kind, Stored, refuse_from_comparator};
 use crate::merge::clusters;
 use crate::read::LoadedTable;
 use crate::store::install::Outcome;
@@ -24,16 +24,19 @@ impl Store {
         ks: &KeyspaceState,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
+        refuse_from_comparator()?;
         self.check_writable()?;
         // The tables being written are nobody else's, also when the store is closed meanwhile.
         let _dir = self.hold_dir()?;
         let full = self.table_sizes().full;
         let mut load =
             Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new(), full };
-        let count = load.read_all(entries)?;
-        load.install()?;
-        load.numbers.clear();
-        Ok(count)
+        key::catch(|| {
+            let count = load.read_all(entries)?;
+            load.install()?;
+            load.numbers.clear();
+            Ok(count)
+        })
     }
 
     /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
@@ -42,11 +45,22 @@ impl Store {
         ks: &KeyspaceState,
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
+        refuse_from_comparator()?;
         self.seal_active()?;
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
         self.make_room_for_a_run(ks)?;
+        key::catch(|| self.compact_between(ks, low, high))
+    }
+
+    /// The caller holds the right to merge.
+    fn compact_between(
+        &self,
+        ks: &KeyspaceState,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<()> {
         let view = ks.view.load_full();
         // Asked afterwards: the view of a store that is closed is empty.
         self.check_open()?;
@@ -101,11 +115,13 @@ impl Store {
 
     /// See [`Db::resume`](crate::Db::resume).
     pub(crate) fn resume(&self) -> Result<()> {
+        refuse_from_comparator()?;
         let _job = self.jobs.lock();
         let mut w = self.writer.lock();
         self.check_open()?;
-        if self.halt_cause().is_none() {
-            return Ok(());
+        let Some(cause) = self.halt_cause() else { return Ok(()) };
+        if self.unindexed.load(Ordering::Acquire) {
+            return Err(Error::Halted { cause });
         }
         // What the failed manifest holds is unknown; a new one holds everything.
         self.check_dir()?;
@@ -145,12 +161,13 @@ impl Store {
     /// Writes all memtables below segment `upto` into tables, on this thread.
     fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
         let view = ks.view.load_full();
-        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto) else { return Ok(()) };
+        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto)? else { return Ok(()) };
         self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
     }
 
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
     pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
+        refuse_from_comparator()?;
         self.check_writable()?;
         create_new_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
         let result = self.lock_new(dir).and_then(|_lock| {
@@ -252,7 +269,8 @@ impl Store {
     }
 }
 
-/// A bulk load under way. What it made is removed with it, also when the user's iterator panics.
+/// A bulk load under way. What it made is removed with it, also when the user's iterator panics. No lock
+/// is held while that runs: it may use the store.
 struct Load<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,

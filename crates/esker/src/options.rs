@@ -221,7 +221,9 @@ impl Options {
         self
     }
     /// Gives the comparator of an existing keyspace, which is needed at open when it is
-    /// [`KeyOrder::Custom`].
+    /// [`KeyOrder::Custom`]. A keyspace has the one that was last given for it; for one that none was
+    /// given for, the one of the same name that was given for others is taken, if that is a single
+    /// object (clones of one `Arc`).
     pub fn keyspace_order(mut self, keyspace: impl Into<String>, order: KeyOrder) -> Self {
         self.orders.push((keyspace.into(), order));
         self

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::check::{check_manifest, unknown_keyspace};
 use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, key_hash};
+use crate::key::{self, KeyOrder, Seq, key_hash};
 use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
 use crate::memtable::Memtable;
 use crate::options::{Compression, Options};
@@ -26,8 +26,13 @@ use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orde
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
     options.validate()?;
+    // Until it is open, what a panic leaves half done is dropped.
+    key::catch(|| open_checked(env, dir, options))
+}
+
+fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
+    let orders = orders_of(&options)?;
     let lock = take_lock(&env, dir, &options)?;
-    let orders = orders_of(&options);
     let manifest = match version::load(&*env, dir, &orders) {
         Ok(_) if options.error_if_exists => {
             return Err(Error::StoreExists { path: dir.to_path_buf() });
@@ -46,13 +51,13 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
         check_manifest(&env, dir, end, &loaded.state)?;
     }
     let (control, fresh) = match manifest {
-        Found::Nothing => (create(&env, dir, &options, orders)?, true),
+        Found::Nothing => (create(&env, dir, orders.clone())?, true),
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
         Found::Store(loaded) => {
             (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
         }
     };
-    check_orders(control.state(), &options)?;
+    check_orders(control.state(), &orders)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
     recovery.finish(fresh, keep_all)
 }
@@ -97,17 +102,24 @@ fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn orders_of(options: &Options) -> Orders {
-    let given = options.default_order.iter().chain(options.orders.iter().map(|(_, o)| o));
-    given.fold(Orders::default(), |orders, o| orders.with(o.clone()))
+pub(crate) fn orders_of(options: &Options) -> Result<Orders> {
+    let mut orders = Orders::default();
+    if let Some(order) = &options.default_order {
+        orders.give(DEFAULT_KEYSPACE, order.checked_name("order")?, order.clone());
+    }
+    for (keyspace, order) in &options.orders {
+        orders.give(keyspace, order.checked_name("keyspace_order")?, order.clone());
+    }
+    Ok(orders)
 }
 
-fn create(env: &Arc<dyn Env>, dir: &Path, options: &Options, orders: Orders) -> Result<Control> {
-    let order = options.default_order.clone().unwrap_or_default();
+fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<Control> {
+    let bytewise = || KeyOrder::Bytewise.name().to_string();
+    let order_name = orders.given(DEFAULT_KEYSPACE).map_or_else(bytewise, |(name, _)| name.clone());
     let state = State::new(orders).apply(&Edit::from(vec![Change::AddKeyspace {
         id: 0,
         name: DEFAULT_KEYSPACE.to_string(),
-        order_name: order.name().to_string(),
+        order_name,
         compression: None,
         separate_values_from: None,
     }]));
@@ -119,19 +131,15 @@ fn create(env: &Arc<dyn Env>, dir: &Path, options: &Options, orders: Orders) -> 
 }
 
 /// Every keyspace's comparator is known, and is the one that was given.
-fn check_orders(state: &State, options: &Options) -> Result<()> {
+fn check_orders(state: &State, orders: &Orders) -> Result<()> {
     for ks in state.keyspaces.values() {
-        let named = options.orders.iter().rev().find(|(name, _)| *name == ks.name).map(|(_, o)| o);
-        let given = named.or(match ks.id {
-            0 => options.default_order.as_ref(),
-            _ => None,
-        });
-        let fits = given.is_none_or(|o| o.name() == ks.order_name);
+        let given = orders.given(&ks.name).map(|(name, _)| name);
+        let fits = given.is_none_or(|name| *name == ks.order_name);
         if ks.order.is_none() || !fits {
             return Err(Error::ComparatorMismatch {
                 keyspace: ks.name.clone(),
                 stored: ks.order_name.clone(),
-                given: given.map_or("none", KeyOrder::name).to_string(),
+                given: given.map_or("none", String::as_str).to_string(),
             });
         }
     }
@@ -179,6 +187,18 @@ fn no_numbers_left(dir: &Path, named: u64, newest: Option<&String>, control: &Co
     }
 }
 
+/// Says in which file of the log the key was that a comparator panicked at.
+#[cold]
+fn in_the_log(e: Error, segment: &Segment) -> Error {
+    match e {
+        Error::ComparatorPanicked { keyspace, what } => {
+            let what = format!("{what} (at a key in {})", segment.path().display());
+            Error::ComparatorPanicked { keyspace, what }
+        }
+        e => e,
+    }
+}
+
 impl Recovery {
     fn new(
         env: Arc<dyn Env>,
@@ -222,9 +242,10 @@ impl Recovery {
             self.open_value_segments()?;
             self.replay()?;
         }
-        if !self.options.read_only && !keep_all {
-            self.remove_leftovers();
-        }
+        let stale = match self.options.read_only || keep_all {
+            true => Vec::new(),
+            false => self.leftovers(),
+        };
         let Recovery {
             env,
             dir,
@@ -248,6 +269,8 @@ impl Recovery {
         if store.options.paranoid {
             crate::check::check_open(&store)?;
         }
+        // Only a store that opens loses files.
+        crate::purge::remove_files(&*store.env, &store.dir, &stale);
         if !read_only {
             start_log(&store, open_end)?;
         }
@@ -278,7 +301,8 @@ impl Recovery {
         // After a close in order there is no log.
         while let Some(number) = walk.next().filter(|_| !closed) {
             let Some(segment) = self.open_log_segment(number, &mut walk)? else { break };
-            let (first, end) = self.replay_segment(&segment)?;
+            let replayed = key::catch(|| self.replay_segment(&segment));
+            let (first, end) = replayed.map_err(|e| in_the_log(e, &segment))?;
             self.segments_add(&segment);
             passed.insert(number);
             walk.pass(first, end).map_err(|why| Error::corrupt(segment.path(), 0, why))?;
@@ -436,8 +460,8 @@ impl Recovery {
         self.names.retain(|n| log::parse_file_name(n) != Some(number));
     }
 
-    /// Removes what a crash left: tables and segments that nothing names.
-    fn remove_leftovers(&self) {
+    /// What a crash left: tables and segments that nothing names.
+    fn leftovers(&self) -> Vec<String> {
         let state = self.control.state();
         let references = state.segment_references();
         let stale = |name: &String| {
@@ -449,8 +473,7 @@ impl Recovery {
             }
             name == version::CURRENT_TEMP
         };
-        let stale: Vec<String> = self.names.iter().filter(|n| stale(n)).cloned().collect();
-        crate::purge::remove_files(&*self.env, &self.dir, &stale);
+        self.names.iter().filter(|n| stale(n)).cloned().collect()
     }
 }
 

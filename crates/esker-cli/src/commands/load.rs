@@ -305,7 +305,8 @@ fn fill(
         let full = batch.len() >= BATCH_ENTRIES || batch_bytes >= BATCH_BYTES;
         if !batch.is_empty() && (done || full) {
             let entries = batch.len() as u64;
-            db.write(std::mem::replace(&mut batch, WriteBatch::new()))?;
+            db.write(&batch)?;
+            batch.clear();
             loaded.entries += entries;
             loaded.bytes += batch_bytes as u64;
             batch_bytes = 0;

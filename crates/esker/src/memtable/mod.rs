@@ -111,7 +111,8 @@ impl Memtable {
     /// published the sequence.
     #[inline]
     pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, value: usize) {
-        // The store's write lock sees to it; this makes sure, for the price of one swap.
+        // The store's write lock sees to it; this makes sure, for the price of one swap. It stays set
+        // when a comparator panics in the middle: nobody writes here again then.
         assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
         if let Some(filter) = &self.filter {
             filter.insert(hash);
@@ -174,6 +175,14 @@ impl Memtable {
         }
         self.level.store(filter.level(), Ordering::Relaxed);
         self.look_at.store(filter.room(filter.level()), Ordering::Relaxed);
+    }
+
+    /// Makes the comparisons that an insert of `key` would make, and changes nothing: where they panic,
+    /// better before the key is in the log. Only for whoever would insert.
+    #[cold]
+    pub(crate) fn rehearse(&self, key: &[u8]) {
+        // SAFETY: the caller could insert, so nobody else does.
+        unsafe { self.index.rehearse(&self.keys(), key) };
     }
 
     /// The newest version of `key` that is visible at `seq`.

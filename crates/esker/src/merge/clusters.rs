@@ -69,7 +69,7 @@ pub(crate) fn clusters<T: HasMeta>(
             });
         }
     }
-    inputs.sort_by(|a, b| order.compare(a.smallest, b.smallest));
+    order.sort_by_key(&mut inputs, |input| input.smallest);
     join_crowds(join_small_neighbours(group(order, &inputs), small), small)
 }
 

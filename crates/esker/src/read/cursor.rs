@@ -8,14 +8,21 @@ use super::source::Source;
 use super::super_version::SuperVersion;
 use super::visible::VisibleCursor;
 use crate::error::{Error, Result};
-use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
+use crate::key::{self, Cursor as _, KeyOrder, Seq, Stored};
 
 /// A walk over the keys and values of one keyspace, as they were at one moment.
 ///
 /// A new cursor is on no entry: position it first. Every move returns whether it is on an entry
-/// now. After an error the cursor is on no entry and can be positioned again. One that was made after
-/// the store was closed, or its keyspace dropped, answers every move with that error; one that was
-/// made before goes on.
+/// now.
+///
+/// After an error the cursor is on no entry: [`valid`](Cursor::valid) is false, key and value are empty,
+/// and [`next`](Cursor::next) and [`prev`](Cursor::prev) give the same error again, for where they
+/// would go is not known. [`first`](Cursor::first), [`last`](Cursor::last), [`seek`](Cursor::seek) and
+/// [`seek_for_prev`](Cursor::seek_for_prev) position it anew; so a walk passes a damaged entry by a
+/// seek to a key behind it.
+///
+/// A cursor that was made after the store was closed, or its keyspace dropped, answers every move with
+/// that error; one that was made before goes on.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -37,6 +44,8 @@ use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
 pub struct Cursor {
     walk: Walk,
     keys_only: bool,
+    /// Whether moves ask a comparator of the user's, which may panic.
+    custom: bool,
     /// Holds an unpacked value; `unpacked` says whether the current one is here.
     buf: Vec<u8>,
     place: Place,
@@ -48,8 +57,9 @@ enum Walk {
     /// One run in which every entry is visible: nothing to merge, nothing to check.
     Clean(RunCursor),
     Merged(VisibleCursor),
-    /// There is nothing to walk, and this is why.
-    Refused(Error),
+    /// The last move failed, in this way. The walk goes on where it is positioned next; without one,
+    /// there is nothing to walk.
+    Failed(Error, Option<Box<Walk>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,80 +92,91 @@ impl Cursor {
             let merged = MergeCursor::new(order.clone(), sources);
             Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
         };
-        Cursor { walk, keys_only, buf: Vec::new(), place: Place::Entry, _view: view }
+        let custom = order.is_custom();
+        Cursor { walk, keys_only, custom, buf: Vec::new(), place: Place::Entry, _view: view }
     }
 
     /// The same, if it may be used; else every move gives the error.
     pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
         if let Err(e) = allowed {
-            self.walk = Walk::Refused(e);
+            self.walk = Walk::Failed(e, None);
         }
         self
     }
 
     /// To the first key.
     pub fn first(&mut self) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) => c.first()?,
-            Walk::Merged(c) => c.first()?,
-            Walk::Refused(e) => return Err(e.clone()),
-        }
-        self.arrive()
+        self.position(|c| c.first(), |c| c.first())
     }
 
     /// To the last key.
     pub fn last(&mut self) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) => c.last()?,
-            Walk::Merged(c) => c.last()?,
-            Walk::Refused(e) => return Err(e.clone()),
-        }
-        self.arrive()
+        self.position(|c| c.last(), |c| c.last())
     }
 
     /// To the first key at or after `key`.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) => c.seek(key.as_ref())?,
-            Walk::Merged(c) => c.seek(key.as_ref())?,
-            Walk::Refused(e) => return Err(e.clone()),
-        }
-        self.arrive()
+        let key = key.as_ref();
+        self.position(|c| c.seek(key), |c| c.seek(key))
     }
 
     /// To the last key at or before `key`.
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) => c.seek_for_prev(key.as_ref())?,
-            Walk::Merged(c) => c.seek_for_prev(key.as_ref())?,
-            Walk::Refused(e) => return Err(e.clone()),
-        }
-        self.arrive()
+        let key = key.as_ref();
+        self.position(|c| c.seek_for_prev(key), |c| c.seek_for_prev(key))
     }
 
     /// One key on. `false` at the end, and when the cursor was on no entry.
+    ///
+    /// # Errors
+    /// Damage in what it comes to; after an error, the same again until the cursor is positioned.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "the field's name for it; not an Iterator")]
     pub fn next(&mut self) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.next()?,
-            Walk::Merged(c) => c.next()?,
-            Walk::Refused(e) => return Err(e.clone()),
-            Walk::Clean(_) => {}
-        }
-        self.arrive()
+        let moved = match &mut self.walk {
+            Walk::Clean(c) if c.valid() => c.next(),
+            Walk::Clean(_) => return Ok(false),
+            Walk::Merged(c) if self.custom => key::catch(|| c.next()),
+            Walk::Merged(c) => c.next(),
+            Walk::Failed(e, _) => return Err(e.clone()),
+        };
+        self.arrive(moved)
     }
 
     /// One key back. `false` before the first, and when the cursor was on no entry.
+    ///
+    /// # Errors
+    /// As for [`next`](Cursor::next).
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
-        match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.prev()?,
-            Walk::Merged(c) => c.prev()?,
-            Walk::Refused(e) => return Err(e.clone()),
-            Walk::Clean(_) => {}
+        let moved = match &mut self.walk {
+            Walk::Clean(c) if c.valid() => c.prev(),
+            Walk::Clean(_) => return Ok(false),
+            Walk::Merged(c) if self.custom => key::catch(|| c.prev()),
+            Walk::Merged(c) => c.prev(),
+            Walk::Failed(e, _) => return Err(e.clone()),
+        };
+        self.arrive(moved)
+    }
+
+    /// Goes somewhere else, whatever happened before.
+    #[inline]
+    fn position(
+        &mut self,
+        clean: impl FnOnce(&mut RunCursor) -> Result<()>,
+        merged: impl FnOnce(&mut VisibleCursor) -> Result<()>,
+    ) -> Result<bool> {
+        if let Walk::Failed(e, walk) = &mut self.walk {
+            self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }
-        self.arrive()
+        let walk = &mut self.walk;
+        let go = || match walk {
+            Walk::Clean(c) => clean(c),
+            Walk::Merged(c) => merged(c),
+            Walk::Failed(e, _) => Err(e.clone()),
+        };
+        let moved = if self.custom { key::catch(go) } else { go() };
+        self.arrive(moved)
     }
 
     /// Whether the cursor is on an entry.
@@ -164,7 +185,7 @@ impl Cursor {
         match &self.walk {
             Walk::Clean(c) => c.valid(),
             Walk::Merged(c) => c.valid(),
-            Walk::Refused(_) => false,
+            Walk::Failed(..) => false,
         }
     }
 
@@ -201,12 +222,27 @@ impl Cursor {
         }
     }
 
-    /// Readies the value of the entry the cursor came to, so that `value` cannot fail.
+    /// Ends a move: readies the value of the entry it led to, so that `value` cannot fail.
     #[inline]
-    fn arrive(&mut self) -> Result<bool> {
+    fn arrive(&mut self, moved: Result<()>) -> Result<bool> {
+        match moved.and_then(|()| self.ready()) {
+            Ok(on_entry) => Ok(on_entry),
+            Err(e) => Err(self.fail(e)),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, e: Error) -> Error {
+        let walk = std::mem::replace(&mut self.walk, Walk::Failed(e.clone(), None));
+        self.walk = Walk::Failed(e.clone(), Some(Box::new(walk)));
+        e
+    }
+
+    #[inline]
+    fn ready(&mut self) -> Result<bool> {
         match &self.walk {
             Walk::Merged(c) => Ok(c.valid()),
-            Walk::Refused(e) => Err(e.clone()),
+            Walk::Failed(e, _) => Err(e.clone()),
             Walk::Clean(c) => {
                 if !c.valid() {
                     return Ok(false);

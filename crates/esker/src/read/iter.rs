@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use super::super_version::SuperVersion;
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq};
+use crate::key::{self, KeyOrder, Seq};
 
 /// Keys and values of a range, in order, as they were when the iterator was made. Takes from both
 /// ends. Copies keys and values; a [`Cursor`] does not.
 ///
-/// After an error the iterator ends. One that was made after the store was closed, or its keyspace
+/// After an error the iterator ends: it gives the error once. One that was made after the store was closed, or its keyspace
 /// dropped, gives just that error; one that was made before goes on.
 #[derive(Debug)]
 pub struct Iter {
@@ -198,7 +198,10 @@ impl Iterator for Iter {
         if self.done {
             return None;
         }
-        let step = self.step_front();
+        let step = match self.order.is_custom() {
+            true => key::catch(|| self.step_front()),
+            false => self.step_front(),
+        };
         self.finish(step)
     }
 }
@@ -208,7 +211,10 @@ impl DoubleEndedIterator for Iter {
         if self.done {
             return None;
         }
-        let step = self.step_back();
+        let step = match self.order.is_custom() {
+            true => key::catch(|| self.step_back()),
+            false => self.step_back(),
+        };
         self.finish(step)
     }
 }

@@ -109,6 +109,8 @@ impl MergeCursor {
         let current = self.queue[0];
         let key = self.sources[current].key().to_vec();
         let seq = self.sources[current].seq();
+        // Filled again at the end: after an error the cursor is not valid.
+        self.queue.clear();
         for i in 0..self.sources.len() {
             if i == current {
                 continue;

@@ -113,14 +113,14 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
 pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result<RepairReport> {
     options.validate()?;
     let _lock = lock_existing(&env, dir, LockMode::Exclusive)?;
-    let orders = orders_of(options);
+    let orders = orders_of(options)?;
     let checked = match check_files(&env, dir, &orders, &mut |_, _| {}) {
         // Tables and segments, and no manifest.
         Err(Error::NotAStore { .. }) => Default::default(),
         checked => checked?,
     };
     let mut salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
-    give_orders(&mut salvaged.state, options, &orders)?;
+    give_orders(&mut salvaged.state, &orders)?;
     let (problems, unchecked) = (checked.report.problems, checked.unordered);
     if let Some(state) = checked.state
         && problems.is_empty()
@@ -178,18 +178,17 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
 
 /// Gives keyspaces the orders that the caller knows. They are looked up by name: a state that was
 /// read without them is also read where an order contradicts it.
-fn give_orders(state: &mut State, options: &Options, orders: &Orders) -> Result<()> {
+fn give_orders(state: &mut State, orders: &Orders) -> Result<()> {
     for ks in state.keyspaces.values_mut() {
-        let named = options.orders.iter().rev().find(|(name, _)| *name == ks.name).map(|(_, o)| o);
-        let given = named.or(options.default_order.as_ref().filter(|_| ks.id == 0));
-        if let Some(given) = given.filter(|o| o.name() != ks.order_name) {
+        if let Some((given, _)) = orders.given(&ks.name).filter(|(name, _)| *name != ks.order_name)
+        {
             return Err(Error::ComparatorMismatch {
                 keyspace: ks.name.clone(),
                 stored: ks.order_name.clone(),
-                given: given.name().to_string(),
+                given: given.clone(),
             });
         }
-        ks.order = orders.get(&ks.order_name).cloned();
+        ks.order = orders.of(&ks.name, &ks.order_name);
     }
     Ok(())
 }
@@ -291,7 +290,7 @@ impl Repair<'_> {
         let Ok(mut next) = old.apply(&Edit::from(vec![add])) else { return false };
         next.next_keyspace = next.next_keyspace.max(self.old.next_keyspace);
         if let Some(ks) = next.keyspaces.get_mut(&id) {
-            ks.order = self.orders.get(order_name).cloned();
+            ks.order = self.orders.of(&name, order_name);
             if ks.order.is_none() {
                 let what = format!(
                     "keyspace {name:?} is ordered by comparator {order_name:?}, which is not known here: it was left as it is"

@@ -100,7 +100,7 @@ impl Repair<'_> {
         let mut order = KeyOrder::Bytewise;
         let mut opened = open(&order);
         if let Err(Error::ComparatorMismatch { stored, .. }) = &opened {
-            order = self.orders.get(stored).cloned().unwrap_or_else(|| stand_in(stored));
+            order = self.orders.of("", stored).unwrap_or_else(|| stand_in(stored));
             opened = open(&order);
         }
         match opened {

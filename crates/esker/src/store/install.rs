@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use super::{KeyspaceState, Store};
 use crate::error::{Error, Result};
-use crate::key::{Cursor, Seq, Stored};
+use crate::key::{self, Cursor, Seq, Stored};
 use crate::log::Segment;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
-use crate::version::{Change, Edit, Invalid, SegmentRef, TableMeta};
+use crate::version::{Change, Edit, KeyspaceVersion, SegmentRef, TableMeta};
+
+/// The open tables of a keyspace at one moment.
+type Version = KeyspaceVersion<Arc<LoadedTable>>;
 
 /// What a flush, a merge or a bulk load does to one keyspace.
 #[derive(Default)]
@@ -59,6 +62,11 @@ impl Store {
 
     /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
     pub(crate) fn install_together(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+        // Keys are compared up to the edit, which changes all or nothing; not afterwards.
+        key::catch(|| self.install_all(outcomes))
+    }
+
+    fn install_all(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
         let mut flushed = Vec::new();
         for (ks, outcome) in &outcomes {
             if let Some(upto) = outcome.flushed {
@@ -69,6 +77,9 @@ impl Store {
         self.sync_names(&outcomes)?;
         let mut control = self.control.lock();
         outcomes.iter().try_for_each(|(ks, _)| ks.check_alive())?;
+        // Only who holds `control` changes a version: these are the next ones.
+        let versions = outcomes.iter().map(|(ks, outcome)| self.version_after(ks, outcome));
+        let versions = versions.collect::<Result<Vec<_>>>()?;
         let (log_start, founded) = self.segments.log_start_after(self.active_number(), &flushed);
         let mut changes: Vec<Change> =
             outcomes.iter().flat_map(|(ks, outcome)| changes_of(ks, outcome)).collect();
@@ -77,8 +88,8 @@ impl Store {
         }
         changes.push(Change::NextFile { number: self.next_file() });
         self.commit(&mut control, Edit { changes })?;
-        for (ks, outcome) in &outcomes {
-            self.show(ks, outcome)?;
+        for ((ks, outcome), version) in outcomes.iter().zip(&versions) {
+            show(ks, outcome, version);
         }
         for (ks, outcome) in outcomes {
             self.give_up(ks, outcome, log_start);
@@ -86,29 +97,15 @@ impl Store {
         Ok(())
     }
 
-    /// Publishes the version that an outcome leads to.
-    fn show(&self, ks: &KeyspaceState, outcome: &Outcome) -> Result<()> {
+    /// The version that an outcome leads to.
+    fn version_after(&self, ks: &KeyspaceState, outcome: &Outcome) -> Result<Version> {
         let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
-        let mut refused = None;
-        ks.publish(|view| {
-            match view.version.edit(Some(&ks.order), &removed, outcome.added.clone()) {
-                Ok(version) => {
-                    let mut next = view.with_version(version);
-                    if let Some(upto) = outcome.flushed {
-                        next.memtables.retain(|m| m.segment().number() > upto);
-                    }
-                    next
-                }
-                Err(e) => {
-                    refused = Some(e);
-                    SuperVersion::clone(view)
-                }
-            }
-        });
-        match refused {
-            Some(e) => Err(self.inconsistent(e)),
-            None => Ok(()),
-        }
+        let version = &ks.view.load().version;
+        let next = version.edit(Some(&ks.order), &removed, outcome.added.clone());
+        next.map_err(|e| {
+            let bug = if ks.order.is_custom() { "" } else { "; this is a bug" };
+            Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}){bug}"))
+        })
     }
 
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
@@ -271,13 +268,17 @@ impl Store {
             Arc::clone(&self.purge),
         )))
     }
+}
 
-    fn inconsistent(&self, e: Invalid) -> Error {
-        let error =
-            Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}); this is a bug"));
-        self.halt(error.clone());
-        error
-    }
+/// Publishes the version that an outcome leads to.
+fn show(ks: &KeyspaceState, outcome: &Outcome, version: &Version) {
+    ks.publish(|view| {
+        let mut next = view.with_version(version.clone());
+        if let Some(upto) = outcome.flushed {
+            next.memtables.retain(|m| m.segment().number() > upto);
+        }
+        next
+    });
 }
 
 /// What the manifest says of a table just written.

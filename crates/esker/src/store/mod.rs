@@ -46,9 +46,12 @@ pub(crate) const DEFAULT_KEYSPACE: &str = "default";
 
 /// Set among the bits of `next_file` when no more files are made. Numbers stay far below.
 const NO_MORE_FILES: u64 = 1 << 63;
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// An open store.
 pub(crate) struct Store {
+    /// Tells it from all others that this process has opened.
+    pub id: u64,
     pub env: Arc<dyn Env>,
     pub dir: PathBuf,
     pub options: Options,
@@ -80,6 +83,8 @@ pub(crate) struct Store {
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
     pub distrusted: AtomicU64,
+    /// Whether the log holds a frame that memory does not: only another open puts that right.
+    pub unindexed: AtomicBool,
     gate: Gate,
     /// The lock of the directory, until the store is closed. Views have it too.
     lock: Mutex<Option<DirLock>>,
@@ -238,6 +243,7 @@ impl Store {
         let read_only = options.read_only;
         let active = writer.active_number();
         Store {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             env,
             dir,
             options,
@@ -260,6 +266,7 @@ impl Store {
             active: AtomicU64::new(active),
             witnessed: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
+            unindexed: AtomicBool::new(false),
             gate: Gate::new(read_only),
             lock: Mutex::new(Some(lock)),
         }

@@ -159,7 +159,8 @@ impl TableBuilder {
             Ordering::Equal if seq < self.last_seq => {}
             Ordering::Equal | Ordering::Greater => {
                 let what = "what it is made from holds entries out of order";
-                return Err(Error::corrupt(&self.path, 0, what));
+                let doubt = self.options.order.doubt();
+                return Err(Error::corrupt(&self.path, 0, format!("{what}{doubt}")));
             }
         }
         self.last_seq = seq;

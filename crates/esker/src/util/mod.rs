@@ -5,6 +5,21 @@ pub(crate) mod sync;
 
 pub(crate) use prefetch::prefetch;
 
+/// What a panic says.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown cause").to_owned()
+}
+
+/// Runs something at the end of a scope, also when that is left by a panic.
+pub(crate) struct AtEnd<F: FnMut()>(pub F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// A value on a cache line of its own (two, as processors fetch lines in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -108,9 +108,9 @@ impl Manifest {
         self.failed.as_ref()
     }
 
-    /// Makes a comparator known, before a keyspace ordered by it is added.
-    pub(crate) fn learn(&mut self, order: KeyOrder) {
-        self.state.learn(order);
+    /// Makes a comparator known, before the keyspace ordered by it is added.
+    pub(crate) fn learn(&mut self, keyspace: &str, name: String, order: KeyOrder) {
+        self.state.learn(keyspace, name, order);
     }
 
     /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused

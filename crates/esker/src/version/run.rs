@@ -116,13 +116,14 @@ impl<T: HasMeta> Run<T> {
     /// as they come and overlaps go unseen.
     fn build(order: Option<&KeyOrder>, id: u64, mut tables: Vec<T>) -> Result<Run<T>, Invalid> {
         if let Some(order) = order {
-            tables.sort_by(|a, b| order.compare(&a.meta().smallest, &b.meta().smallest));
+            order.sort_by_key(&mut tables, |t| &t.meta().smallest);
             for t in &tables {
                 let m = t.meta();
                 if order.compare(&m.smallest, &m.largest) == Ordering::Greater {
                     return Err(Invalid::new(format!(
-                        "table {}: its first key is above its last",
-                        m.number
+                        "table {}: its first key is above its last{}",
+                        m.number,
+                        order.doubt()
                     )));
                 }
             }
@@ -130,8 +131,10 @@ impl<T: HasMeta> Run<T> {
                 let (a, b) = (pair[0].meta(), pair[1].meta());
                 if order.compare(&a.largest, &b.smallest) != Ordering::Less {
                     return Err(Invalid::new(format!(
-                        "tables {} and {} of run {id} overlap",
-                        a.number, b.number
+                        "tables {} and {} of run {id} overlap{}",
+                        a.number,
+                        b.number,
+                        order.doubt()
                     )));
                 }
             }
@@ -276,8 +279,10 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
                 let (new, old) = if other.id > run { (o, m) } else { (m, o) };
                 if new.min_seq < old.max_seq {
                     return Err(Invalid::new(format!(
-                        "table {} is in a newer run than table {}, which overlaps it and has newer entries",
-                        new.number, old.number
+                        "table {} is in a newer run than table {}, which overlaps it and has newer entries{}",
+                        new.number,
+                        old.number,
+                        order.doubt()
                     )));
                 }
             }

@@ -7,31 +7,57 @@ use super::meta::TableMeta;
 use super::{Change, Edit, Invalid, KeyspaceVersion};
 use crate::key::{KeyOrder, Seq};
 
-/// The orders that this process knows, by the name that is stored with a keyspace.
+/// The orders that this process knows. A keyspace has the one that was given for it; one that none was
+/// given for has the one that is named as its own is, if there is just one.
 #[derive(Debug, Clone)]
-pub(crate) struct Orders(BTreeMap<String, KeyOrder>);
+pub(crate) struct Orders {
+    /// By the name that is stored with a keyspace. `None`: there are several.
+    named: BTreeMap<String, Option<KeyOrder>>,
+    /// By keyspace, each with its name.
+    given: BTreeMap<String, (String, KeyOrder)>,
+}
 
 impl Default for Orders {
     fn default() -> Self {
-        Orders(BTreeMap::new()).with(KeyOrder::Bytewise).with(KeyOrder::Reverse)
+        let built_in = [KeyOrder::Bytewise, KeyOrder::Reverse];
+        let named = built_in.map(|order| (order.name().to_owned(), Some(order)));
+        Orders { named: BTreeMap::from(named), given: BTreeMap::new() }
     }
 }
 
 impl Orders {
-    /// Makes an order known.
-    pub(crate) fn with(mut self, order: KeyOrder) -> Orders {
-        self.0.insert(order.name().to_owned(), order);
-        self
+    /// Makes an order of this name known as that of this keyspace, in place of one given before.
+    pub(crate) fn give(&mut self, keyspace: &str, name: String, order: KeyOrder) {
+        let known = self.named.entry(name.clone()).or_insert_with(|| Some(order.clone()));
+        if known.as_ref().is_some_and(|known| !same(known, &order)) {
+            *known = None;
+        }
+        self.given.insert(keyspace.to_owned(), (name, order));
     }
 
     /// The names of all that are known.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.named.keys().map(String::as_str)
     }
 
-    /// The order of this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&KeyOrder> {
-        self.0.get(name)
+    /// Name and order that were given for this keyspace.
+    pub(crate) fn given(&self, keyspace: &str) -> Option<&(String, KeyOrder)> {
+        self.given.get(keyspace)
+    }
+
+    /// The order of a keyspace that is stored with an order of this name.
+    pub(crate) fn of(&self, keyspace: &str, name: &str) -> Option<KeyOrder> {
+        let given = self.given(keyspace).filter(|(given, _)| given == name).map(|(_, o)| o);
+        let order = given.or_else(|| self.named.get(name)?.as_ref())?;
+        Some(order.of_keyspace(keyspace, name))
+    }
+}
+
+/// Whether two orders of one name are one object.
+fn same(a: &KeyOrder, b: &KeyOrder) -> bool {
+    match (a, b) {
+        (KeyOrder::Custom(a), KeyOrder::Custom(b)) => Arc::ptr_eq(a, b),
+        _ => !a.is_custom() && !b.is_custom(),
     }
 }
 
@@ -105,9 +131,9 @@ impl State {
         State { orders, next_file: 1, ..State::default() }
     }
 
-    /// Makes an order known, for keyspaces added from now on.
-    pub(crate) fn learn(&mut self, order: KeyOrder) {
-        self.orders = std::mem::take(&mut self.orders).with(order);
+    /// Makes the order of a keyspace known that is about to be added.
+    pub(crate) fn learn(&mut self, keyspace: &str, name: String, order: KeyOrder) {
+        self.orders.give(keyspace, name, order);
     }
 
     /// The keyspace of this name.
@@ -200,7 +226,7 @@ impl State {
                     id: *id,
                     name: name.clone(),
                     order_name: order_name.clone(),
-                    order: self.orders.get(order_name).cloned(),
+                    order: self.orders.of(name, order_name),
                     compression: *compression,
                     separate_values_from: *separate_values_from,
                     flushed: 0,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::key::{Cursor, Stored};
+use crate::key::{self, Cursor, Stored};
 use crate::memtable::Memtable;
 use crate::merge::clusters::Cluster;
 use crate::merge::versions::{Fate, VersionFilter};
@@ -65,7 +65,7 @@ impl Merge<'_> {
             ..Outcome::default()
         };
         let mut written = Written { to_read: self.entries(), ..Written::default() };
-        let result = self.clusters.iter().try_for_each(|cluster| {
+        let mut add = |cluster: &Cluster| {
             let piece = self.piece(cluster);
             match piece.tables.iter().flatten().next() {
                 Some(table) if cluster.moves => outcome.added.push((self.run, Arc::clone(table))),
@@ -75,7 +75,9 @@ impl Merge<'_> {
                 }
             }
             Ok(())
-        });
+        };
+        // What was written by then is discarded below.
+        let result = key::catch(|| self.clusters.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
             for summary in std::mem::take(&mut written.tables) {
                 outcome.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));

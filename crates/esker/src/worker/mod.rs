@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use job::Merge;
 
 use crate::error::{Error, Result};
+use crate::key::{self, refuse_from_comparator};
 use crate::memtable::Memtable;
 use crate::merge::clusters::{self, Cluster};
 use crate::merge::picker::{self, RUNS_MOST, Reason, Situation};
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
+use crate::util::{AtEnd, panic_message};
 
 /// How often an idle store looks whether it has become idle enough to merge on.
 const TICK: Duration = Duration::from_millis(20);
@@ -49,13 +51,7 @@ pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandl
         loop {
             let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&store)));
             let Err(panic) = end else { return };
-            store.all_keyspaces().iter().for_each(|ks| ks.busy_runs.lock().clear());
-            store.nested.store(false, Ordering::Relaxed);
-            let what = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("unknown cause");
+            let what = panic_message(&*panic);
             let what = format!("the background thread failed: {what}; this is a bug");
             store.halt(Error::io("merge", &store.dir, std::io::Error::other(what)));
         }
@@ -181,9 +177,8 @@ impl Store {
             && (self.pressure.flush_is_urgent() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
-            let result = self.flush_sealed_between();
-            self.nested.store(false, Ordering::Relaxed);
-            result?;
+            let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));
+            self.flush_sealed_between()?;
         }
         Ok(())
     }
@@ -240,6 +235,16 @@ impl Store {
         settle: bool,
         nested: bool,
     ) -> Result<bool> {
+        key::catch(|| self.pick_and_merge(ks, idle, settle, nested))
+    }
+
+    fn pick_and_merge(
+        &self,
+        ks: &KeyspaceState,
+        idle: bool,
+        settle: bool,
+        nested: bool,
+    ) -> Result<bool> {
         let view = ks.view.load_full();
         let sealed = self.sealed(&view);
         let waiting = describe(&sealed);
@@ -271,7 +276,8 @@ impl Store {
         }
         // There is no room for it. What can wait does; a flush makes do with what it needs.
         self.give_back_spare();
-        if flush && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())
+        if flush
+            && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())?
         {
             self.merge(ks, &view, memtables, 0..0, parts, Vec::new())?;
         }
@@ -301,7 +307,7 @@ impl Store {
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
         while ks.view.load().runs.len() >= RUNS_MOST {
             self.check_writable()?;
-            if !self.thin_out(ks)? {
+            if !key::catch(|| self.thin_out(ks))? {
                 break;
             }
         }
@@ -362,6 +368,7 @@ impl Store {
         let merge =
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
+        let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
         let start = Instant::now();
         let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
         let scale = self.pressure.scale();
@@ -370,6 +377,7 @@ impl Store {
         if upto.is_some() {
             self.pressure.begin_flush(weights().map(|w| scale.waiting(w)).sum(), read);
         }
+        let flushing = upto.map(|_| AtEnd(|| self.pressure.end_flush()));
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
         let stays = merge.memtables.iter().any(|m| m.staying_bytes() > 0);
@@ -378,10 +386,7 @@ impl Store {
             let fresh: Vec<u64> = outcome.fresh().collect();
             self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
         });
-        if upto.is_some() {
-            self.pressure.end_flush();
-        }
-        ks.busy_runs.lock().retain(|id| !ids.contains(id));
+        drop(flushing);
         if ks.dropped.load(Ordering::Relaxed) {
             // Dropped while it was being merged: nothing to install, nothing wrong.
             return Ok(());
@@ -410,7 +415,7 @@ impl Store {
         let mut fresh = Vec::new();
         let result = keyspaces.iter().try_for_each(|ks| {
             let view = ks.view.load_full();
-            let Some((memtables, clusters)) = self.whole_flush(ks, &view, upto) else {
+            let Some((memtables, clusters)) = self.whole_flush(ks, &view, upto)? else {
                 return Ok(());
             };
             let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
@@ -434,16 +439,17 @@ impl Store {
         ks: &KeyspaceState,
         view: &SuperVersion,
         upto: u64,
-    ) -> Option<(Vec<Arc<Memtable>>, Vec<Cluster>)> {
+    ) -> Result<Option<(Vec<Arc<Memtable>>, Vec<Cluster>)>> {
         let memtables: Vec<_> =
             view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
         if memtables.is_empty() {
-            return None;
+            return Ok(None);
         }
         let (inputs, runs) = (describe(&memtables), view.version.runs());
         let size = self.table_sizes().small;
-        let parts = clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false);
-        Some((memtables, parts))
+        let parts = || Ok(clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false));
+        let parts = key::catch(parts)?;
+        Ok(Some((memtables, parts)))
     }
 
     /// Removes table files that no version came to name. Not after a failure that stopped writes:
@@ -465,6 +471,7 @@ impl Store {
 
     /// Flushes everything written before the call into tables.
     pub(crate) fn flush_all(&self) -> Result<()> {
+        refuse_from_comparator()?;
         let upto = {
             let mut w = self.writer.lock();
             self.check_writable()?;

@@ -14,7 +14,7 @@ use room::{Keep, Need};
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
-use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
+use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash, refuse_from_comparator};
 use crate::log::record::Record;
 use crate::log::{Appender, Position, segment_bytes_for};
 use crate::memtable::Memtable;
@@ -56,6 +56,7 @@ impl Store {
     ) -> Result<()> {
         check_key(key)?;
         check_value(value)?;
+        refuse_from_comparator()?;
         self.check_writable()?;
         let hash = key_hash(key);
         let bytes = (key.len() + value.len()) as u64;
@@ -66,6 +67,9 @@ impl Store {
             // have not come in between.
             self.check_writable()?;
             ks.check_alive()?;
+            if ks.order.is_custom() {
+                rehearse(ks, &w, key)?;
+            }
             self.mark_synced(&mut w);
             let seq = w.last_seq + 1;
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
@@ -79,7 +83,15 @@ impl Store {
                         .ok_or_else(|| too_large(bytes))?
                 }
             };
-            self.with_memtable(ks, &mut w, |m| m.insert(r, key, hash, seq, kind, value.len()));
+            let memtable = self.recent_memtable(ks, &mut w);
+            let insert = || Ok(memtable.insert(r, key, hash, seq, kind, value.len()));
+            if let Err(e) = ks.order.guard(insert) {
+                return Err(self.halt_unindexed(&mut w, seq, e));
+            }
+            let grown = memtable.growth();
+            if grown > 0 {
+                self.weigh_indexes(&mut w, grown);
+            }
             Ok(self.publish(&mut w, seq, bytes))
         })?;
         self.wait_if_synced(position, durability)
@@ -88,7 +100,11 @@ impl Store {
     /// Writes a batch: all of it or, after a crash, none of it.
     pub(crate) fn write_batch(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
         batch.check()?;
+        refuse_from_comparator()?;
         self.check_writable()?;
+        if !batch.fits(self.id) {
+            return Err(Error::ForeignBatch);
+        }
         if batch.is_empty() {
             return Ok(());
         }
@@ -108,6 +124,9 @@ impl Store {
                 }
                 found
             };
+            if keyspaces.iter().any(|ks| ks.order.is_custom()) {
+                rehearse_batch(&keyspaces, &w, batch)?;
+            }
             self.mark_synced(&mut w);
             let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
@@ -117,21 +136,30 @@ impl Store {
                 self.rotate_for(&mut w, Need { least, moves: bytes, keep })?;
             }
             // One memtable for the usual batch in one keyspace.
-            let memtables: Vec<(u32, Arc<Memtable>)> =
-                keyspaces.iter().map(|ks| (ks.id, self.memtable_of(ks, &w))).collect();
+            let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
+                keyspaces.iter().map(|ks| (&**ks, self.memtable_of(ks, &w))).collect();
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
             let mut at = 0;
+            let mut failed = None;
             appender
                 .append_batch(seq, batch, |r, keyspace, kind, key, value| {
-                    if memtables[at].0 != keyspace {
+                    if memtables[at].0.id != keyspace {
                         at = memtables
                             .iter()
-                            .position(|m| m.0 == keyspace)
+                            .position(|m| m.0.id == keyspace)
                             .expect("collected from the batch");
                     }
-                    memtables[at].1.insert(r, key, key_hash(key), seq, kind, value.len());
+                    let (ks, memtable) = &memtables[at];
+                    let insert =
+                        || Ok(memtable.insert(r, key, key_hash(key), seq, kind, value.len()));
+                    if failed.is_none() {
+                        failed = ks.order.guard(insert).err();
+                    }
                 })
                 .ok_or_else(|| too_large(bytes))?;
+            if let Some(e) = failed {
+                return Err(self.halt_unindexed(&mut w, seq, e));
+            }
             let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
             if grown > 0 {
                 self.weigh_indexes(&mut w, grown);
@@ -139,6 +167,27 @@ impl Store {
             Ok(self.publish(&mut w, seq, bytes))
         })?;
         self.wait_if_synced(position, durability)
+    }
+
+    /// A frame is in the log, and a comparator panicked before all of it was in memory. Its sequence is
+    /// used, and readers never see it; what is in memory of its segment has gaps and may not become
+    /// tables, so nothing seals the segment. The next open reads the frame from the log.
+    #[cold]
+    fn halt_unindexed(&self, w: &mut Writer, seq: Seq, e: Error) -> Error {
+        w.last_seq = seq;
+        self.unindexed.store(true, Ordering::Release);
+        let cause = match e {
+            Error::ComparatorPanicked { keyspace, what } => {
+                let what = format!(
+                    "{what} (at a write that is in the log already: resume() cannot help, close the \
+                     store and open it again)"
+                );
+                Error::ComparatorPanicked { keyspace, what }
+            }
+            e => e,
+        };
+        self.halt(cause.clone());
+        Error::Halted { cause: Arc::new(cause) }
     }
 
     /// Lets a writer wait when flushes do not keep up.
@@ -202,6 +251,7 @@ impl Store {
 
     /// Makes everything written so far durable.
     pub(crate) fn sync_all(&self) -> Result<()> {
+        refuse_from_comparator()?;
         let position = self.writer.lock().appender.as_ref().map(position);
         match position {
             Some(p) => self.wait_if_synced(p, Durability::Synced),
@@ -249,17 +299,11 @@ impl Store {
     }
 
     #[inline]
-    fn with_memtable(&self, ks: &KeyspaceState, w: &mut Writer, f: impl FnOnce(&Memtable)) {
+    fn recent_memtable<'a>(&self, ks: &KeyspaceState, w: &'a mut Writer) -> &'a Memtable {
         if !matches!(&w.recent, Some((id, _)) if *id == ks.id) {
             w.recent = Some((ks.id, self.memtable_of(ks, w)));
         }
-        if let Some((_, memtable)) = &w.recent {
-            f(memtable);
-            let grown = memtable.growth();
-            if grown > 0 {
-                self.weigh_indexes(w, grown);
-            }
-        }
+        &w.recent.as_ref().expect("just made sure of").1
     }
 
     /// The memtables over the active segment take more memory. When it is more than their share the
@@ -459,6 +503,28 @@ impl Store {
         self.note_pending(number);
         self.signal.wake();
     }
+}
+
+/// Makes the comparisons that writing `key` will make, before anything is written.
+#[cold]
+fn rehearse(ks: &KeyspaceState, w: &Writer, key: &[u8]) -> Result<()> {
+    ks.order.guard(|| {
+        ks.order.compare(key, key);
+        match ks.view.load().memtables.first() {
+            Some(m) if m.segment().number() == w.active_number() => m.rehearse(key),
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+#[cold]
+fn rehearse_batch(keyspaces: &[Arc<KeyspaceState>], w: &Writer, batch: &WriteBatch) -> Result<()> {
+    for (_, record) in batch.records() {
+        let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace && ks.order.is_custom());
+        ks.map_or(Ok(()), |ks| rehearse(ks, w, record.key))?;
+    }
+    Ok(())
 }
 
 #[inline]

@@ -4,6 +4,11 @@
 //! and only then takes the moved entries out of the left node. In between both hold them, so at
 //! every moment a reader finds every key, and only one node at a time is locked, for as long as
 //! it takes to write it.
+//!
+//! The user's comparator is asked only while no node is locked, and before the first node is changed
+//! that readers can reach: when it panics the key is not in the index, and the rest of it is as it
+//! was. Where it contradicts itself keys get wrong places; but what the tree is made of (levels, which
+//! leaf follows which, how many children a node has) depends on no answer of it.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -80,6 +85,22 @@ impl Index {
         let writer = unsafe { &mut *writer };
         self.insert(writer, src, leaf, &place, key, r);
         self.len.store(self.len.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Compares keys as [`upsert`](Index::upsert) of `key` would, a split included, and maybe some more.
+    ///
+    /// # Safety
+    ///
+    /// As for `upsert`.
+    pub unsafe fn rehearse<S: KeySource>(&self, src: &S, key: &[u8]) {
+        let writer = self.writer.get();
+        // SAFETY: no other call runs; the borrow ends here.
+        let (appending, tail) = unsafe { ((*writer).appending, &*(*writer).tail) };
+        if appending {
+            self.find(tail, src, key, tail.entries());
+        }
+        let leaf = self.way_to(src, key, |_, _| ());
+        self.find(leaf, src, key, leaf.entries());
     }
 
     /// Adds a new key to its leaf.

@@ -3,6 +3,7 @@
 mod model;
 mod shapes;
 mod threads;
+mod user;
 
 use std::cell::UnsafeCell;
 use std::cmp::Ordering;
