@@ -187,6 +187,21 @@ impl Error {
         matches!(self, Error::Io { source, .. } if full(source))
     }
 
+    /// Whether the system refused for the moment, for want of space, descriptors or rights: that says
+    /// nothing about the file.
+    pub(crate) fn is_passing(&self) -> bool {
+        use io::ErrorKind::{
+            Interrupted, OutOfMemory, PermissionDenied, ReadOnlyFilesystem, StorageFull,
+        };
+        let Error::Io { source, .. } = self else { return false };
+        let no_descriptors = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+        source.raw_os_error().is_some_and(|n| no_descriptors.iter().any(|e| e.raw_os_error() == n))
+            || matches!(
+                source.kind(),
+                Interrupted | OutOfMemory | PermissionDenied | ReadOnlyFilesystem | StorageFull
+            )
+    }
+
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })

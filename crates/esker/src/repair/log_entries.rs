@@ -47,6 +47,8 @@ impl Repair<'_> {
         let closed = self.old.clean_close.is_some();
         let mut walk = Walk::new(self.old.log_start, self.old.log_founded, self.old.flushed());
         let mut behind = Behind::default();
+        // The last segment of the log and the last sequence in it.
+        let mut newest = (0, 0);
         while let Some(number) = walk.next().filter(|_| !closed) {
             let name = log::file_name(number);
             let Some(segment) = segments.remove(&number) else {
@@ -56,6 +58,7 @@ impl Repair<'_> {
                 break;
             };
             let (first, end) = self.save_segment(&segment)?;
+            newest = (number, segment.frames().map(|f| f.seq).last().unwrap_or(newest.1));
             if let Err(why) = walk.pass(first, end) {
                 self.lose(Finding::new(name, format!("the log before it has lost entries: {why}")));
             }
@@ -65,6 +68,11 @@ impl Repair<'_> {
         }
         for (number, segment) in segments {
             let found = segment.frames().survey();
+            // A repair that was cut short has made it, out of what was read above.
+            let last = segment.frames().map(|f| f.seq).last();
+            if number > newest.0 && last.is_some_and(|last| last <= newest.1) {
+                continue;
+            }
             behind = behind.and(found);
             if found.frames {
                 if walk.tear().is_none_or(|t| number < t.segment) {

@@ -169,7 +169,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         log_seq: 0,
         manifest_damaged,
     };
-    repair.open_segments();
+    repair.open_segments()?;
     repair.tables()?;
     repair.unnamed_tables()?;
     repair.log()?;
@@ -219,7 +219,7 @@ impl Repair<'_> {
         self.report.lost.push(what);
     }
 
-    fn open_segments(&mut self) {
+    fn open_segments(&mut self) -> Result<()> {
         let references = self.old.segment_references();
         let mut numbers: Vec<u64> =
             self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
@@ -230,6 +230,7 @@ impl Repair<'_> {
                 || references.contains_key(&number);
             match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(s) => self.segments.push(Arc::new(s)),
+                Err(e) if e.is_passing() => return Err(e),
                 Err(_) if !needed => {}
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
                 Err(_) if !references.contains_key(&number) && self.holds_nothing(number) => {}
@@ -239,6 +240,7 @@ impl Repair<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Whether a file that is no segment never held what a segment does.

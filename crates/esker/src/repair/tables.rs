@@ -13,6 +13,11 @@ use crate::key::KeyOrder;
 use crate::table::{self, Remains, Table};
 use crate::version::TableMeta;
 
+/// Whether a table that does not open may be as sound as ever.
+fn is_no_damage(e: &Error) -> bool {
+    matches!(e, Error::NewerFormat { .. }) || e.is_passing()
+}
+
 impl Repair<'_> {
     /// The tables that the manifest names. Those of a keyspace whose comparator is not given stay as
     /// they are.
@@ -40,7 +45,7 @@ impl Repair<'_> {
                     let meta = if agree { meta } else { own };
                     self.keep_or_copy(id, run, order, Arc::new(t), meta)?;
                 }
-                Err(e @ Error::NewerFormat { .. }) => return Err(e),
+                Err(e) if is_no_damage(&e) => return Err(e),
                 Err(_) => match Remains::open(&*self.env, &path, Some(size), [order.name()]) {
                     Ok(remains) => {
                         let damaged = Damaged {
@@ -53,6 +58,7 @@ impl Repair<'_> {
                         };
                         self.copy_intact(id, run, order, &damaged)?;
                     }
+                    Err(e) if is_no_damage(&e) => return Err(e),
                     Err(e) => self.lose_table(&e, &meta),
                 },
             }
@@ -92,9 +98,10 @@ impl Repair<'_> {
         let name = table::file_name(number);
         let path = self.dir.join(&name);
         let size = self.env.open(&path, OpenMode::Read).and_then(|f| f.len());
-        let open = |order: &KeyOrder| match &size {
-            Ok(size) => Table::open(&*self.env, &path, number, *size, order.clone(), 0),
-            Err(e) => Err(Error::io("open", &path, e.kind().into())),
+        let size = size.map_err(|e| Error::io("open", &path, e));
+        let open = |order: &KeyOrder| {
+            let size = size.clone()?;
+            Table::open(&*self.env, &path, number, size, order.clone(), 0)
         };
         // Its own properties say what it is ordered by.
         let mut order = KeyOrder::Bytewise;
@@ -116,9 +123,15 @@ impl Repair<'_> {
                 let what = "its keyspace is ordered otherwise; it may have been part of the store";
                 self.lose(Finding::new(&name, what));
             }
-            Err(e @ Error::NewerFormat { .. }) => return Err(e),
+            Err(e) if is_no_damage(&e) => return Err(e),
             Err(e) => {
-                if let Ok(remains) = Remains::open(&*self.env, &path, None, self.orders.names())
+                let remains = Remains::open(&*self.env, &path, None, self.orders.names());
+                if let Err(e) = &remains
+                    && is_no_damage(e)
+                {
+                    return Err(e.clone());
+                }
+                if let Ok(remains) = remains
                     && let Some((id, order, entries, smallest, largest)) = remains.properties()
                     && self.know_keyspace(id, order)
                     && let Some(order) = self.order_of(id)

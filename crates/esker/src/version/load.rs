@@ -46,7 +46,8 @@ pub(crate) struct Salvaged {
     pub manifest: Option<(u64, u64)>,
     /// What was not read. Empty: all is well.
     pub lost: Vec<Finding>,
-    /// Whether the state is that of a manifest which could be read to its end, and is the newest.
+    /// Whether the state is that of a manifest which could be read to its end, and is the one that
+    /// `CURRENT` names, or the newest.
     pub whole: bool,
 }
 
@@ -74,7 +75,8 @@ fn end_is_lost(end: u64) -> String {
 }
 
 /// Reads as many intact edits as there are, from the manifest in force or else the newest one that
-/// can be read. Fails only where the directory itself cannot be listed.
+/// can be read. Fails only where the directory itself cannot be listed, or the system refuses a file
+/// for the moment.
 pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Salvaged> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|n| parse_manifest_name(n)).collect();
@@ -93,6 +95,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
             numbers.sort_by_key(|&n| n != number);
         }
         Ok(None) => lost.push(Finding::new(CURRENT, "missing")),
+        Err(e) if e.is_passing() => return Err(e),
         Err(e) => lost.push(Finding::from(&e)),
     }
     for number in numbers {
@@ -102,7 +105,8 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                     let least = least.filter(|c| c.number == number && loaded.end < c.end)?;
                     Some(end_is_lost(least.end))
                 });
-                let whole = bad.is_none() && newest == Some(number);
+                let in_force = least.is_some_and(|c| c.number == number);
+                let whole = bad.is_none() && (in_force || newest == Some(number));
                 if let Some(what) = bad {
                     let what = format!(
                         "{what}; it and all that follows was not used, {} edits before it were",
@@ -113,6 +117,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                 let manifest = Some((number, loaded.end));
                 return Ok(Salvaged { state: loaded.state, manifest, lost, whole });
             }
+            Err(e) if e.is_passing() => return Err(e),
             Err(e) => {
                 let found = Finding::from(&e);
                 lost.push(Finding { what: format!("not used: {}", found.what), ..found });
