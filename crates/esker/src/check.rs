@@ -220,13 +220,18 @@ fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order
     entries
 }
 
+/// Names in a directory that should be a store's: one that is not there is none.
+pub(crate) fn list_store(env: &dyn Env, dir: &Path) -> Result<Vec<String>> {
+    env.list(dir).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::NotAStore { path: dir.to_path_buf() },
+        _ => Error::io("list", dir, e),
+    })
+}
+
 /// The directory's lock, without making anything in a directory that is no store.
 pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
     let none = || Error::NotAStore { path: dir.to_path_buf() };
-    if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
-        return Err(none());
-    }
-    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let names = list_store(&**env, dir)?;
     let ours = |n: &String| {
         n == version::CURRENT
             || version::parse_manifest_name(n).is_some()

@@ -109,6 +109,8 @@ fn end_log(store: &Store) -> Result<()> {
     let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
     w.segment = None;
     w.recent = None;
+    // Held to the end: whatever came after would end the clean close.
+    let mut control = store.control.lock();
     if let Some((segment, end)) = end {
         let changes = vec![
             Change::LogStart { segment: segment + 1, founded: 0 },
@@ -116,12 +118,7 @@ fn end_log(store: &Store) -> Result<()> {
             Change::NextFile { number: store.end_file_numbers() },
             Change::CleanClose { segment, end, last_seq: w.last_seq },
         ];
-        let mut control = store.control.lock();
         store.commit(&mut control, Edit::from(changes))?;
-        control.tell_manifest_length()?;
-        // Whatever came after would end the clean close.
-        control.close();
-        drop(control);
         store.segments.advance(segment + 1, || store.old_views());
     }
     drop(w);
@@ -132,7 +129,10 @@ fn end_log(store: &Store) -> Result<()> {
     store.give_back(true);
     // Once more: segments that the first round set free.
     store.give_back(true);
-    Ok(())
+    // Last: `CURRENT` is not made durable, and no file is removed between its change and that.
+    let told = if end.is_some() { control.tell_manifest_length() } else { Ok(()) };
+    control.close();
+    told
 }
 
 impl Drop for Handle {

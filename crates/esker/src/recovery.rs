@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::check::{check_manifest, unknown_keyspace};
+use crate::check::{check_manifest, list_store, unknown_keyspace};
 use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{self, KeyOrder, Seq, key_hash};
@@ -84,22 +84,18 @@ fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLoc
 
 /// Makes the directory if it is missing and may be made.
 fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
-    let there = env.exists(dir).map_err(|e| Error::io("open", dir, e))?;
-    if !there {
-        if options.read_only || !options.create_if_missing {
-            return Err(Error::NotAStore { path: dir.to_path_buf() });
-        }
-        create_dir_durably(&**env, dir).map_err(|e| Error::io("create", dir, e))?;
+    if options.create_if_missing && !options.read_only {
+        return match env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
+            true => Ok(()),
+            false => create_dir_durably(&**env, dir).map_err(|e| Error::io("create", dir, e)),
+        };
     }
-    if !options.create_if_missing || options.read_only {
-        // Do not leave a lock file in a directory that is none of ours.
-        let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-        let ours = |n: &String| n == version::CURRENT || version::parse_manifest_name(n).is_some();
-        if !names.iter().any(ours) {
-            return Err(Error::NotAStore { path: dir.to_path_buf() });
-        }
+    // Do not leave a lock file in a directory that is none of ours.
+    let ours = |n: &String| n == version::CURRENT || version::parse_manifest_name(n).is_some();
+    match list_store(&**env, dir)?.iter().any(ours) {
+        true => Ok(()),
+        false => Err(Error::NotAStore { path: dir.to_path_buf() }),
     }
-    Ok(())
 }
 
 pub(crate) fn orders_of(options: &Options) -> Result<Orders> {

@@ -69,10 +69,11 @@ pub struct RepairReport {
 
 /// Removes a store that is not open.
 pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
-    if !env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
-        return Ok(());
-    }
-    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let names = match env.list(dir) {
+        // Nothing is there, or somebody else is just removing it.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        listed => listed.map_err(|e| Error::io("list", dir, e))?,
+    };
     let ours = |n: &String| {
         n == version::CURRENT
             || n == version::CURRENT_TEMP
