@@ -49,10 +49,10 @@ Formats:
          bytes each, little-endian, then key and value; at the end 8 bytes ff and the number of
          entries in 8 bytes. Dumps may be put one after the other.
 
-  --all  tsv: a line of #keyspace, name, order, compression and threshold before the entries of each.
-         bin: 8 bytes `ESKERDB` and 01, the number of keyspaces in 4 bytes, then for each its name
-         and its order, the length of each in 4 bytes before it, compression (0 none, 1 lz4, 2 zstd)
-         in 1 byte, threshold in 8, and its entries as above.
+  --all  tsv: a line of #keyspace, name, order, compression and threshold before the entries of
+         each. bin: 8 bytes `ESKERDB` and 01, the number of keyspaces in 4 bytes, then for each its
+         name and its order, the length of each in 4 bytes before it, compression (0 none, 1 lz4, 2
+         zstd) in 1 byte, threshold in 8, and its entries as above.
 
 --key and --value choose columns of csv and tsv by name, where there is a header, or by number
 from 1. Without them the first column is the key and, of two, the other the value.
