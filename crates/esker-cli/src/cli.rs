@@ -110,6 +110,8 @@ mod tests {
             assert!(!command.is_hide_set(), "{name} would be in pages and completions");
             let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(after.contains(&format!("esker {name}")), "{name} has no example");
+            let long = after.lines().find(|line| line.chars().count() > 100);
+            assert_eq!(long, None, "{name}: a line of help that would be broken");
         }
     }
 }

@@ -14,8 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   esker checkpoint ./db ./backup/monday
 
-Files that never change again are linked where the file system can, so on the same one a checkpoint
-takes little time and space.";
+Files that never change again are linked where the file system can, so on the same one a
+checkpoint takes little time and space.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

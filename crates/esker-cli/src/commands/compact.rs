@@ -16,8 +16,8 @@ Examples:
   esker compact ./db --compression zstd          and pack it smaller
 
 The store merges by itself while it is used; this is for getting space back at once after many
-deletions, or before a store is shipped. It says what the directory took on the disk before, and what
-it takes now; meanwhile it needs room for what it rewrites.";
+deletions, or before a store is shipped. It says what the directory took on the disk before, and
+what it takes now; meanwhile it needs room for what it rewrites.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

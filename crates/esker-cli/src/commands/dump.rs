@@ -28,16 +28,16 @@ Examples:
   esker dump ./db everything.bin --all              all keyspaces, for esker load --all
   esker dump ./db --prefix user: --format bin | ssh host esker load ./db --format bin
 
-The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte. Entries
-come in the order of the keys. The dump is of one moment. A file gets its name when it is whole: until
-then it has .partial behind it.
+The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte.
+Entries come in the order of the keys. The dump is of one moment. A file gets its name when it is
+whole: until then it has .partial behind it.
 
-jsonl writes values only, and only values that are JSON on one line. With --key it also checks that
-every key is what a load with that --key would take from the value, so that nothing is lost.
+jsonl writes values only, and only values that are JSON on one line. With --key it also checks
+that every key is what a load with that --key would take from the value, so that nothing is lost.
 
---all writes every keyspace with its name, its order (a comparator's name where it is a program's own),
-compression and threshold, in tsv or bin. On a terminal tsv and jsonl are escaped as `esker scan` does,
-in ways that a load reads.";
+--all writes every keyspace with its name, its order (a comparator's name where it is a program's
+own), compression and threshold, in tsv or bin. On a terminal tsv and jsonl are escaped as `esker
+scan` does, in ways that a load reads.";
 
 /// How many entries between two updates of the progress bar.
 const STEP: u64 = 1024;

@@ -19,10 +19,10 @@ Examples:
   esker get ./db --hex 00ff              key and value in hexadecimal
   esker get ./db colour || echo none     the exit code is 1 when there is no such key
 
-Into a file or a pipe the value is written as it is. Where a person reads it a newline follows: on a
-terminal, and after hexadecimal or base64. On a terminal control characters, and what turns the
-direction of text, are written like \\x1b; newlines and tabs stay. --escape forces either, and --raw is
-for a terminal that is to have the very bytes.";
+Into a file or a pipe the value is written as it is. Where a person reads it a newline follows: on
+a terminal, and after hexadecimal or base64. On a terminal control characters, and what turns the
+direction of text, are written like \\x1b; newlines and tabs stay. --escape forces either, and
+--raw is for a terminal that is to have the very bytes.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

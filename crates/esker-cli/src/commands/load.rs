@@ -36,12 +36,12 @@ Examples:
 
 Formats:
   tsv    a line is key, tab, value. Inside them tab, newline, carriage return and backslash are
-         written \\t \\n \\r \\\\, and any byte may be written \\x and two hexadecimal digits; all others
-         stand for themselves.
-  csv    a row is columns with commas (--delimiter) between them. A field that holds a comma, a quote
-         or a newline stands in quotes, each quote in it twice. The first row has the names of the
-         columns, unless --no-header says not. Every row has as many columns as the first; empty lines
-         are passed over, empty fields are empty.
+         written \\t \\n \\r \\\\, and any byte may be written \\x and two hexadecimal digits; all
+         others stand for themselves.
+  csv    a row is columns with commas (--delimiter) between them. A field that holds a comma, a
+         quote or a newline stands in quotes, each quote in it twice. The first row has the names of
+         the columns, unless --no-header says not. Every row has as many columns as the first; empty
+         lines are passed over, empty fields are empty.
   jsonl  a line is a JSON object in UTF-8. Its field --key gives the key (a string or a number), the
          line as it stands is the value; or the field --value is: what a string says, of all else
          the JSON. `a.b` is the field b of the object a; a dot in a name is written `\\.`.
@@ -49,20 +49,20 @@ Formats:
          bytes each, little-endian, then key and value; at the end 8 bytes ff and the number of
          entries in 8 bytes. Dumps may be put one after the other.
 
-  --all  tsv: a line of #keyspace, name, order, compression and threshold before the entries of each.
-         bin: 8 bytes `ESKERDB` and 01, the number of keyspaces in 4 bytes, then for each its name
-         and its order, the length of each in 4 bytes before it, compression (0 none, 1 lz4, 2 zstd)
-         in 1 byte, threshold in 8, and its entries as above.
+  --all  tsv: a line of #keyspace, name, order, compression and threshold before the entries of
+         each. bin: 8 bytes `ESKERDB` and 01, the number of keyspaces in 4 bytes, then for each its
+         name and its order, the length of each in 4 bytes before it, compression (0 none, 1 lz4, 2
+         zstd) in 1 byte, threshold in 8, and its entries as above.
 
---key and --value choose columns of csv and tsv by name, where there is a header, or by number from 1.
-Without them the first column is the key and, of two, the other the value.
+--key and --value choose columns of csv and tsv by name, where there is a header, or by number
+from 1. Without them the first column is the key and, of two, the other the value.
 
-The first bad line or record ends the load: what came before it is loaded, nothing behind it. A key
-that comes twice keeps its last value. Without --create a store must be there; a keyspace must be in
-any case: `esker keyspaces DB create NAME`.
+The first bad line or record ends the load: what came before it is loaded, nothing behind it. A
+key that comes twice keeps its last value. Without --create a store must be there; a keyspace must
+be in any case: `esker keyspaces DB create NAME`.
 
---all loads what `esker dump --all` wrote: keyspaces that are missing are made as they were, and those
-that are there are filled if their order is the same.";
+--all loads what `esker dump --all` wrote: keyspaces that are missing are made as they were, and
+those that are there are filled if their order is the same.";
 
 /// A batch is written when it has this many entries or bytes: large enough to share the cost of a
 /// commit, small enough to be nothing beside the store's memory.

@@ -19,9 +19,9 @@ Examples:
 
 A line is key, tab, value, with tab, newline, carriage return and backslash inside them written
 \\t \\n \\r \\\\, so that `esker load --format tsv` reads what this prints. On a terminal control
-characters, what turns the direction of text, and bytes that are not UTF-8 are written like \\x1b, which
-a load reads too; --escape forces either.
---from and --to keep their meaning with --reverse, which only turns the order of the output.";
+characters, what turns the direction of text, and bytes that are not UTF-8 are written like \\x1b,
+which a load reads too; --escape forces either. --from and --to keep their meaning with --reverse,
+which only turns the order of the output.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

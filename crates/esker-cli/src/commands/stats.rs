@@ -16,15 +16,16 @@ Examples:
   esker stats ./db
   esker stats ./db --json | jq '.keyspaces[].runs | length'
 
-A run is a part of a keyspace that was written at one time, in tables that do not overlap; reads ask
-the memtable, then the runs from the newest to the oldest. The bars compare their sizes. Entries
-include overwritten and deleted ones that no merge has dropped yet; `esker count` is exact.
+A run is a part of a keyspace that was written at one time, in tables that do not overlap; reads
+ask the memtable, then the runs from the newest to the oldest. The bars compare their sizes.
+Entries include overwritten and deleted ones that no merge has dropped yet; `esker count` is
+exact.
 
-Large values stay apart in the log file they were written to; what else was there is given back to the
-file system. A value takes whole blocks of it, 4 KiB each as a rule, so around values of 4 KiB almost
-half of the space is the rest of their blocks: that is no loss that grows, and it stays as long as the
-values do. Values that were overwritten or deleted are counted with it, until a merge drops them and
-gives their space back.";
+Large values stay apart in the log file they were written to; what else was there is given back to
+the file system. A value takes whole blocks of it, 4 KiB each as a rule, so around values of 4 KiB
+almost half of the space is the rest of their blocks: that is no loss that grows, and it stays as
+long as the values do. Dead values that a merge has dropped are counted with it, until their space
+is given back.";
 
 /// Characters of the longest bar.
 const BAR_WIDTH: usize = 40;

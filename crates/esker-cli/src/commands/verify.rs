@@ -16,9 +16,9 @@ Examples:
   esker verify ./db                      check everything
   esker verify ./db --json | jq .problems
 
-Reads only, so it works where nothing can be written. Checks every checksum and the order of all keys, also of a store too damaged to open. Problems are
-printed one a line with file and offset; the exit code is then 3. `esker repair` saves what is
-intact.";
+Reads only, so it works where nothing can be written. Checks every checksum and the order of all
+keys, also of a store too damaged to open. Problems are printed one a line with file and offset;
+the exit code is then 3. `esker repair` saves what is intact.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
