@@ -146,6 +146,7 @@ fn indexes_over_the_active_segment_are_bounded() {
         }
     }
     println!("{most} bytes");
+    assert!(most < 16 << 20, "{most} bytes");
     assert!(db.stats().merges > 0, "nothing was flushed");
 }
 

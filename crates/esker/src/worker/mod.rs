@@ -21,6 +21,8 @@ use crate::util::{AtEnd, panic_message};
 
 /// How often an idle store looks whether it has become idle enough to merge on.
 const TICK: Duration = Duration::from_millis(20);
+/// A look takes its time with each keyspace: it comes later by a tick for so many of them.
+const KEYSPACES_A_TICK: u32 = 500;
 /// Without a write for this long, the store counts as idle.
 const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
@@ -67,11 +69,13 @@ fn run(store: &Store) {
             Round::Worked => continue,
             Round::Idle => {}
         }
+        let keyspaces = store.keyspaces.read().by_id.len() as u32;
         let mut state = store.signal.state.lock();
         state.settled_rounds += 1;
         store.signal.to_waiters.notify_all();
         if !state.wake && !state.stop {
-            store.signal.to_worker.wait_for(&mut state, TICK);
+            let tick = TICK * (1 + keyspaces / KEYSPACES_A_TICK);
+            store.signal.to_worker.wait_for(&mut state, tick);
         }
     }
 }
