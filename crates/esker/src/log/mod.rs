@@ -55,6 +55,6 @@ pub(crate) use format::{
 pub(crate) use frames::{Behind, End, Why};
 pub(crate) use read::Place;
 pub(crate) use record::Record;
-pub(crate) use segment::{Segment, file_name, parse_file_name};
+pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment, file_name, parse_file_name};
 pub(crate) use sync::{Position, SyncGroup};
 pub(crate) use walk::{Tear, Walk};

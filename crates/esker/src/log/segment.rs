@@ -26,8 +26,9 @@ use crate::error::{Error, Result};
 use crate::key::{Seq, ValuePointer};
 use crate::util::MAX_NUMBER;
 
-/// The largest segment in bytes: every record's reference fits 32 bits.
-const LARGEST: u64 = ALIGN as u64 * (1 << 32);
+/// The largest segment in bytes: every record's reference fits 31 bits, as a memtable marks its own with
+/// the highest of 32.
+pub(crate) const LARGEST: u64 = ALIGN as u64 * (1 << 31);
 
 /// The name of a segment's file.
 pub(crate) fn file_name(number: u64) -> String {
@@ -114,7 +115,7 @@ impl Segment {
         let path = dir.join(file_name(number));
         let bytes = bytes.max(format::segment_bytes_for(0)).next_multiple_of(4096);
         if bytes > LARGEST {
-            let why = io::Error::new(io::ErrorKind::InvalidInput, "a segment has 32 GiB at most");
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "a segment has 16 GiB at most");
             return Err(Error::io("create", &path, why));
         }
         if env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {

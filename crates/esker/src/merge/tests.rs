@@ -240,6 +240,43 @@ fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
     assert_eq!(sim.version.runs().len(), 1);
 }
 
+/// Compares bytes, and counts how often.
+#[derive(Default)]
+struct Counting(std::sync::atomic::AtomicU64);
+
+impl crate::key::Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn thousands_of_tables_take_no_work_that_grows_with_their_square() {
+    let counting = Arc::new(Counting::default());
+    let order = KeyOrder::Custom(counting.clone());
+    let n = 4000;
+    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let metas: Vec<_> =
+        (0..n).map(|i| Arc::new(sim.table(i * 7 % n * 10, i * 7 % n * 10 + 5, 9, 0))).collect();
+    let numbers: Vec<u64> = metas.iter().map(|m| m.number).collect();
+    let into = |run| metas.iter().map(|m| (run, Arc::clone(m))).collect::<Vec<_>>();
+    let spent = |what: &str| {
+        let compared = counting.0.swap(0, std::sync::atomic::Ordering::Relaxed);
+        assert!((1..60 * n).contains(&compared), "{what}: {compared} comparisons of {n} tables");
+    };
+    let loaded = KeyspaceVersion::default().edit(Some(&order), &[], into(1)).unwrap();
+    spent("a load");
+    let moved = loaded.edit(Some(&order), &numbers, into(2)).unwrap();
+    spent("a move");
+    let list = super::clusters::clusters(&order, &[], moved.runs(), 0..1, MIB, |_| true);
+    assert_eq!(list.len(), 1, "small ones become one");
+    spent("a plan");
+}
+
 #[test]
 fn what_little_is_in_too_many_segments_goes_into_tables() {
     let mut sim = Sim::new(Load::Sequential, 64 * MIB, 32 * MIB);
@@ -248,7 +285,7 @@ fn what_little_is_in_too_many_segments_goes_into_tables() {
     let mut t = TableMeta::clone(sim.version.tables().next().unwrap());
     let value = |segment| SegmentRef { segment, bytes: 4096 * (1 + segment % 9), count: 1 };
     t.references = (1..=segments).map(value).collect();
-    (1..=segments).for_each(|s| drop(sim.segments.insert(s, 4096 * (1 + s % 9))));
+    sim.segments.extend((1..=segments).map(|s| (s, 4096 * (1 + s % 9))));
     let number = t.number;
     let added = vec![(sim.version.runs()[0].id(), Arc::new(t))];
     sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[number], added).unwrap();
