@@ -2,7 +2,7 @@
 # Installs what the tests need and runs every one of them. Goes on after a failure, lists all
 # failures at the end, and exits with 1 when there was any.
 #
-#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs long models miri tsan bench report
+#   scripts/test.sh [STEP...]      all steps, or only these: fmt clippy tests docs callers long models miri tsan bench report
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -94,6 +94,16 @@ tsan() {
     return $status
 }
 
+# Adversarial callers for three minutes, as compiled for debugging: assertions find more than speed does.
+# In memory where that is to be had, as most of a round is syncs otherwise. ESKER_CALLERS_SECONDS for more.
+callers() {
+    cargo build --locked -p esker-crashtest || return 1
+    local dir
+    dir=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/esker-callers.XXXXXX")
+    # What a round that failed left stays there.
+    "$(target_dir)/debug/esker-crashtest" callers --seconds "${ESKER_CALLERS_SECONDS:-180}" --dir "$dir"
+}
+
 # 900,000 random operations against a sorted map, and a soak, as optimized as users have it.
 long() {
     local status=0 soak
@@ -173,6 +183,7 @@ step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
 step docs docs
+step callers callers
 step long long
 step models models
 step miri miri
