@@ -161,7 +161,7 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
     let marker = format!("marker {}", rng.next());
     let wrong = |e: Error| e.to_string();
     db.keyspace(MARKERS).and_then(|ks| ks.put(&marker, "")).map_err(wrong)?;
-    let pause = Duration::from_micros(rng.below(3000));
+    let pause = Duration::from_micros(pick(rng, &[0, 0, 50, 300, 2000]));
     let (one, other) = std::thread::scope(|scope| {
         let late = scope.spawn(|| {
             std::thread::sleep(pause);
