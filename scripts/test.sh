@@ -3,7 +3,7 @@
 # and exits with 1 when there was any.
 #
 #   scripts/test.sh            what a contributor runs, in some ten minutes: fmt clippy tests docs
-#   scripts/test.sh --all      the campaigns too: long models miri tsan bench report
+#   scripts/test.sh --all      the campaigns too: callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -14,7 +14,7 @@ exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy tests docs)
-campaigns=(long models miri tsan bench report)
+campaigns=(callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
 --all) wanted=("${quick[@]}" "${campaigns[@]}") ;;
@@ -108,6 +108,16 @@ tsan() {
     return $status
 }
 
+# Adversarial callers for three minutes, as compiled for debugging: assertions find more than speed does.
+# In memory where that is to be had, as most of a round is syncs otherwise. ESKER_CALLERS_SECONDS for more.
+callers() {
+    cargo build --locked -p esker-crashtest || return 1
+    local dir
+    dir=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/esker-callers.XXXXXX")
+    # What a round that failed left stays there.
+    "$(target_dir)/debug/esker-crashtest" callers --seconds "${ESKER_CALLERS_SECONDS:-180}" --dir "$dir"
+}
+
 # 900,000 random operations against a sorted map, and a soak, as optimized as users have it.
 long() {
     local status=0 soak
@@ -187,6 +197,7 @@ step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
 step docs docs
+step callers callers
 step long long
 step models models
 step miri miri

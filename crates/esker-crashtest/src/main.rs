@@ -5,6 +5,8 @@
 //!
 //! The oracle lives outside the killed process: it knows what was begun and what was done from a
 //! pipe, and what that meant from the seed.
+//!
+//! `esker-crashtest callers` is another campaign, of callers that do all they can; see `callers`.
 
 mod callers;
 mod child;

@@ -24,7 +24,13 @@ fn two_hundred_kills_lose_nothing_acknowledged() {
 
 #[test]
 fn wrong_flags_are_explained() {
-    for args in [&["--cycles"][..], &["--cycles", "many"], &["--what", "1"], &["--child", "x"]] {
+    for args in [
+        &["--cycles"][..],
+        &["--cycles", "many"],
+        &["--what", "1"],
+        &["--child", "x"],
+        &["callers", "--what", "1"],
+    ] {
         let run = Command::new(env!("CARGO_BIN_EXE_esker-crashtest")).args(args).output().unwrap();
         assert!(!run.status.success());
         assert!(String::from_utf8_lossy(&run.stderr).contains("Usage"), "{args:?}");

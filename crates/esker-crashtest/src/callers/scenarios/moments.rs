@@ -21,6 +21,8 @@ use crate::script::Rng;
 pub const SCENARIO: Scenario = Scenario { name: "moments", play, part: no_part };
 
 const WRITERS: usize = 3;
+/// What tells copies from each other; left out of the comparison.
+const MARKERS: &str = "markers";
 
 fn play(round: &mut Round) -> Result<(), String> {
     let settings = Settings::small(&mut round.rng);
@@ -28,6 +30,7 @@ fn play(round: &mut Round) -> Result<(), String> {
     model.add("reverse", KeyOrder::Reverse);
     model.add("by sum", orders::sound("by sum"));
     let (db, spaces) = model.open(&round.store(), &settings)?;
+    db.create_keyspace(MARKERS, KeyspaceOptions::new()).map_err(|e| e.to_string())?;
     let closes = round.rng.one_in(2);
     let (closed, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let time = Duration::from_millis(500 + round.rng.below(2500));
@@ -156,8 +159,9 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
     let copy = copies.join(rng.next().to_string());
     std::fs::create_dir_all(copies).map_err(|e| e.to_string())?;
     let marker = format!("marker {}", rng.next());
-    db.put(&marker, "").map_err(|e| e.to_string())?;
-    let pause = Duration::from_micros(rng.below(3000));
+    let wrong = |e: Error| e.to_string();
+    db.keyspace(MARKERS).and_then(|ks| ks.put(&marker, "")).map_err(wrong)?;
+    let pause = Duration::from_micros(pick(rng, &[0, 0, 50, 300, 2000]));
     let (one, other) = std::thread::scope(|scope| {
         let late = scope.spawn(|| {
             std::thread::sleep(pause);
@@ -166,7 +170,6 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
         (db.checkpoint(&copy), late.join())
     });
     let other = other.map_err(|_| "a checkpoint panicked")?;
-    db.delete(&marker).map_err(|e| e.to_string())?;
     let broken = |e: String| format!("the checkpoint {}: {e}", copy.display());
     match (one, other) {
         (Ok(()), Ok(())) => return Err(broken("two made it".to_string())),
@@ -177,7 +180,8 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
     let by_sum = [("by sum", orders::sound("by sum"))];
     let options = Settings::small(rng).with_orders(by_sum);
     let opened = options.open(&copy).map_err(|e| broken(e.to_string()))?;
-    if opened.get(&marker).map_err(|e| broken(e.to_string()))?.is_none() {
+    let found = opened.keyspace(MARKERS).and_then(|ks| ks.contains_key(&marker));
+    if !found.map_err(|e| broken(e.to_string()))? {
         return Err(broken("what was written before it is missing".to_string()));
     }
     for name in opened.keyspaces() {

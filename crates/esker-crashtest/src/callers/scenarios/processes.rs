@@ -27,13 +27,15 @@ const PROCESSES: usize = 5;
 
 fn play(round: &mut Round) -> Result<(), String> {
     let dir = round.dir.to_str().ok_or("a path in UTF-8")?.to_string();
-    let start = |round: &mut Round| {
-        let seed = round.rng.next().to_string();
-        Victim::start(&mut round.part(&[&dir, &seed])?)
-    };
-    let mut all = (0..PROCESSES).map(|_| start(round)).collect::<Result<Vec<_>, _>>()?;
-    let until = Instant::now() + Duration::from_millis(2000 + round.rng.below(2000));
     let kills = round.rng.one_in(2);
+    // Without kills they do one thing each, as fast as they can.
+    let start = |round: &mut Round, n: usize| {
+        let role = if kills { "both" } else { ["opens", "destroys"][n % 2] };
+        let seed = round.rng.next().to_string();
+        Victim::start(&mut round.part(&[&dir, &seed, role])?)
+    };
+    let mut all = (0..PROCESSES).map(|n| start(round, n)).collect::<Result<Vec<_>, _>>()?;
+    let until = Instant::now() + Duration::from_millis(2000 + round.rng.below(2000));
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(round.rng.below(100)));
         let n = round.rng.below(PROCESSES as u64) as usize;
@@ -43,7 +45,7 @@ fn play(round: &mut Round) -> Result<(), String> {
         }
         all[n].kill()?;
         count(Of::Kills, 1);
-        all[n] = start(round)?;
+        all[n] = start(round, n)?;
     }
     for mut victim in all {
         victim.kill()?;
@@ -56,17 +58,23 @@ fn play(round: &mut Round) -> Result<(), String> {
     place.own(&mut round.rng, 1)
 }
 
-/// `DIR SEED`: opens and destroys until it is killed.
+/// `DIR SEED ROLE`: opens and destroys, or one of them, until it is killed.
 fn part(args: &[&str]) -> Result<(), String> {
-    let [dir, seed] = args else { return Err("DIR SEED".to_string()) };
+    let [dir, seed, role] = args else { return Err("DIR SEED ROLE".to_string()) };
     let mut rng = Rng::new(seed.parse().map_err(|_| "a seed")?);
     let place = Place { dir: PathBuf::from(dir) };
     loop {
-        match rng.below(3) {
-            0 => place.destroy(&mut rng)?,
-            _ => place.own(&mut rng, 30)?,
+        match *role {
+            "opens" => place.own(&mut rng, 3)?,
+            "destroys" => place.destroy(&mut rng)?,
+            _ => {
+                match rng.below(3) {
+                    0 => place.destroy(&mut rng)?,
+                    _ => place.own(&mut rng, 30)?,
+                }
+                std::thread::sleep(Duration::from_micros(rng.below(2000)));
+            }
         }
-        std::thread::sleep(Duration::from_micros(rng.below(2000)));
     }
 }
 
@@ -144,8 +152,11 @@ impl Place {
         match rng.below(4) {
             0 => db.flush().map_err(wrong)?,
             // Long enough for others to come by.
-            1 => std::thread::sleep(Duration::from_micros(rng.below(10_000))),
+            1 => std::thread::sleep(Duration::from_micros(rng.below(3000))),
             _ => {}
+        }
+        if !self.store().join("CURRENT").exists() {
+            return Err("the store was destroyed while it was open".to_string());
         }
         token.unlock().map_err(|e| e.to_string())?;
         match rng.one_in(2) {
