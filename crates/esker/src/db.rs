@@ -11,7 +11,7 @@ use crate::env::{Env, OsEnv};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::keyspace::Keyspace;
-use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::options::{Compression, Durability, KeyspaceOptions, Options};
 use crate::read::SuperVersion;
 use crate::recovery::{self, new_keyspace};
 use crate::repair::RepairReport;
@@ -118,6 +118,7 @@ impl Db {
             let why = "must be at least 64 bytes".to_string();
             return Err(Error::InvalidOption { option: "separate_values_from", why });
         }
+        options.compression.map_or(Ok(()), Compression::check_built_in)?;
         let store = &self.handle().store;
         store.check_writable()?;
         let mut control = store.control.lock();

@@ -9,10 +9,11 @@ use crate::env::{OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{Kind, Stored};
 use crate::merge::clusters;
+use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::store::install::Outcome;
 use crate::store::{KeyspaceState, Store};
-use crate::table::{self, TableBuilder, TableOptions, TableSummary};
+use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
 use crate::version::{Manifest, State, TableMeta};
 use crate::worker::describe;
 use crate::write::{check_key, check_value};
@@ -25,8 +26,17 @@ impl Store {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
         self.check_writable()?;
-        let mut load =
-            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new() };
+        let mut load = Load {
+            store: self,
+            ks,
+            builder: None,
+            numbers: Vec::new(),
+            done: Vec::new(),
+            held: Held { entries: Vec::new(), bytes: 0, open: ks.compression != Compression::None },
+            samples: Samples::default(),
+            look_at: self.options.table_bytes() / 4,
+            dictionary: None,
+        };
         let result = load.read_all(entries).and_then(|n| {
             load.install()?;
             Ok(n)
@@ -232,12 +242,80 @@ impl Store {
 }
 
 /// A bulk load under way.
+///
+/// The first entries are held back until a dictionary is chosen by them. Later ones are asked at each
+/// quarter of a table whether another has become clearly better; then a new table begins.
 struct Load<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,
     builder: Option<TableBuilder>,
     numbers: Vec<u64>,
     done: Vec<TableSummary>,
+    held: Held,
+    samples: Samples,
+    /// Size of the present table at which the samples are asked next.
+    look_at: u64,
+    /// Of the present table and of the next.
+    dictionary: Option<Arc<Dictionary>>,
+}
+
+/// The first entries of a load.
+struct Held {
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+    /// Whether there is room for another.
+    open: bool,
+}
+
+impl Held {
+    /// Most entries, and most bytes of keys and values.
+    const ENTRIES: usize = 1024;
+    const BYTES: usize = 1 << 20;
+
+    /// False when it does not fit: from then on nothing does.
+    fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.bytes = self.bytes.saturating_add(key.len() + value.len());
+        self.open &= self.entries.len() < Self::ENTRIES && self.bytes <= Self::BYTES;
+        if self.open {
+            self.entries.push((key.to_vec(), value.to_vec()));
+        }
+        self.open
+    }
+}
+
+/// Values picked evenly out of all that come.
+#[derive(Default)]
+struct Samples {
+    values: Vec<Vec<u8>>,
+    seen: usize,
+    /// log2 of how many come for each that is picked.
+    stride: u32,
+}
+
+impl Samples {
+    const MOST: usize = 1024;
+
+    fn note(&mut self, value: &[u8]) {
+        if self.seen.trailing_zeros() >= self.stride && value.len() <= SAMPLE {
+            if self.values.len() == Self::MOST {
+                let mut at = 0;
+                self.values.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.stride += 1;
+            }
+            self.values.push(value.to_vec());
+        }
+        self.seen += 1;
+    }
+
+    /// Those of the first half, each before one of the second: a dictionary made of the former is
+    /// then tried on the latter, as it will be on what comes.
+    fn by_halves(&self) -> Vec<&[u8]> {
+        let (first, second) = self.values.split_at(self.values.len() / 2);
+        first.iter().zip(second).flat_map(|(a, b)| [&a[..], &b[..]]).collect()
+    }
 }
 
 impl Load<'_> {
@@ -254,16 +332,58 @@ impl Load<'_> {
             if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
                 return Err(Error::NotSorted { position });
             }
-            self.roll(self.store.options.table_bytes())?;
-            // Values stay in the tables whatever their size: there is no log segment for them.
-            self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))?;
+            if !self.held.push(key, value) {
+                self.release()?;
+                self.add(key, value)?;
+            }
             let last = last.get_or_insert_default();
             last.clear();
             last.extend_from_slice(key);
             position += 1;
         }
+        self.release()?;
         self.roll(0)?;
         Ok(position)
+    }
+
+    /// Chooses a dictionary by what was held back, and adds that.
+    fn release(&mut self) -> Result<()> {
+        self.held.open = false;
+        let held = std::mem::take(&mut self.held.entries);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let samples: Vec<&[u8]> = held.iter().map(|(_, value)| &value[..]).collect();
+        self.dictionary = Dictionary::choose(self.ks.compression, None, &samples);
+        held.iter().try_for_each(|(key, value)| self.add(key, value))
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.ks.compression != Compression::None {
+            self.samples.note(value);
+            self.look_again()?;
+        }
+        self.roll(self.store.options.table_bytes())?;
+        // Values stay in the tables whatever their size: there is no log segment for them.
+        self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))
+    }
+
+    /// Asks the samples whether the dictionary still fits, when it is time to.
+    fn look_again(&mut self) -> Result<()> {
+        if self.builder.as_ref().is_none_or(|b| b.size_estimate() < self.look_at) {
+            return Ok(());
+        }
+        self.look_at += self.store.options.table_bytes() / 4;
+        let samples = std::mem::take(&mut self.samples);
+        let known = self.dictionary.as_ref();
+        let chosen = Dictionary::choose(self.ks.compression, known, &samples.by_halves());
+        let id = |d: &Option<Arc<Dictionary>>| d.as_ref().map(|d| d.id());
+        // One that does not help does no harm: it may help what comes.
+        if chosen.is_some() && id(&chosen) != id(&self.dictionary) {
+            self.roll(0)?;
+            self.dictionary = chosen;
+        }
+        Ok(())
     }
 
     fn builder(&mut self) -> Result<&mut TableBuilder> {
@@ -275,7 +395,7 @@ impl Load<'_> {
                 keyspace: self.ks.id,
                 block_size: self.store.options.block_size,
                 compression: self.ks.compression,
-                dictionary: None,
+                dictionary: self.dictionary.clone(),
             };
             self.numbers.push(number);
             self.builder = Some(TableBuilder::new(&self.store.env, &path, number, options)?);
@@ -288,6 +408,7 @@ impl Load<'_> {
             && let Some(builder) = self.builder.take()
         {
             self.done.push(builder.finish()?);
+            self.look_at = self.store.options.table_bytes() / 4;
         }
         Ok(())
     }

@@ -16,7 +16,9 @@ Examples:
   esker compact ./db --compression zstd          and pack it smaller
 
 The store merges by itself while it is used; this is for getting space back at once after many
-deletions, or before a store is shipped.";
+deletions, or before a store is shipped. What is rewritten is packed as --compression says (lz4
+without it), in keyspaces made with a compression of their own as that says. Values of 4 KiB and
+more that are in the log stay as they are.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

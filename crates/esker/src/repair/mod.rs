@@ -255,6 +255,8 @@ impl Repair {
                 }
                 Stored::Packed { .. } => match t.unpack(stored, &mut buf) {
                     Ok(()) => copy.add(key, seq, kind, Stored::Inline(&buf)),
+                    // Not lost: another build can read it.
+                    Err(e @ Error::NoZstd { .. }) => Err(e),
                     Err(_) => {
                         bad_values.push(show(key));
                         Ok(())
