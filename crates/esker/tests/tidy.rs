@@ -30,6 +30,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("util/prefetch.rs", "an instruction without effect on memory"),
     ("env/map.rs", "memory shared with files"),
     ("env/os.rs", "mapping a file"),
+    ("env/system.rs", "a system call without a safe wrapper, on macOS"),
     ("env/heap.rs", "heap memory that plays a file, for tests"),
     ("log/", "records written and read in place in a mapping"),
     ("memtable/mod.rs", "one writer at a time in the index"),
