@@ -97,7 +97,7 @@ impl RangeArgs {
 // Compression of what is written.
 #[derive(Debug, Args)]
 pub(crate) struct CompressionArgs {
-    /// Compression of values in keyspaces that have none of their own [default: lz4]
+    /// Compression of what is written now, in keyspaces that have none of their own [default: lz4]
     #[arg(long, value_name = "CODEC", value_enum)]
     pub compression: Option<Codec>,
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::key::{self, refuse_from_comparator};
 use crate::keyspace::Keyspace;
-use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::options::{Compression, Durability, KeyspaceOptions, Options};
 use crate::read::SuperVersion;
 use crate::recovery::{self, new_keyspace};
 use crate::repair::RepairReport;
@@ -143,6 +143,7 @@ impl Db {
         }
         let order_name = options.order.checked_name("order")?;
         refuse_from_comparator()?;
+        options.compression.map_or(Ok(()), Compression::check_built_in)?;
         let store = &self.handle().store;
         store.check_writable()?;
         let mut control = store.control.lock();

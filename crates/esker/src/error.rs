@@ -69,6 +69,12 @@ pub enum Error {
         /// The newest format this build reads.
         supported: u32,
     },
+    /// A table holds values packed with Zstandard, and this build has no feature `zstd`.
+    #[error("{} holds values packed with Zstandard; build esker with its feature `zstd` to read them", path.display())]
+    NoZstd {
+        /// The table.
+        path: PathBuf,
+    },
     /// A keyspace is ordered by another comparator than the one given.
     #[error(
         "keyspace {keyspace:?} is ordered by comparator {stored:?}, it was opened with {given:?}; pass the comparator it was created with"

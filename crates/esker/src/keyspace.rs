@@ -194,7 +194,9 @@ impl Keyspace {
     }
 
     /// Rewrites the tables in a range into one run: drops what is deleted or overwritten there and
-    /// applies the present compression. Returns when done.
+    /// packs values as the keyspace does now, whatever they were packed with; under
+    /// [`Compression::None`](crate::Compression::None) it unpacks them. Large values in the log stay
+    /// as they are. Returns when done.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.check_open()?;
         self.handle.store.compact(&self.state, &range)

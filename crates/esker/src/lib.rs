@@ -164,7 +164,14 @@
 //! be empty. A batch has less than 4 GiB. One process at a time opens a store, also to read it. There
 //! are no transactions that read and write; a batch is the unit of change.
 
+#[cfg(not(unix))]
+compile_error!(
+    "Esker needs a Unix system: Linux, or macOS. It relies on shared mappings of files that are renamed \
+     and removed while they are mapped, and on syncing directories, which Windows does not offer"
+);
+
 mod batch;
+mod bulk_load;
 mod check;
 #[cfg(test)]
 mod crash_tests;

@@ -1,4 +1,4 @@
-//! What the user asks for by name: bulk loads, compaction, sizes, checkpoints, resuming.
+//! What the user asks for by name: compaction, sizes, checkpoints, resuming.
 
 use std::ops::{Bound, RangeBounds};
 use std::path::Path;
@@ -7,38 +7,14 @@ use std::sync::atomic::Ordering;
 
 use crate::env::{LockMode, OpenMode, create_new_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{self, Kind, Stored, refuse_from_comparator};
+use crate::key::{self, refuse_from_comparator};
 use crate::merge::clusters;
-use crate::read::LoadedTable;
-use crate::store::install::Outcome;
 use crate::store::{DirLock, KeyspaceState, LOCK, Store, lock_dir};
-use crate::table::{self, TableBuilder, TableOptions, TableSummary};
+use crate::table;
 use crate::version::{CURRENT, CURRENT_TEMP, Manifest, State, TableMeta, manifest_name};
 use crate::worker::describe;
-use crate::write::{check_key, check_value};
 
 impl Store {
-    /// See [`Keyspace::bulk_load`](crate::Keyspace::bulk_load).
-    pub(crate) fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        ks: &KeyspaceState,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64> {
-        refuse_from_comparator()?;
-        self.check_writable()?;
-        // The tables being written are nobody else's, also when the store is closed meanwhile.
-        let _dir = self.hold_dir()?;
-        let full = self.table_sizes().full;
-        let mut load =
-            Load { store: self, ks, builder: None, numbers: Vec::new(), done: Vec::new(), full };
-        key::catch(|| {
-            let count = load.read_all(entries)?;
-            load.install()?;
-            load.numbers.clear();
-            Ok(count)
-        })
-    }
-
     /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
     pub(crate) fn compact<K: AsRef<[u8]>>(
         &self,
@@ -159,7 +135,7 @@ impl Store {
     }
 
     /// Writes all memtables below segment `upto` into tables, on this thread.
-    fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
+    pub(crate) fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
         let view = ks.view.load_full();
         let Some((memtables, parts)) = self.whole_flush(ks, &view, upto)? else { return Ok(()) };
         self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
@@ -266,115 +242,5 @@ impl Store {
             at += n as u64;
         }
         target.sync().map_err(|e| Error::io("sync", &to, e))
-    }
-}
-
-/// A bulk load under way. What it made is removed with it, also when the user's iterator panics. No lock
-/// is held while that runs: it may use the store.
-struct Load<'a> {
-    store: &'a Store,
-    ks: &'a KeyspaceState,
-    builder: Option<TableBuilder>,
-    /// The tables that it made and that no version names.
-    numbers: Vec<u64>,
-    done: Vec<TableSummary>,
-    /// Size from which another table is begun.
-    full: u64,
-}
-
-impl Drop for Load<'_> {
-    fn drop(&mut self) {
-        if let Some(builder) = self.builder.take() {
-            drop(builder.abandon());
-        }
-        self.store.remove_tables(&self.numbers);
-    }
-}
-
-impl Load<'_> {
-    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &mut self,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64> {
-        let mut last: Option<Vec<u8>> = None;
-        let mut position = 0;
-        for (key, value) in entries {
-            let (key, value) = (key.as_ref(), value.as_ref());
-            check_key(key)?;
-            check_value(value)?;
-            if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
-                return Err(Error::NotSorted { position });
-            }
-            self.roll(self.full)?;
-            // Values stay in the tables whatever their size: there is no log segment for them.
-            self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))?;
-            let last = last.get_or_insert_default();
-            last.clear();
-            last.extend_from_slice(key);
-            position += 1;
-        }
-        self.roll(0)?;
-        Ok(position)
-    }
-
-    fn builder(&mut self) -> Result<&mut TableBuilder> {
-        if self.builder.is_none() {
-            let number = self.store.new_file_number()?;
-            let path = self.store.dir.join(table::file_name(number));
-            let options = TableOptions {
-                order: self.ks.order.clone(),
-                keyspace: self.ks.id,
-                block_size: self.store.options.block_size,
-                compression: self.ks.compression,
-                dictionary: None,
-            };
-            self.builder = Some(TableBuilder::new(&self.store.env, &path, number, options)?);
-            // Only now: a file that was there before is not this load's to remove.
-            self.numbers.push(number);
-        }
-        Ok(self.builder.as_mut().expect("just made"))
-    }
-
-    fn roll(&mut self, target: u64) -> Result<()> {
-        if self.builder.as_ref().is_some_and(|b| b.size_estimate() >= target)
-            && let Some(builder) = self.builder.take()
-        {
-            self.done.push(builder.finish()?);
-            let loaded: u64 = self.done.iter().map(|t| t.size).sum();
-            self.full = self.store.options.table_sizes(self.store.table_bytes() + loaded).full;
-        }
-        Ok(())
-    }
-
-    /// Puts the tables above everything there is, under one new sequence.
-    fn install(&mut self) -> Result<()> {
-        if self.done.is_empty() {
-            return Ok(());
-        }
-        let store = self.store;
-        let _job = store.jobs.lock();
-        store.make_room_for_a_run(self.ks)?;
-        let mut w = store.writer.lock();
-        store.check_writable()?;
-        // What is in memtables is older than the load and must not lie above it.
-        if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
-            store.rotate(&mut w)?;
-            store.flush_upto(self.ks, w.active_number())?;
-        }
-        let seq = w.last_seq + 1;
-        let run = store.next_run(self.ks);
-        let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
-        for summary in self.done.drain(..) {
-            added.push((run, store.load_table(self.ks, summary, seq)?));
-        }
-        // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
-        // and the log is durable before the load is, as the load comes after it.
-        w.last_seq = seq;
-        // Should there be no room for another segment, the log goes on in this one without a gap.
-        store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
-        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
-        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
-        store.visible.0.set(seq);
-        Ok(())
     }
 }

@@ -15,7 +15,12 @@ pub enum Durability {
     Synced,
 }
 
-/// How values are compressed in tables. The log is never compressed.
+/// How values are compressed in tables. The log is never compressed, nor are the large values that
+/// stay in it ([`Options::separate_values_from`]).
+///
+/// What is written from now on is packed so: by flushes, merges and bulk loads, each table with a
+/// dictionary made of its values where one pays. Tables that are there keep theirs until a merge
+/// writes them anew; [`Keyspace::compact_range`](crate::Keyspace::compact_range) does so at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Compression {
@@ -24,7 +29,9 @@ pub enum Compression {
     /// LZ4, value by value, with a dictionary per table: a read never inflates its neighbours.
     #[default]
     Lz4,
-    /// Zstandard, value by value, with a dictionary: half the speed of LZ4 or less, smaller.
+    /// Zstandard, value by value, with a dictionary: half the speed of LZ4 or less, smaller. Needs
+    /// the feature `zstd`, which is on by default; a build without it refuses this setting with
+    /// [`Error::InvalidOption`], and values that are packed so with [`Error::NoZstd`].
     Zstd,
 }
 
@@ -34,7 +41,8 @@ pub enum Compression {
 pub struct KeyspaceOptions {
     /// The order of keys. Fixed at creation.
     pub order: KeyOrder,
-    /// Compression of values; `None` takes the store's.
+    /// Compression of values, which holds whatever the store is opened with; `None` takes the
+    /// store's, as of each open.
     pub compression: Option<Compression>,
     /// From how many bytes on a value stays in the log segment it was written to, written once;
     /// `None` takes the store's.
@@ -49,6 +57,23 @@ impl Compression {
             Compression::Lz4 => 1,
             Compression::Zstd => 2,
         }
+    }
+
+    /// Refuses what this build cannot write.
+    pub(crate) fn check_built_in(self) -> Result<()> {
+        if self == Compression::Zstd && !cfg!(feature = "zstd") {
+            let why =
+                "this build has no Zstandard; build esker with its feature `zstd`".to_string();
+            return Err(Error::InvalidOption { option: "compression", why });
+        }
+        Ok(())
+    }
+
+    /// All that this build can write.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn built_in() -> impl Iterator<Item = Compression> {
+        let all = [Compression::None, Compression::Lz4, Compression::Zstd];
+        all.into_iter().filter(|c| c.check_built_in().is_ok())
     }
 
     pub(crate) fn from_u8(n: u8) -> Option<Compression> {
@@ -190,7 +215,8 @@ impl Options {
         self.read_only = yes;
         self
     }
-    /// Compression of keyspaces that do not name their own (default [`Compression::Lz4`]).
+    /// Compression of keyspaces that were made without one of their own, the default keyspace among
+    /// them (default [`Compression::Lz4`]). Not stored: what each open says holds until the next.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
@@ -242,7 +268,7 @@ impl Options {
         if self.separate_values_from < 64 {
             return bad("separate_values_from", "must be at least 64 bytes");
         }
-        Ok(())
+        self.compression.check_built_in()
     }
 
     /// Sealed log that may wait for a flush, in bytes. The log is mapped, so it is the page cache's

@@ -58,6 +58,7 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
         }
     };
     check_orders(control.state(), &orders)?;
+    check_compression(control.state(), &options)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
     recovery.finish(fresh, keep_all)
 }
@@ -138,6 +139,28 @@ fn check_orders(state: &State, orders: &Orders) -> Result<()> {
                 given: given.map_or("none", String::as_str).to_string(),
             });
         }
+    }
+    Ok(())
+}
+
+/// This build can write what every keyspace is kept in.
+fn check_compression(state: &State, options: &Options) -> Result<()> {
+    for ks in state.keyspaces.values().filter(|_| !options.read_only) {
+        let Some(number) = ks.compression else { continue };
+        let refused = match Compression::from_u8(number) {
+            Some(c) => c.check_built_in(),
+            None => {
+                let why = format!("number {number} is not known; open it with a newer Esker");
+                Err(Error::InvalidOption { option: "compression", why })
+            }
+        };
+        refused.map_err(|e| match e {
+            Error::InvalidOption { option, why } => {
+                let why = format!("of keyspace {:?}: {why}, or open it read-only", ks.name);
+                Error::InvalidOption { option, why }
+            }
+            e => e,
+        })?;
     }
     Ok(())
 }

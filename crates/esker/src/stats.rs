@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::options::Compression;
+use crate::read::{LoadedRun, LoadedTable};
 use crate::store::{Counters, Store};
 
 /// One sorted run of tables.
@@ -13,6 +16,13 @@ pub struct RunStats {
     pub tables: usize,
     /// Size of their files, in bytes.
     pub bytes: u64,
+    /// Bytes of their keys and values before compression (of values in the log, their pointers).
+    pub raw_bytes: u64,
+    /// Tables among them that pack values with a dictionary for LZ4. One without any has values
+    /// packed without, or none.
+    pub lz4_tables: usize,
+    /// Tables among them that pack values with a dictionary for Zstandard.
+    pub zstd_tables: usize,
     /// Entries, all versions and tombstones counted.
     pub entries: u64,
     /// Deletes among the entries.
@@ -29,7 +39,7 @@ pub struct KeyspaceStats {
     pub id: u32,
     /// The name of its order.
     pub order: String,
-    /// How its values are compressed: "none", "lz4" or "zstd".
+    /// How what is written from now on is compressed: "none", "lz4" or "zstd".
     pub compression: String,
     /// From how many bytes on its values stay in the log segment they were written to.
     pub separate_values_from: usize,
@@ -117,6 +127,9 @@ impl Store {
                 .map(|r| RunStats {
                     tables: r.tables().len(),
                     bytes: r.run.bytes(),
+                    raw_bytes: r.tables().iter().map(|t| t.meta.raw_bytes).sum(),
+                    lz4_tables: packed_for(r, Compression::Lz4),
+                    zstd_tables: packed_for(r, Compression::Zstd),
                     entries: r.run.entries(),
                     tombstones: r.run.tombstones(),
                 })
@@ -194,6 +207,12 @@ impl Store {
             _ => return None,
         })
     }
+}
+
+/// Tables of the run with a dictionary for this compression.
+fn packed_for(run: &LoadedRun, compression: Compression) -> usize {
+    let fits = |t: &&Arc<LoadedTable>| t.table.dictionary().is_some_and(|d| d.is_for(compression));
+    run.tables().iter().filter(fits).count()
 }
 
 /// Bytes that the files of the directory take.

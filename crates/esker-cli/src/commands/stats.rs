@@ -168,11 +168,20 @@ fn row(index: usize, run: &RunStats, largest: u64) -> [String; 5] {
     };
     [
         format!("run {}", index + 1),
-        counted(run.tables as u64, "table"),
+        tables(run),
         format!("{}{deleted}", counted(run.entries, "entry")),
         bytes(run.bytes),
         bar(run.bytes, largest, BAR_WIDTH),
     ]
+}
+
+/// How many tables, and how many of them have a dictionary for which codec.
+fn tables(run: &RunStats) -> String {
+    let codecs = [(run.lz4_tables, "lz4"), (run.zstd_tables, "zstd")];
+    let with: Vec<String> =
+        codecs.iter().filter(|(n, _)| *n > 0).map(|(n, codec)| format!("{n} {codec}")).collect();
+    let with = if with.is_empty() { String::new() } else { format!(" ({})", with.join(", ")) };
+    format!("{}{with}", counted(run.tables as u64, "table"))
 }
 
 fn as_json(s: &Stats) -> Value {
@@ -180,6 +189,9 @@ fn as_json(s: &Stats) -> Value {
         json!({
             "tables": run.tables,
             "bytes": run.bytes,
+            "raw_bytes": run.raw_bytes,
+            "lz4_tables": run.lz4_tables,
+            "zstd_tables": run.zstd_tables,
             "entries": run.entries,
             "tombstones": run.tombstones,
         })
@@ -277,6 +289,19 @@ keyspace default: bytewise, lz4, 1,301,334 entries, 1.0 GiB
             .collect();
         assert_eq!(columns.len(), 3);
         assert!(columns.iter().all(|c| *c == columns[0]), "{text}");
+    }
+
+    #[test]
+    fn tables_of_two_codecs_are_told_apart() {
+        let mut run = run_of(64, 1 << 30, 1_300_000, 0);
+        run.raw_bytes = 2 << 30;
+        assert_eq!(tables(&run), "64 tables");
+        (run.lz4_tables, run.zstd_tables) = (60, 1);
+        assert_eq!(tables(&run), "64 tables (60 lz4, 1 zstd)");
+        let mut stats = sample();
+        stats.keyspaces[0].runs[0] = run;
+        let json = &as_json(&stats)["keyspaces"][0]["runs"][0];
+        assert_eq!((&json["lz4_tables"], &json["raw_bytes"]), (&60.into(), &(2u64 << 30).into()));
     }
 
     #[test]

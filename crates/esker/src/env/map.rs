@@ -2,14 +2,25 @@
 
 use std::fmt;
 use std::io;
-#[cfg(test)]
 use std::sync::Arc;
+
+use rustix::mm::Advice;
 
 #[cfg(test)]
 use super::heap::HeapPages;
 
 /// The page size assumed; on systems with larger pages some advice is refused, which harms nobody.
 const PAGE: usize = 4096;
+
+/// Advice that Linux alone has.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const POPULATE_WRITE: Option<Advice> = Some(Advice::LinuxPopulateWrite);
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const POPULATE_READ: Option<Advice> = Some(Advice::LinuxPopulateRead);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const POPULATE_WRITE: Option<Advice> = None;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const POPULATE_READ: Option<Advice> = None;
 
 /// A mapping of the start of a file. Writes through it reach the page cache at once and survive
 /// the end of the process; only a sync makes them survive a power cut.
@@ -25,7 +36,7 @@ pub(crate) struct Map {
 
 enum Owner {
     Read(#[expect(dead_code, reason = "held for its drop")] memmap2::Mmap),
-    Write(#[expect(dead_code, reason = "held for its drop")] memmap2::MmapRaw),
+    Write(#[expect(dead_code, reason = "held for its drop")] Arc<memmap2::MmapRaw>),
     #[cfg(test)]
     Heap(#[expect(dead_code, reason = "held for its drop")] Arc<HeapPages>),
 }
@@ -41,7 +52,7 @@ impl Map {
         Map { ptr: map.as_ptr().cast_mut(), len: map.len(), _owner: Owner::Read(map) }
     }
 
-    pub(super) fn writable(map: memmap2::MmapRaw) -> Map {
+    pub(super) fn writable(map: Arc<memmap2::MmapRaw>) -> Map {
         Map { ptr: map.as_mut_ptr(), len: map.len(), _owner: Owner::Write(map) }
     }
 
@@ -96,7 +107,7 @@ impl Map {
     /// Tells the kernel that accesses will be random, so that a fault reads one page and not
     /// megabytes. A hint: errors are of no consequence.
     pub(crate) fn advise_random(&self) {
-        self.advise(rustix::mm::Advice::Random);
+        self.advise(Advice::Random);
     }
 
     /// Faults a range in for writing: no page of it costs a fault afterwards, and all of it is
@@ -111,7 +122,7 @@ impl Map {
         if start >= end {
             return Ok(());
         }
-        let advice = rustix::mm::Advice::LinuxPopulateWrite;
+        let advice = POPULATE_WRITE.ok_or(io::ErrorKind::Unsupported)?;
         // SAFETY: the range is mapped and owned by `self`, its start is on a page boundary, and
         // this advice does not change what the memory holds.
         unsafe { rustix::mm::madvise(self.ptr.add(start).cast(), end - start, advice)? };
@@ -126,7 +137,8 @@ impl Map {
         if start >= self.len || !self.is_mapping() {
             return Ok(());
         }
-        let (len, advice) = (PAGE.min(self.len - start), rustix::mm::Advice::LinuxPopulateRead);
+        let len = PAGE.min(self.len - start);
+        let advice = POPULATE_READ.ok_or(io::ErrorKind::Unsupported)?;
         // SAFETY: the range is mapped and owned by `self`, its start is on a page boundary, and
         // this advice does not change what the memory holds.
         unsafe { rustix::mm::madvise(self.ptr.add(start).cast(), len, advice)? };
@@ -142,7 +154,7 @@ impl Map {
         }
     }
 
-    fn advise(&self, advice: rustix::mm::Advice) {
+    fn advise(&self, advice: Advice) {
         if self.len > 0 && self.is_mapping() {
             // SAFETY: the range is mapped and owned by `self`; this advice does not change what
             // the memory holds.

@@ -17,6 +17,7 @@ mod map;
 mod os;
 #[cfg(test)]
 pub(crate) mod sim;
+mod system;
 
 pub(crate) use faults::major_faults;
 #[cfg(test)]
@@ -180,7 +181,7 @@ pub(crate) trait File: Send + Sync + Debug {
     /// Gives the space of a range back; it then reads as zeros. `Ok(false)` where the file system
     /// cannot.
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool>;
-    /// Makes data and length durable (`fdatasync`), mapped writes included.
+    /// Makes data and length durable (`fdatasync`; on macOS `F_FULLFSYNC`), mapped writes included.
     fn sync(&self) -> io::Result<()>;
     /// Maps the first `len` bytes, shared with the file. The file must be that long.
     fn map(&self, len: u64, writable: bool) -> io::Result<Map>;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::OFlags;
 
 use super::lock::FileLock;
-use super::{Env, File, Lock, LockMode, Map, OpenMode};
+use super::{Env, File, Lock, LockMode, Map, OpenMode, system};
 
 /// The operating system's files and clock.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Env for OsEnv {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        Ok(Arc::new(OsFile { file }))
+        Ok(Arc::new(OsFile { file, mapped: system::Mapped::default() }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -104,6 +104,7 @@ impl Env for OsEnv {
 #[derive(Debug)]
 struct OsFile {
     file: fs::File,
+    mapped: system::Mapped,
 }
 
 impl File for OsFile {
@@ -128,15 +129,8 @@ impl File for OsFile {
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        loop {
-            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
-                Ok(()) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => continue,
-                // A file system without fallocate: write zeros, which sets the space aside too.
-                Err(rustix::io::Errno::OPNOTSUPP) => return self.allocate_by_writing(len),
-                Err(e) => return Err(e.into()),
-            }
-        }
+        // Where the system cannot: writing sets the space aside too.
+        if system::allocate(&self.file, len)? { Ok(()) } else { self.allocate_by_writing(len) }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -144,19 +138,11 @@ impl File for OsFile {
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        loop {
-            match rustix::fs::fallocate(&self.file, flags, offset, len) {
-                Ok(()) => return Ok(true),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::OPNOTSUPP) => return Ok(false),
-                Err(e) => return Err(e.into()),
-            }
-        }
+        system::punch(&self.file, offset, len)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.mapped.sync(&self.file)
     }
 
     fn map(&self, len: u64, writable: bool) -> io::Result<Map> {
@@ -167,7 +153,9 @@ impl File for OsFile {
         let mut options = memmap2::MmapOptions::new();
         options.len(len);
         if writable {
-            Ok(Map::writable(options.map_raw(&self.file).map_err(say_what_to_raise)?))
+            let map = Arc::new(options.map_raw(&self.file).map_err(say_what_to_raise)?);
+            self.mapped.note(&map);
+            Ok(Map::writable(map))
         } else {
             // SAFETY: the mapping is reached only through `Map`, whose users state why nobody
             // writes to the bytes they read.
@@ -192,6 +180,10 @@ impl OsFile {
     fn allocate_by_writing(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; 1 << 20];
         let mut at = self.len()?;
+        if self.allocated()? < at.min(len) {
+            // There are holes: what is there is written once more, their zeros included.
+            super::write_again(self, at.min(len))?;
+        }
         while at < len {
             let n = zeros.len().min((len - at) as usize);
             self.file.write_all_at(&zeros[..n], at)?;

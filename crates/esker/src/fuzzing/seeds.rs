@@ -41,7 +41,7 @@ fn small(scratch: &Scratch, compression: Compression) -> Db {
 /// Seeds of a target.
 pub fn of(name: &str) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+    for compression in Compression::built_in() {
         let scratch = Scratch::new();
         let db = small(&scratch, compression);
         let names = scratch.env.list(&scratch.dir).expect("a directory");

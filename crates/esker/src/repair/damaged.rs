@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Repair;
 use super::copy::Copy;
-use crate::error::{Finding, Result};
-use crate::key::{KeyOrder, Seq, Stored};
+use crate::error::{Error, Finding, Result};
+use crate::key::{Codec, KeyOrder, Seq, Stored};
 use crate::table::{self, Dictionary, Remains, Table};
 use crate::version::TableMeta;
 
@@ -87,8 +87,13 @@ impl Repair<'_> {
         let mut gaps = Gaps::default();
         let mut buf = Vec::new();
         let segments = &self.segments;
+        let path = self.dir.join(&name);
         let mut each = |key: &[u8], seq: Seq, kind, stored: Stored<'_>| {
             let value = match stored {
+                // Not lost: another build can read it.
+                Stored::Packed { codec: Codec::Zstd, .. } if cfg!(not(feature = "zstd")) => {
+                    return Err(Error::NoZstd { path: path.clone() });
+                }
                 Stored::Pointer(p) => match segments.iter().find(|s| s.number() == p.segment) {
                     None => Err(format!("log segment {} is missing or damaged", p.segment)),
                     Some(s) => s.value(&p).map(|_| stored).map_err(|e| e.to_string()),

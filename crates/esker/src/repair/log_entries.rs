@@ -180,5 +180,5 @@ fn dictionary_for(compression: Compression, id: u32, m: &Memtable) -> Option<Arc
     let records = m.segment().frames().flat_map(|f| f.records()).map(|(_, record)| record);
     let values = records.filter(|r| r.keyspace == id).map(|r| r.value).step_by(step);
     let samples: Vec<&[u8]> = values.take(SAMPLES).collect();
-    Dictionary::train(compression, &samples)
+    Dictionary::choose(compression, None, &samples)
 }

@@ -52,7 +52,7 @@ fn build(n: u64, per_table: u64, compression: Compression, seqs: bool) -> Store 
         })
         .collect();
     let samples: Vec<&[u8]> = samples.iter().map(|s| &s[..]).collect();
-    let dictionary = Dictionary::train(compression, &samples);
+    let dictionary = Dictionary::choose(compression, [], &samples);
     let start = Instant::now();
     let mut size = 0;
     let tables = (0..n.div_ceil(per_table))

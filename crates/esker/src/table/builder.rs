@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::block::{PAGE, tag};
 use super::block_builder::{Added, BlockBuilder, Entry};
 use super::codec::Packer;
+use super::dictionary::SAMPLE;
 use super::fence;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::index::{self, Geometry, Keyed};
@@ -202,12 +203,14 @@ impl TableBuilder {
         }
     }
 
-    /// Whether a packed value can be added as it is: it is packed the way this table packs.
+    /// Whether a packed value can be added as it is: it is packed the way this table packs. A short
+    /// one that was packed without a dictionary is not, where there is one.
     pub(crate) fn accepts(&self, value: &Stored<'_>) -> bool {
         match value {
-            Stored::Packed { codec, dict, .. } => {
+            Stored::Packed { codec, dict, raw_len, .. } => {
                 let ours = self.packer.dictionary().map_or(0, |d| d.id());
-                self.packer.codec() == Some(*codec) && (*dict == 0 || *dict == ours)
+                let long = *raw_len as usize > SAMPLE;
+                self.packer.codec() == Some(*codec) && (*dict == ours || *dict == 0 && long)
             }
             _ => true,
         }

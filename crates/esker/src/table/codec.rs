@@ -1,18 +1,16 @@
 //! Values packed one by one, so that a read never inflates the neighbours of what it wants.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::dictionary::{Dictionary, ZSTD_LEVEL};
+use super::dictionary::Dictionary;
 use super::lz4;
 use super::wire::{put_varint, varint_len};
+use super::zstd;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
 
 /// Shorter values are stored as they are.
 const MIN_LEN: usize = 16;
-/// What a Zstandard frame begins with. All do, so it is not stored.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// After so many values that did not pay, only every `PROBE`th is tried until one does again.
 const GIVE_UP_AFTER: u32 = 64;
 const PROBE: u32 = 16;
@@ -23,7 +21,7 @@ pub(super) struct Packer {
     dictionary: Option<Arc<Dictionary>>,
     out: Vec<u8>,
     lz4: lz4::Encoder,
-    zstd: Option<zstd::zstd_safe::CCtx<'static>>,
+    zstd: Option<zstd::Encoder>,
     /// Values in a row that did not pay.
     failures: u32,
 }
@@ -37,13 +35,13 @@ impl Packer {
             Compression::Zstd => Some(Codec::Zstd),
         };
         let dictionary = dictionary.filter(|d| Some(d.codec()) == codec);
-        let zstd = (codec == Some(Codec::Zstd)).then(|| zstd_context(dictionary.as_deref()));
+        let zstd = (codec == Some(Codec::Zstd)).then(|| zstd::Encoder::new(dictionary.as_deref()));
         Packer {
             codec,
             dictionary,
             out: Vec::new(),
             lz4: lz4::Encoder::default(),
-            zstd: zstd.flatten(),
+            zstd,
             failures: 0,
         }
     }
@@ -78,7 +76,7 @@ impl Packer {
                 let dict = self.dictionary.as_ref().and_then(|d| d.lz4());
                 self.lz4.pack(value, dict, max, &mut self.out)
             }
-            Codec::Zstd => self.pack_zstd(value, max),
+            Codec::Zstd => self.zstd.as_mut().is_some_and(|z| z.pack(value, max, &mut self.out)),
         };
         if pays {
             self.failures = 0;
@@ -103,47 +101,16 @@ impl Packer {
         self.out.extend_from_slice(bytes);
         &self.out
     }
-
-    fn pack_zstd(&mut self, value: &[u8], max: usize) -> bool {
-        let Some(context) = &mut self.zstd else { return false };
-        let start = self.out.len();
-        self.out.resize(start + zstd::zstd_safe::compress_bound(value.len()), 0);
-        match context.compress2(&mut self.out[start..], value) {
-            Ok(n) if n >= 4 && self.out[start..start + 4] == ZSTD_MAGIC => {
-                self.out.copy_within(start + 4..start + n, start);
-                self.out.truncate(start + n - 4);
-                n - 4 <= max
-            }
-            _ => false,
-        }
-    }
 }
 
-/// A context with all frame fields left out that can be, `None` when the library refuses.
-fn zstd_context(dictionary: Option<&Dictionary>) -> Option<zstd::zstd_safe::CCtx<'static>> {
-    use zstd::zstd_safe::CParameter;
-    let mut context = zstd::zstd_safe::CCtx::try_create()?;
-    for p in [
-        CParameter::CompressionLevel(ZSTD_LEVEL),
-        CParameter::ChecksumFlag(false),
-        CParameter::DictIdFlag(false),
-    ] {
-        context.set_parameter(p).ok()?;
-    }
-    if let Some(d) = dictionary {
-        context.load_dictionary(d.bytes()).ok()?;
-    }
-    Some(context)
-}
-
-/// A decompressor and room for a frame with its magic number.
-struct Unpacker {
-    context: zstd::zstd_safe::DCtx<'static>,
-    frame: Vec<u8>,
-}
-
-thread_local! {
-    static ZSTD: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+/// Why a value does not unpack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// What is wrong with it.
+    Damaged(&'static str),
+    /// This build has no Zstandard.
+    #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
+    NoZstd,
 }
 
 /// Replaces `out` with the value that was stored. The error says what is wrong with it.
@@ -151,71 +118,37 @@ pub(super) fn unpack(
     stored: Stored<'_>,
     dictionary: Option<&Dictionary>,
     out: &mut Vec<u8>,
-) -> Result<(), &'static str> {
+) -> Result<(), Problem> {
+    let damaged = Problem::Damaged;
     let (codec, dict, raw_len, bytes) = match stored {
         Stored::Inline(value) => {
             out.clear();
             out.extend_from_slice(value);
             return Ok(());
         }
-        Stored::Pointer(_) => return Err("a pointer's value is in the log"),
+        Stored::Pointer(_) => return Err(damaged("a pointer's value is in the log")),
         Stored::Packed { codec, dict, raw_len, bytes } => (codec, dict, raw_len as usize, bytes),
     };
     let dictionary = match dict {
         0 => None,
-        id => Some(dictionary.filter(|d| d.id() == id).ok_or("value of another dictionary")?),
+        id => Some(
+            dictionary.filter(|d| d.id() == id).ok_or(damaged("value of another dictionary"))?,
+        ),
     };
     let whole = match codec {
         Codec::Lz4 => {
             // A byte of LZ4 stands for at most 255: no more is set aside for a lying length.
             if raw_len > bytes.len().saturating_mul(255) {
-                return Err("packed value: length");
+                return Err(damaged("packed value: length"));
             }
             out.resize(raw_len, 0);
             let dict = match dictionary {
-                Some(d) => Some(d.lz4().ok_or("dictionary of another codec")?),
+                Some(d) => Some(d.lz4().ok_or(damaged("dictionary of another codec"))?),
                 None => None,
             };
             lz4::unpack(bytes, dict, out)
         }
-        Codec::Zstd => {
-            let dict = match dictionary {
-                Some(d) => Some(d.zstd().ok_or("dictionary of another codec")?),
-                None => None,
-            };
-            unpack_zstd(bytes, dict, raw_len, out)
-        }
+        Codec::Zstd => zstd::unpack(bytes, dictionary, raw_len, out)?,
     };
-    if whole { Ok(()) } else { Err("packed value does not unpack") }
-}
-
-fn unpack_zstd(
-    bytes: &[u8],
-    dict: Option<&zstd::dict::DecoderDictionary<'static>>,
-    raw_len: usize,
-    out: &mut Vec<u8>,
-) -> bool {
-    // A block of a frame takes at least three bytes and stands for at most 128 KiB.
-    if raw_len > (bytes.len() / 3 + 1) << 17 {
-        return false;
-    }
-    ZSTD.with_borrow_mut(|slot| {
-        if slot.is_none() {
-            let context = zstd::zstd_safe::DCtx::try_create();
-            *slot = context.map(|context| Unpacker { context, frame: Vec::new() });
-        }
-        let Some(u) = slot else { return false };
-        u.frame.clear();
-        u.frame.extend_from_slice(&ZSTD_MAGIC);
-        u.frame.extend_from_slice(bytes);
-        out.resize(raw_len, 0);
-        let n = match dict {
-            Some(d) => u.context.decompress_using_ddict(&mut out[..], &u.frame, d.as_ddict()),
-            None => u.context.decompress(&mut out[..], &u.frame),
-        };
-        if u.frame.capacity() > 1 << 20 {
-            u.frame = Vec::new();
-        }
-        n.is_ok_and(|n| n == raw_len)
-    })
+    if whole { Ok(()) } else { Err(damaged("packed value does not unpack")) }
 }

@@ -1,14 +1,20 @@
 //! Packing single values: when it pays, when it is not even tried, and what is refused on the way
 //! back.
 
-use super::codec::{Packer, unpack};
+use std::sync::Arc;
+
+use super::codec::{Packer, Problem, unpack};
 use super::dictionary::Dictionary;
 use super::wire::{get_varint, varint_len};
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
 
-const BOTH: [(Compression, Codec); 2] =
-    [(Compression::Lz4, Codec::Lz4), (Compression::Zstd, Codec::Zstd)];
+/// The codecs of this build.
+const BUILT_IN: &[(Compression, Codec)] = &[
+    (Compression::Lz4, Codec::Lz4),
+    #[cfg(feature = "zstd")]
+    (Compression::Zstd, Codec::Zstd),
+];
 
 fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut x = seed | 1;
@@ -30,7 +36,7 @@ fn unpacked(
     raw_len: u32,
     bytes: &[u8],
     dictionary: Option<&Dictionary>,
-) -> Result<Vec<u8>, &'static str> {
+) -> Result<Vec<u8>, Problem> {
     let dict = dictionary.map_or(0, Dictionary::id);
     let mut out = vec![1, 2, 3];
     unpack(Stored::Packed { codec, dict, raw_len, bytes }, dictionary, &mut out).map(|()| out)
@@ -38,7 +44,7 @@ fn unpacked(
 
 #[test]
 fn a_value_is_packed_where_that_saves_an_eighth() {
-    for (compression, codec) in BOTH {
+    for &(compression, codec) in BUILT_IN {
         let (mut packed, mut left) = (0, 0);
         for len in [16usize, 17, 100, 127, 128, 130, 1000, 20_000] {
             for noisy in (0..=20).map(|part| len * part / 20) {
@@ -71,6 +77,9 @@ fn a_value_is_packed_where_that_saves_an_eighth() {
 fn alone(codec: Codec, value: &[u8]) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::compress(value).len(),
+        #[cfg(not(feature = "zstd"))]
+        Codec::Zstd => unreachable!(),
+        #[cfg(feature = "zstd")]
         Codec::Zstd => {
             let mut context = zstd::zstd_safe::CCtx::create();
             let level = zstd::zstd_safe::CParameter::CompressionLevel(3);
@@ -84,7 +93,7 @@ fn alone(codec: Codec, value: &[u8]) -> usize {
 
 #[test]
 fn short_values_and_stores_without_compression_keep_them_as_they_are() {
-    for (compression, _) in BOTH {
+    for &(compression, _) in BUILT_IN {
         assert!(Packer::new(compression, None).pack(&[b'x'; 15]).is_none());
         assert!(Packer::new(compression, None).pack(&[b'x'; 100]).is_some());
     }
@@ -94,7 +103,7 @@ fn short_values_and_stores_without_compression_keep_them_as_they_are() {
 #[test]
 fn after_many_values_that_do_not_pack_only_some_are_tried() {
     let good = [b'x'; 200];
-    for (compression, _) in BOTH {
+    for &(compression, _) in BUILT_IN {
         // So many that the next is tried all the same, and one more.
         let mut patient = Packer::new(compression, None);
         for seed in 0..63 {
@@ -117,7 +126,7 @@ fn after_many_values_that_do_not_pack_only_some_are_tried() {
 #[test]
 fn what_does_not_unpack_to_its_length_is_refused() {
     let value = [&noise(50, 3)[..], &[b'x'; 500]].concat();
-    for (compression, codec) in BOTH {
+    for &(compression, codec) in BUILT_IN {
         let mut packer = Packer::new(compression, None);
         let packed = packer.pack(&value).unwrap().to_vec();
         let (raw_len, bytes) = parts(&packed);
@@ -140,7 +149,7 @@ fn what_does_not_unpack_to_its_length_is_refused() {
 fn the_longest_run_that_a_codec_can_stand_for_is_believed() {
     // A byte of LZ4 stands for up to 255, a block of Zstandard for 128 KiB: a value of one byte over
     // and over comes near, and has to come back.
-    for (compression, codec) in BOTH {
+    for &(compression, codec) in BUILT_IN {
         for len in [100_000, 128 << 10, (128 << 10) + 1, 3 << 20] {
             let value = vec![b'x'; len];
             let mut packer = Packer::new(compression, None);
@@ -155,9 +164,12 @@ fn the_longest_run_that_a_codec_can_stand_for_is_believed() {
 fn a_dictionary_is_used_by_its_codec_and_for_its_values_only() {
     let common = noise(300, 9);
     let value = [b"n=1 ", &common[..], b" end"].concat();
-    for (compression, codec) in BOTH {
+    for &(compression, codec) in BUILT_IN {
         let dictionary = Dictionary::new(codec, &common);
-        let other = BOTH.iter().find(|(_, c)| *c != codec).unwrap();
+        let other = match codec {
+            Codec::Lz4 => (Compression::Zstd, Codec::Zstd),
+            Codec::Zstd => (Compression::Lz4, Codec::Lz4),
+        };
         assert!(dictionary.is_for(compression) && !dictionary.is_for(other.0));
         assert!(!dictionary.is_for(Compression::None));
         let mut packer = Packer::new(compression, Some(dictionary.clone()));
@@ -192,9 +204,10 @@ fn a_dictionary_is_made_of_enough_samples_of_a_fitting_length() {
     let samples = |count, len| -> Vec<Vec<u8>> { (0..count).map(|n| sample(n, len)).collect() };
     let train = |compression, list: &[Vec<u8>]| {
         let list: Vec<&[u8]> = list.iter().map(|s| &s[..]).collect();
-        Dictionary::train(compression, &list)
+        Dictionary::choose(compression, [], &list)
     };
-    for (compression, most) in [(Compression::Lz4, 8 << 10), (Compression::Zstd, 16 << 10)] {
+    for &(compression, codec) in BUILT_IN {
+        let most = if codec == Codec::Lz4 { 8 << 10 } else { 16 << 10 };
         assert!(train(compression, &samples(15, 60)).is_none());
         assert!(train(compression, &samples(16, 60)).is_some(), "{compression:?}");
         // Others among them are left out: too short to be packed, too long to need it.
@@ -211,4 +224,68 @@ fn a_dictionary_is_made_of_enough_samples_of_a_fitting_length() {
         let at = many.iter().position(|s| s == last).unwrap();
         assert!(at > 3000, "{compression:?}: the last is sample {at}");
     }
+}
+
+/// A first sample that looks like a dictionary of Zstandard's own format made a panic of the open.
+#[test]
+fn a_dictionary_that_zstandard_refuses_is_refused() {
+    let magic = [0x37, 0xA4, 0x30, 0xEC];
+    let bytes = [&magic[..], &noise(300, 4)].concat();
+    let dictionary = Dictionary::new(Codec::Zstd, &bytes);
+    let stored =
+        Stored::Packed { codec: Codec::Zstd, dict: dictionary.id(), raw_len: 50, bytes: &[1; 30] };
+    assert!(unpack(stored, Some(&dictionary), &mut Vec::new()).is_err());
+    let samples: Vec<Vec<u8>> = (0..200).map(|n| [&bytes[..60], &noise(6, n)].concat()).collect();
+    let samples: Vec<&[u8]> = samples.iter().map(|s| &s[..]).collect();
+    for &(compression, codec) in BUILT_IN {
+        let made = Dictionary::choose(compression, [&dictionary], &samples);
+        assert_eq!(made.is_some(), codec == Codec::Lz4);
+    }
+}
+
+/// What is known stays while it fits; a better one takes its place where it is clearly better.
+#[test]
+fn a_dictionary_is_kept_until_another_is_clearly_better() {
+    let digits = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
+    let list = |word: &str| -> Vec<Vec<u8>> {
+        let value = |n| format!("{{\"{word} of the {word}\": {}, \"{word}\": true}}", digits(n));
+        (0..400).map(|n| value(n).into_bytes()).collect()
+    };
+    let choose = |compression, known: &[Arc<Dictionary>], samples: &[Vec<u8>]| {
+        let samples: Vec<&[u8]> = samples.iter().map(|s| &s[..]).collect();
+        Dictionary::choose(compression, known, &samples)
+    };
+    let (green, violet) = (list("green"), list("violet"));
+    for &(compression, codec) in BUILT_IN {
+        let of_green = choose(compression, &[], &green[..200]).unwrap();
+        let of_violet = choose(compression, &[], &violet[..200]).unwrap();
+        let id = |known: &[_], samples: &[_]| choose(compression, known, samples).unwrap().id();
+        assert_eq!(id(&[of_green.clone()], &green[200..]), of_green.id(), "{codec:?}: fits");
+        let fresh = id(&[of_green.clone()], &violet);
+        assert!(fresh != of_green.id() && fresh != of_violet.id(), "{codec:?}: fits no more");
+        let both = [of_green.clone(), of_violet.clone()];
+        assert_eq!(id(&both, &violet[200..]), of_violet.id(), "{codec:?}: the second fits");
+        // Too few to judge by: the first; and none of another codec.
+        assert_eq!(id(&both, &violet[..15]), of_green.id());
+        let foreign =
+            Dictionary::new(if codec == Codec::Lz4 { Codec::Zstd } else { Codec::Lz4 }, b"x");
+        assert!(choose(compression, &[foreign], &violet[..15]).is_none());
+        assert!(choose(Compression::None, &both, &violet).is_none());
+    }
+}
+
+#[cfg(not(feature = "zstd"))]
+#[test]
+fn a_build_without_zstandard_says_so() {
+    use crate::{Db, Error, KeyspaceOptions, Options};
+    let stored = Stored::Packed { codec: Codec::Zstd, dict: 0, raw_len: 50, bytes: &[1; 30] };
+    assert_eq!(unpack(stored, None, &mut Vec::new()), Err(Problem::NoZstd));
+    let dir = tempfile::tempdir().unwrap();
+    let asked = Options::new().compression(Compression::Zstd).open(dir.path());
+    assert!(matches!(asked, Err(Error::InvalidOption { option: "compression", .. })));
+    let db = Db::open(dir.path()).unwrap();
+    let options = KeyspaceOptions::new().compression(Compression::Zstd);
+    let e = db.create_keyspace("packed", options).unwrap_err();
+    assert!(e.to_string().contains("feature `zstd`"), "{e}");
+    assert!(db.keyspace("packed").is_err());
 }

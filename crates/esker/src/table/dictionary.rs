@@ -12,24 +12,42 @@ use crate::options::Compression;
 const MAX_LZ4: usize = 8 << 10;
 /// Longest Zstandard dictionary.
 const MAX_ZSTD: usize = 16 << 10;
-/// A dictionary has to save this share of the packed bytes of its samples (1/16).
+/// A dictionary has to save this share of the packed bytes of the samples (1/16),
 const WORTH_SHIFT: u32 = 4;
-/// Samples longer than this have enough in themselves.
-const SAMPLE: usize = 1024;
-
-/// Level of Zstandard: the library's default.
-pub(super) const ZSTD_LEVEL: i32 = 3;
+/// and one to take the place of another this share (1/8): values packed with it are packed anew.
+const BETTER_SHIFT: u32 = 3;
+/// With fewer samples there is nothing to judge by.
+const LEAST_SAMPLES: usize = 16;
+/// Longer values have enough in themselves.
+pub(crate) const SAMPLE: usize = 1024;
+/// About so many samples are packed to see what a dictionary saves.
+const TRIALS: usize = 128;
 
 /// A dictionary, ready for use by one codec.
 pub(crate) struct Dictionary {
     id: u64,
+    codec: Codec,
     bytes: Vec<u8>,
     prepared: Prepared,
 }
 
 enum Prepared {
     Lz4(lz4::Prepared),
-    Zstd(zstd::dict::DecoderDictionary<'static>),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::zstd_safe::DDict<'static>),
+    /// Its codec is not built in, or refuses it.
+    Unusable,
+}
+
+#[cfg(feature = "zstd")]
+fn prepare_zstd(bytes: &[u8]) -> Prepared {
+    // Refused is what begins like a dictionary of Zstandard's own format and is none.
+    zstd::zstd_safe::DDict::try_create(bytes).map_or(Prepared::Unusable, Prepared::Zstd)
+}
+
+#[cfg(not(feature = "zstd"))]
+fn prepare_zstd(_: &[u8]) -> Prepared {
+    Prepared::Unusable
 }
 
 impl Dictionary {
@@ -37,46 +55,51 @@ impl Dictionary {
     pub(crate) fn new(codec: Codec, bytes: &[u8]) -> Arc<Dictionary> {
         let prepared = match codec {
             Codec::Lz4 => Prepared::Lz4(lz4::Prepared::new(bytes)),
-            Codec::Zstd => Prepared::Zstd(zstd::dict::DecoderDictionary::copy(bytes)),
+            Codec::Zstd => prepare_zstd(bytes),
         };
         // 0 stands for "no dictionary".
         let id = xxhash_rust::xxh3::xxh3_64(bytes).max(1);
-        Arc::new(Dictionary { id, bytes: bytes.to_vec(), prepared })
+        Arc::new(Dictionary { id, codec, bytes: bytes.to_vec(), prepared })
     }
 
-    /// Makes a dictionary out of sample values, or finds that none is worth having.
+    /// The dictionary for values like these samples: one of those `known`, first come first served,
+    /// unless a later one, or one made of the samples, is clearly better; none where none is worth
+    /// having.
     ///
-    /// Half of the samples are laid one behind the other, evenly picked; the other half are packed
-    /// with and without it to see what it saves.
-    pub(crate) fn train(compression: Compression, samples: &[&[u8]]) -> Option<Arc<Dictionary>> {
+    /// Half of the samples make the new one; of the other half some are packed with each to see what
+    /// it saves. With too few samples the first of those known stays.
+    pub(crate) fn choose<'k>(
+        compression: Compression,
+        known: impl IntoIterator<Item = &'k Arc<Dictionary>>,
+        samples: &[&[u8]],
+    ) -> Option<Arc<Dictionary>> {
         let (codec, max) = match compression {
             Compression::None => return None,
             Compression::Lz4 => (Codec::Lz4, MAX_LZ4),
             Compression::Zstd => (Codec::Zstd, MAX_ZSTD),
         };
+        let mut known = known.into_iter().filter(|d| d.codec == codec).cloned();
         let usable: Vec<&[u8]> =
             samples.iter().copied().filter(|s| (16..=SAMPLE).contains(&s.len())).collect();
-        if usable.len() < 16 {
-            return None;
+        if usable.len() < LEAST_SAMPLES {
+            return known.next();
         }
-        let total: usize = usable.iter().step_by(2).map(|s| s.len()).sum();
-        let stride = total.div_ceil(max).max(1) * 2;
-        let mut bytes = Vec::with_capacity(max);
-        for s in usable.iter().step_by(stride) {
-            if bytes.len() + s.len() <= max {
-                bytes.extend_from_slice(s);
+        let step = usable.len().div_ceil(2 * TRIALS) * 2;
+        let trials = || usable.iter().skip(1).step_by(step);
+        let packed = |dictionary: Option<&Arc<Dictionary>>| -> usize {
+            let mut packer = super::codec::Packer::new(compression, dictionary.cloned());
+            trials().map(|s| packer.pack(s).map_or(s.len(), <[u8]>::len)).sum()
+        };
+        let mut least = packed(None);
+        let mut best: Option<Arc<Dictionary>> = None;
+        for d in known.chain([Dictionary::new(codec, &gathered(&usable, max))]) {
+            let bytes = packed(Some(&d));
+            let shift = if best.is_none() { WORTH_SHIFT } else { BETTER_SHIFT };
+            if bytes + (least >> shift) < least {
+                (least, best) = (bytes, Some(d));
             }
         }
-        let dictionary = Dictionary::new(codec, &bytes);
-        let mut with = super::codec::Packer::new(compression, Some(dictionary.clone()));
-        let mut without = super::codec::Packer::new(compression, None);
-        let (mut packed, mut plain) = (0, 0);
-        let step = (usable.len() / 256).max(1) | 1;
-        for s in usable.iter().skip(1).step_by(step * 2) {
-            packed += with.pack(s).map_or(s.len(), <[u8]>::len);
-            plain += without.pack(s).map_or(s.len(), <[u8]>::len);
-        }
-        (packed + (plain >> WORTH_SHIFT) < plain).then_some(dictionary)
+        best
     }
 
     /// Its identity: XXH3 of its bytes.
@@ -87,7 +110,7 @@ impl Dictionary {
     /// Whether tables of this compression can use it.
     pub(crate) fn is_for(&self, compression: Compression) -> bool {
         matches!(
-            (compression, self.codec()),
+            (compression, self.codec),
             (Compression::Lz4, Codec::Lz4) | (Compression::Zstd, Codec::Zstd)
         )
     }
@@ -102,10 +125,7 @@ impl Dictionary {
 
     /// The codec it is for.
     pub(crate) fn codec(&self) -> Codec {
-        match self.prepared {
-            Prepared::Lz4(_) => Codec::Lz4,
-            Prepared::Zstd(_) => Codec::Zstd,
-        }
+        self.codec
     }
 
     /// Its bytes.
@@ -116,20 +136,34 @@ impl Dictionary {
     pub(super) fn lz4(&self) -> Option<&lz4::Prepared> {
         match &self.prepared {
             Prepared::Lz4(p) => Some(p),
-            Prepared::Zstd(_) => None,
+            _ => None,
         }
     }
 
-    pub(super) fn zstd(&self) -> Option<&zstd::dict::DecoderDictionary<'static>> {
+    #[cfg(feature = "zstd")]
+    pub(super) fn zstd(&self) -> Option<&zstd::zstd_safe::DDict<'static>> {
         match &self.prepared {
             Prepared::Zstd(p) => Some(p),
-            Prepared::Lz4(_) => None,
+            _ => None,
         }
     }
 }
 
+/// Every other sample behind the one before, evenly picked, up to `max` bytes.
+fn gathered(samples: &[&[u8]], max: usize) -> Vec<u8> {
+    let total: usize = samples.iter().step_by(2).map(|s| s.len()).sum();
+    let stride = total.div_ceil(max).max(1) * 2;
+    let mut bytes = Vec::with_capacity(max);
+    for s in samples.iter().step_by(stride) {
+        if bytes.len() + s.len() <= max {
+            bytes.extend_from_slice(s);
+        }
+    }
+    bytes
+}
+
 impl std::fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Dictionary({:?}, {} bytes, {:016x})", self.codec(), self.bytes.len(), self.id)
+        write!(f, "Dictionary({:?}, {} bytes, {:016x})", self.codec, self.bytes.len(), self.id)
     }
 }

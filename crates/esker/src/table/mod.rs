@@ -32,8 +32,10 @@ mod mem;
 mod reader;
 mod recency;
 mod salvage;
+mod sample;
 mod verify;
 mod wire;
+mod zstd;
 
 #[cfg(test)]
 mod bench;
@@ -52,7 +54,7 @@ mod model_tests;
 
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
-pub(crate) use dictionary::Dictionary;
+pub(crate) use dictionary::{Dictionary, SAMPLE};
 pub(crate) use reader::Table;
 pub(crate) use salvage::Remains;
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering as Memory};
 use std::sync::{Arc, OnceLock};
 
 use super::block::{self, Block, PAGE};
+use super::codec::Problem;
 use super::dictionary::Dictionary;
 use super::fence::{self, Fences};
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
@@ -553,7 +554,10 @@ impl Table {
 
     /// Unpacks a value of this table into `out`, whose contents it replaces.
     pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
-        super::codec::unpack(stored, self.props.dictionary.as_deref(), out).map_err(|what| {
+        super::codec::unpack(stored, self.props.dictionary.as_deref(), out).map_err(|problem| {
+            let Problem::Damaged(what) = problem else {
+                return Error::NoZstd { path: self.path.clone() };
+            };
             let at = match stored {
                 // Where in the file the bytes are, if they are ours.
                 Stored::Packed { bytes, .. } => {

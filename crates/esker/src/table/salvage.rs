@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
+use super::codec::Problem;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, Properties};
 use super::mem::SLACK;
@@ -178,8 +179,11 @@ impl Remains {
     pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
         let lost = matches!(stored, Stored::Packed { dict: NO_DICTIONARY, .. });
         let unpacked = super::codec::unpack(stored, self.dictionary().map(|d| &**d), out);
-        unpacked
-            .map_err(|what| if lost { "the dictionary it is packed with is lost" } else { what })
+        unpacked.map_err(|problem| match problem {
+            _ if lost => "the dictionary it is packed with is lost",
+            Problem::Damaged(what) => what,
+            Problem::NoZstd => "this build has no Zstandard",
+        })
     }
 
     /// Calls `each` for every entry of every intact block, as they lie in the file. Returns what was

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::dictionary::dictionary_for;
 use crate::error::{Error, Result};
 use crate::key::{self, Cursor, Stored};
 use crate::memtable::Memtable;
 use crate::merge::clusters::Cluster;
 use crate::merge::versions::{Fate, VersionFilter};
-use crate::options::Compression;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::Source;
@@ -21,12 +21,10 @@ use crate::read::{LoadedRun, LoadedTable};
 use crate::store::install::Outcome;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
-use crate::version::{HasMeta, KeyspaceVersion};
+use crate::version::KeyspaceVersion;
 
 /// Entries between two looks at the clock and at what else has to be done.
 const ENTRIES_PER_SLICE: u32 = 512;
-/// Values that a dictionary is trained on.
-const SAMPLES: usize = 1024;
 
 /// What is merged into one run.
 pub(crate) struct Merge<'a> {
@@ -47,10 +45,10 @@ pub(crate) struct Merge<'a> {
 }
 
 /// The inputs of one cluster.
-struct Piece {
-    memtables: Vec<Arc<Memtable>>,
+pub(super) struct Piece {
+    pub memtables: Vec<Arc<Memtable>>,
     /// By input run, newest first.
-    tables: Vec<Vec<Arc<LoadedTable>>>,
+    pub tables: Vec<Vec<Arc<LoadedTable>>>,
 }
 
 impl Merge<'_> {
@@ -65,13 +63,18 @@ impl Merge<'_> {
             ..Outcome::default()
         };
         let mut written = Written { to_read: self.entries(), ..Written::default() };
+        // The dictionary chosen last.
+        let mut last = None;
         let mut add = |cluster: &Cluster| {
             let piece = self.piece(cluster);
             match piece.tables.iter().flatten().next() {
                 Some(table) if cluster.moves => outcome.added.push((self.run, Arc::clone(table))),
                 _ => {
                     let filter = VersionFilter::new(boundaries.clone(), bottom);
-                    self.merge_piece(&piece, filter, Outputs::new(self, &piece), &mut written)?;
+                    let chosen = dictionary_for(self.ks.compression, &piece, last.as_ref())?;
+                    let outputs = Outputs::new(self, chosen.clone());
+                    last = chosen.or(last.take());
+                    self.merge_piece(&piece, filter, outputs, &mut written)?;
                 }
             }
             Ok(())
@@ -259,13 +262,13 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn new(merge: &Merge<'a>, piece: &Piece) -> Outputs<'a> {
+    fn new(merge: &Merge<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
         let options = TableOptions {
             order: merge.ks.order.clone(),
             keyspace: merge.ks.id,
             block_size: merge.store.options.block_size,
             compression: merge.ks.compression,
-            dictionary: dictionary_for(merge.ks.compression, piece),
+            dictionary,
         };
         Outputs {
             store: merge.store,
@@ -303,43 +306,4 @@ impl<'a> Outputs<'a> {
         }
         Ok(())
     }
-}
-
-/// The dictionary of the largest input, so that its values pass as they are; a new one where there
-/// is none.
-fn dictionary_for(compression: Compression, piece: &Piece) -> Option<Arc<Dictionary>> {
-    if compression == Compression::None {
-        return None;
-    }
-    let tables = piece.tables.iter().flatten();
-    let largest = tables.max_by_key(|t| t.meta().size);
-    let fits = |d: &&Arc<Dictionary>| d.is_for(compression);
-    if let Some(dictionary) = largest.and_then(|t| t.table.dictionary()).filter(fits) {
-        return Some(Arc::clone(dictionary));
-    }
-    let mut samples: Vec<Vec<u8>> = Vec::new();
-    for m in &piece.memtables {
-        // Evenly over the memtable, not its first keys only.
-        let step = (m.len() / (SAMPLES / piece.memtables.len().max(1)).max(1)).max(1);
-        let mut cursor = m.cursor();
-        if cursor.first().is_err() {
-            continue;
-        }
-        let mut at = 0;
-        while cursor.valid() && samples.len() < SAMPLES {
-            if at % step == 0
-                && let Stored::Inline(value) = cursor.stored()
-                && !value.is_empty()
-                && value.len() < 4096
-            {
-                samples.push(value.to_vec());
-            }
-            at += 1;
-            if cursor.next().is_err() {
-                break;
-            }
-        }
-    }
-    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
-    Dictionary::train(compression, &samples)
 }

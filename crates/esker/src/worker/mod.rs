@@ -1,5 +1,6 @@
 //! The background thread: flushes, merges, gives space back.
 
+mod dictionary;
 mod job;
 
 use std::ops::Range;

@@ -1,0 +1,267 @@
+//! Bulk loads: sorted entries straight into tables, past the log.
+//!
+//! The tables become one run above everything there is, under one new sequence, all at once. The first
+//! entries are held back until a dictionary is chosen by them. Later ones are asked at each quarter of a
+//! table whether another has become clearly better; then a new table begins.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::key::{self, Kind, Stored, refuse_from_comparator};
+use crate::options::Compression;
+use crate::read::LoadedTable;
+use crate::store::install::Outcome;
+use crate::store::{KeyspaceState, Store};
+use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
+use crate::write::{check_key, check_value};
+
+impl Store {
+    /// See [`Keyspace::bulk_load`](crate::Keyspace::bulk_load).
+    pub(crate) fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        refuse_from_comparator()?;
+        self.check_writable()?;
+        // The tables being written are nobody else's, also when the store is closed meanwhile.
+        let _dir = self.hold_dir()?;
+        let full = self.table_sizes().full;
+        let mut load = Load {
+            store: self,
+            ks,
+            builder: None,
+            numbers: Vec::new(),
+            done: Vec::new(),
+            full,
+            held: Held { entries: Vec::new(), bytes: 0, open: ks.compression != Compression::None },
+            samples: Samples::default(),
+            look_at: full / 4,
+            dictionary: None,
+        };
+        key::catch(|| {
+            let count = load.read_all(entries)?;
+            load.install()?;
+            load.numbers.clear();
+            Ok(count)
+        })
+    }
+}
+
+/// A bulk load under way. What it made is removed with it, also when the user's iterator panics. No lock
+/// is held while that runs: it may use the store.
+struct Load<'a> {
+    store: &'a Store,
+    ks: &'a KeyspaceState,
+    builder: Option<TableBuilder>,
+    /// The tables that it made and that no version names.
+    numbers: Vec<u64>,
+    done: Vec<TableSummary>,
+    /// Size from which another table is begun.
+    full: u64,
+    held: Held,
+    samples: Samples,
+    /// Size of the present table at which the samples are asked next.
+    look_at: u64,
+    /// Of the present table and of the next.
+    dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Drop for Load<'_> {
+    fn drop(&mut self) {
+        if let Some(builder) = self.builder.take() {
+            drop(builder.abandon());
+        }
+        self.store.remove_tables(&self.numbers);
+    }
+}
+
+/// The first entries of a load.
+struct Held {
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+    /// Whether there is room for another.
+    open: bool,
+}
+
+impl Held {
+    /// Most entries, and most bytes of keys and values.
+    const ENTRIES: usize = 1024;
+    const BYTES: usize = 1 << 20;
+
+    /// False when it does not fit: from then on nothing does.
+    fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.bytes = self.bytes.saturating_add(key.len() + value.len());
+        self.open &= self.entries.len() < Self::ENTRIES && self.bytes <= Self::BYTES;
+        if self.open {
+            self.entries.push((key.to_vec(), value.to_vec()));
+        }
+        self.open
+    }
+}
+
+/// Values picked evenly out of all that come.
+#[derive(Default)]
+struct Samples {
+    values: Vec<Vec<u8>>,
+    seen: usize,
+    /// log2 of how many come for each that is picked.
+    stride: u32,
+}
+
+impl Samples {
+    const MOST: usize = 1024;
+
+    fn note(&mut self, value: &[u8]) {
+        if self.seen.trailing_zeros() >= self.stride && value.len() <= SAMPLE {
+            if self.values.len() == Self::MOST {
+                let mut at = 0;
+                self.values.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.stride += 1;
+            }
+            self.values.push(value.to_vec());
+        }
+        self.seen += 1;
+    }
+
+    /// Those of the first half, each before one of the second: a dictionary made of the former is
+    /// then tried on the latter, as it will be on what comes.
+    fn by_halves(&self) -> Vec<&[u8]> {
+        let (first, second) = self.values.split_at(self.values.len() / 2);
+        first.iter().zip(second).flat_map(|(a, b)| [&a[..], &b[..]]).collect()
+    }
+}
+
+impl Load<'_> {
+    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        let mut last: Option<Vec<u8>> = None;
+        let mut position = 0;
+        for (key, value) in entries {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            check_key(key)?;
+            check_value(value)?;
+            if last.as_ref().is_some_and(|l| self.ks.order.compare(l, key).is_ge()) {
+                return Err(Error::NotSorted { position });
+            }
+            if !self.held.push(key, value) {
+                self.release()?;
+                self.add(key, value)?;
+            }
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(key);
+            position += 1;
+        }
+        self.release()?;
+        self.roll(0)?;
+        Ok(position)
+    }
+
+    /// Chooses a dictionary by what was held back, and adds that.
+    fn release(&mut self) -> Result<()> {
+        self.held.open = false;
+        let held = std::mem::take(&mut self.held.entries);
+        if held.is_empty() {
+            return Ok(());
+        }
+        let samples: Vec<&[u8]> = held.iter().map(|(_, value)| &value[..]).collect();
+        self.dictionary = Dictionary::choose(self.ks.compression, None, &samples);
+        held.iter().try_for_each(|(key, value)| self.add(key, value))
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.ks.compression != Compression::None {
+            self.samples.note(value);
+            self.look_again()?;
+        }
+        self.roll(self.full)?;
+        // Values stay in the tables whatever their size: there is no log segment for them.
+        self.builder()?.add(key, None, Kind::Put, Stored::Inline(value))
+    }
+
+    /// Asks the samples whether the dictionary still fits, when it is time to.
+    fn look_again(&mut self) -> Result<()> {
+        if self.builder.as_ref().is_none_or(|b| b.size_estimate() < self.look_at) {
+            return Ok(());
+        }
+        self.look_at += self.full / 4;
+        let samples = std::mem::take(&mut self.samples);
+        let known = self.dictionary.as_ref();
+        let chosen = Dictionary::choose(self.ks.compression, known, &samples.by_halves());
+        let id = |d: &Option<Arc<Dictionary>>| d.as_ref().map(|d| d.id());
+        // One that does not help does no harm: it may help what comes.
+        if chosen.is_some() && id(&chosen) != id(&self.dictionary) {
+            self.roll(0)?;
+            self.dictionary = chosen;
+        }
+        Ok(())
+    }
+
+    fn builder(&mut self) -> Result<&mut TableBuilder> {
+        if self.builder.is_none() {
+            let number = self.store.new_file_number()?;
+            let path = self.store.dir.join(table::file_name(number));
+            let options = TableOptions {
+                order: self.ks.order.clone(),
+                keyspace: self.ks.id,
+                block_size: self.store.options.block_size,
+                compression: self.ks.compression,
+                dictionary: self.dictionary.clone(),
+            };
+            self.builder = Some(TableBuilder::new(&self.store.env, &path, number, options)?);
+            // Only now: a file that was there before is not this load's to remove.
+            self.numbers.push(number);
+        }
+        Ok(self.builder.as_mut().expect("just made"))
+    }
+
+    fn roll(&mut self, target: u64) -> Result<()> {
+        if self.builder.as_ref().is_some_and(|b| b.size_estimate() >= target)
+            && let Some(builder) = self.builder.take()
+        {
+            self.done.push(builder.finish()?);
+            let loaded: u64 = self.done.iter().map(|t| t.size).sum();
+            self.full = self.store.options.table_sizes(self.store.table_bytes() + loaded).full;
+            self.look_at = self.full / 4;
+        }
+        Ok(())
+    }
+
+    /// Puts the tables above everything there is, under one new sequence.
+    fn install(&mut self) -> Result<()> {
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        let store = self.store;
+        let _job = store.jobs.lock();
+        store.make_room_for_a_run(self.ks)?;
+        let mut w = store.writer.lock();
+        store.check_writable()?;
+        // What is in memtables is older than the load and must not lie above it.
+        if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
+            store.rotate(&mut w)?;
+            store.flush_upto(self.ks, w.active_number())?;
+        }
+        let seq = w.last_seq + 1;
+        let run = store.next_run(self.ks);
+        let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
+        for summary in self.done.drain(..) {
+            added.push((run, store.load_table(self.ks, summary, seq)?));
+        }
+        // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
+        // and the log is durable before the load is, as the load comes after it.
+        w.last_seq = seq;
+        // Should there be no room for another segment, the log goes on in this one without a gap.
+        store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
+        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
+        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
+        store.visible.0.set(seq);
+        Ok(())
+    }
+}
