@@ -105,7 +105,7 @@ impl Place {
     fn destroy(&self, rng: &mut Rng) -> Result<(), String> {
         let id = rng.next().to_string();
         self.note(&["destroying", &id, &std::process::id().to_string()])?;
-        match Db::destroy(self.store()) {
+        match insist(|| Db::destroy(self.store())) {
             Ok(()) => self.note(&["destroyed", &id]),
             // It never had the store.
             Err(Error::Locked { .. } | Error::NotAStore { .. }) => self.note(&["refused", &id]),
@@ -118,7 +118,7 @@ impl Place {
     fn own(&self, rng: &mut Rng, keys: u64) -> Result<(), String> {
         // Made before the store's own lock, it goes before that when this process is killed.
         let token = File::create(self.dir.join("token")).map_err(|e| e.to_string())?;
-        let db = match open(&self.store(), rng) {
+        let db = match insist(|| open(&self.store(), rng)) {
             Ok(db) => db,
             Err(Error::Locked { .. }) => return Ok(()),
             // Its directory was destroyed meanwhile.
@@ -164,6 +164,18 @@ impl Place {
             false => Ok(()),
         }
     }
+}
+
+/// Again and again while somebody else has the store: who comes in the very moment in which another
+/// leaves finds most.
+fn insist<T>(mut call: impl FnMut() -> esker::Result<T>) -> esker::Result<T> {
+    for _ in 0..300 {
+        match call() {
+            Err(Error::Locked { .. } | Error::NotAStore { .. }) => {}
+            other => return other,
+        }
+    }
+    call()
 }
 
 fn is_missing(e: &Error) -> bool {
