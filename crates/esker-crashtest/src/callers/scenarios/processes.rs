@@ -105,7 +105,7 @@ impl Place {
     fn destroy(&self, rng: &mut Rng) -> Result<(), String> {
         let id = rng.next().to_string();
         self.note(&["destroying", &id, &std::process::id().to_string()])?;
-        match Db::destroy(self.store()) {
+        match insist(|| Db::destroy(self.store())) {
             Ok(()) => self.note(&["destroyed", &id]),
             // It never had the store.
             Err(Error::Locked { .. } | Error::NotAStore { .. }) => self.note(&["refused", &id]),
@@ -118,7 +118,7 @@ impl Place {
     fn own(&self, rng: &mut Rng, keys: u64) -> Result<(), String> {
         // Made before the store's own lock, it goes before that when this process is killed.
         let token = File::create(self.dir.join("token")).map_err(|e| e.to_string())?;
-        let db = match open(&self.store(), rng) {
+        let db = match insist(|| open(&self.store(), rng)) {
             Ok(db) => db,
             Err(Error::Locked { .. }) => return Ok(()),
             // Its directory was destroyed meanwhile.
@@ -166,6 +166,18 @@ impl Place {
     }
 }
 
+/// Again and again while somebody else has the store: who comes in the very moment in which another
+/// leaves finds most.
+fn insist<T>(mut call: impl FnMut() -> esker::Result<T>) -> esker::Result<T> {
+    for _ in 0..300 {
+        match call() {
+            Err(Error::Locked { .. } | Error::NotAStore { .. }) => {}
+            other => return other,
+        }
+    }
+    call()
+}
+
 fn is_missing(e: &Error) -> bool {
     matches!(e, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
@@ -180,13 +192,16 @@ fn open(store: &Path, rng: &mut Rng) -> esker::Result<Db> {
     Settings { paranoid: false, ..Settings::small(rng) }.options().open(spelled)
 }
 
+/// Where the journal has the end of a destruction, and whether it took place.
+type Ended = (usize, bool);
+
 struct Journal {
     lines: Vec<Vec<String>>,
 }
 
 impl Journal {
     /// Whether each destruction was refused, is done (and where that stands), or neither is known.
-    fn destructions(&self) -> HashMap<&str, (usize, Option<(usize, bool)>)> {
+    fn destructions(&self) -> HashMap<&str, (usize, Option<Ended>)> {
         let mut all = HashMap::new();
         for (at, line) in self.lines.iter().enumerate() {
             match (line[0].as_str(), line.get(1)) {
@@ -222,7 +237,7 @@ impl Journal {
             ));
         }
         let Some(last) = self.lines.iter().rposition(|l| l[0] == "wrote") else { return Ok(()) };
-        let after = |end: &Option<(usize, bool)>| match end {
+        let after = |end: &Option<Ended>| match end {
             None => true,
             Some((at, destroyed)) => *destroyed && *at > last,
         };
