@@ -2,7 +2,7 @@
 # Installs what the tests need and runs them. Goes on after a failure, lists all failures at the end,
 # and exits with 1 when there was any.
 #
-#   scripts/test.sh            what a contributor runs, in some ten minutes: fmt clippy tests docs
+#   scripts/test.sh            what a contributor runs, in some ten minutes: fmt clippy targets tests docs
 #   scripts/test.sh --all      the campaigns too: callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
 set -euo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
-quick=(fmt clippy tests docs)
+quick=(fmt clippy targets tests docs)
 campaigns=(callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
@@ -54,6 +54,26 @@ set_up() {
     need_peers || return 1
     need_faults || note "no strace or prlimit here: tests that need them are left out"
     need_package_index || note "no package index here: its test uses the committed sample only"
+}
+
+# The library for systems that no test runs on here, without what needs a C compiler for them; its tests
+# without its default features; and everything with the oldest compiler that it says it needs.
+targets() {
+    local status=0 target oldest dir
+    dir=$(target_dir)/targets
+    local -x CARGO_TARGET_DIR=$dir
+    for target in x86_64-apple-darwin aarch64-apple-darwin aarch64-unknown-linux-gnu; do
+        rustup target list --installed | grep -qx "$target" || rustup target add "$target" || return 1
+        RUSTFLAGS="-D warnings" cargo check --locked -p esker --no-default-features --target "$target" || status=1
+    done
+    RUSTFLAGS="-D warnings" cargo test --locked -p esker --no-default-features --lib || status=1
+    oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! cargo "+$oldest" --version >/dev/null 2>&1 && ! rustup toolchain install "$oldest" --profile minimal; then
+        note "no Rust $oldest here, and it cannot be installed: whether it compiles the workspace is not checked"
+        return $status
+    fi
+    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked --workspace || status=1
+    return $status
 }
 
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
@@ -193,6 +213,7 @@ say "set-up"
 set_up || failed+=("set-up")
 step fmt cargo fmt --all --check
 step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
+step targets targets
 # Unit, integration and documentation tests; among them the package index (package_index.rs).
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
