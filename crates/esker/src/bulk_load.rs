@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
-use crate::key::{self, Kind, Stored, refuse_from_comparator};
+use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::store::install::Outcome;
@@ -39,7 +40,7 @@ impl Store {
             look_at: full / 4,
             dictionary: None,
         };
-        key::catch(|| {
+        comparator::catch(|| {
             let count = load.read_all(entries)?;
             load.install()?;
             load.numbers.clear();

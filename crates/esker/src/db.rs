@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::batch::WriteBatch;
 use crate::check::VerifyReport;
+use crate::comparator::{self, refuse_from_comparator};
 use crate::env::{Env, OsEnv, absolute};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use crate::key::{self, refuse_from_comparator};
 use crate::keyspace::Keyspace;
 use crate::options::{Compression, Durability, KeyspaceOptions, Options};
 use crate::read::SuperVersion;
@@ -252,7 +252,7 @@ impl Db {
     /// Reads and checks everything: checksums, order, counts, references. Calls `progress` with
     /// bytes done and in all, holding no lock.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        key::catch(|| self.handle().store.verify(progress))
+        comparator::catch(|| self.handle().store.verify(progress))
     }
 
     /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
@@ -320,7 +320,7 @@ impl Options {
     ) -> Result<VerifyReport> {
         let (path, orders) = (resolve(path.as_ref())?, recovery::orders_of(self)?);
         let verify = || crate::check::verify_path(Arc::new(OsEnv::new()), &path, &orders, progress);
-        key::catch(verify)
+        comparator::catch(verify)
     }
 
     /// Repairs a store that is not open, as [`Db::repair`] does. Verifies it first, and changes no
@@ -338,7 +338,7 @@ impl Options {
     /// any error, a full disk too, the store is as it was, or repaired.
     pub fn repair(self, path: impl AsRef<Path>) -> Result<RepairReport> {
         let path = resolve(path.as_ref())?;
-        key::catch(|| crate::repair::repair(Arc::new(OsEnv::new()), &path, &self))
+        comparator::catch(|| crate::repair::repair(Arc::new(OsEnv::new()), &path, &self))
     }
 }
 

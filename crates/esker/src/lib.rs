@@ -173,6 +173,7 @@ compile_error!(
 mod batch;
 mod bulk_load;
 mod check;
+mod comparator;
 #[cfg(test)]
 mod crash_tests;
 mod db;

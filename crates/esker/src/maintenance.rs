@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::comparator::{self, refuse_from_comparator};
 use crate::env::{LockMode, OpenMode, create_new_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{self, refuse_from_comparator};
 use crate::merge::clusters;
 use crate::store::{DirLock, KeyspaceState, LOCK, Store, lock_dir};
 use crate::table;
@@ -27,7 +27,7 @@ impl Store {
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
         self.make_room_for_a_run(ks)?;
-        key::catch(|| self.compact_between(ks, low, high))
+        comparator::catch(|| self.compact_between(ks, low, high))
     }
 
     /// The caller holds the right to merge.

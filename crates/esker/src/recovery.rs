@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::check::{check_manifest, list_store, unknown_keyspace};
+use crate::comparator;
 use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{self, KeyOrder, Seq, key_hash};
+use crate::key::{KeyOrder, Seq, key_hash};
 use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
 use crate::memtable::Memtable;
 use crate::options::{Compression, Options};
@@ -27,7 +28,7 @@ use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orde
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
     options.validate()?;
     // Until it is open, what a panic leaves half done is dropped.
-    key::catch(|| open_checked(env, dir, options))
+    comparator::catch(|| open_checked(env, dir, options))
 }
 
 fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
@@ -320,7 +321,7 @@ impl Recovery {
         // After a close in order there is no log.
         while let Some(number) = walk.next().filter(|_| !closed) {
             let Some(segment) = self.open_log_segment(number, &mut walk)? else { break };
-            let replayed = key::catch(|| self.replay_segment(&segment));
+            let replayed = comparator::catch(|| self.replay_segment(&segment));
             let (first, end) = replayed.map_err(|e| in_the_log(e, &segment))?;
             self.segments_add(&segment);
             passed.insert(number);

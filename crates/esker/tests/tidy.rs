@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Modules from the ground up. A module may name those of lower ranks, and those of its own: a
 /// rank is a floor, and rooms on one floor may know each other.
 const RANKS: &[&[&str]] = &[
-    &["util", "error", "key"],
+    &["util", "error", "key", "comparator"],
     &["env", "options"],
     &["batch", "log"],
     &["memtable"],

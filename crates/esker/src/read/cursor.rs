@@ -7,8 +7,9 @@ use super::run_cursor::RunCursor;
 use super::source::Source;
 use super::super_version::SuperVersion;
 use super::visible::VisibleCursor;
+use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{self, Cursor as _, KeyOrder, Seq, Stored};
+use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
 
 /// A walk over the keys and values of one keyspace, as they were at one moment.
 ///
@@ -136,7 +137,7 @@ impl Cursor {
         let moved = match &mut self.walk {
             Walk::Clean(c) if c.valid() => c.next(),
             Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => key::catch(|| c.next()),
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.next()),
             Walk::Merged(c) => c.next(),
             Walk::Failed(e, _) => return Err(e.clone()),
         };
@@ -152,7 +153,7 @@ impl Cursor {
         let moved = match &mut self.walk {
             Walk::Clean(c) if c.valid() => c.prev(),
             Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => key::catch(|| c.prev()),
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.prev()),
             Walk::Merged(c) => c.prev(),
             Walk::Failed(e, _) => return Err(e.clone()),
         };
@@ -175,7 +176,7 @@ impl Cursor {
             Walk::Merged(c) => merged(c),
             Walk::Failed(e, _) => Err(e.clone()),
         };
-        let moved = if self.custom { key::catch(go) } else { go() };
+        let moved = if self.custom { comparator::catch(go) } else { go() };
         self.arrive(moved)
     }
 

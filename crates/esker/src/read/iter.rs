@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::super_version::SuperVersion;
+use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{self, KeyOrder, Seq};
+use crate::key::{KeyOrder, Seq};
 
 /// Keys and values of a range, in order, as they were when the iterator was made. Takes from both
 /// ends. Copies keys and values; a [`Cursor`] does not.
@@ -199,7 +200,7 @@ impl Iterator for Iter {
             return None;
         }
         let step = match self.order.is_custom() {
-            true => key::catch(|| self.step_front()),
+            true => comparator::catch(|| self.step_front()),
             false => self.step_front(),
         };
         self.finish(step)
@@ -212,7 +213,7 @@ impl DoubleEndedIterator for Iter {
             return None;
         }
         let step = match self.order.is_custom() {
-            true => key::catch(|| self.step_back()),
+            true => comparator::catch(|| self.step_back()),
             false => self.step_back(),
         };
         self.finish(step)

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{KeyspaceState, Store};
+use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{self, Cursor, Seq, Stored};
+use crate::key::{Cursor, Seq, Stored};
 use crate::log::Segment;
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
@@ -63,7 +64,7 @@ impl Store {
     /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
     pub(crate) fn install_together(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
         // Keys are compared up to the edit, which changes all or nothing; not afterwards.
-        key::catch(|| self.install_all(outcomes))
+        comparator::catch(|| self.install_all(outcomes))
     }
 
     fn install_all(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::key::Seq;
 
 /// Longest name of a keyspace or an order, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 1024;
-const _: () = assert!(crate::key::MAX_COMPARATOR_NAME <= MAX_NAME_LEN);
+const _: () = assert!(crate::comparator::MAX_COMPARATOR_NAME <= MAX_NAME_LEN);
 /// Longest note of a repair, in bytes.
 pub(crate) const MAX_NOTE_LEN: usize = 64 << 10;
 /// From so many bytes on an edit goes on in another record. Far below what a record can hold, as no

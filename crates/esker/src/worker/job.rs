@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::dictionary::dictionary_for;
+use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{self, Cursor, Stored};
+use crate::key::{Cursor, Stored};
 use crate::memtable::Memtable;
 use crate::merge::clusters::Cluster;
 use crate::merge::versions::{Fate, VersionFilter};
@@ -80,7 +81,7 @@ impl Merge<'_> {
             Ok(())
         };
         // What was written by then is discarded below.
-        let result = key::catch(|| self.clusters.iter().try_for_each(&mut add));
+        let result = comparator::catch(|| self.clusters.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
             for summary in std::mem::take(&mut written.tables) {
                 outcome.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));

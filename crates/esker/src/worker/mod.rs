@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use job::Merge;
 
+use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
-use crate::key::{self, refuse_from_comparator};
 use crate::memtable::Memtable;
 use crate::merge::clusters::{self, Cluster};
 use crate::merge::picker::{self, RUNS_MOST, Reason, Situation};
@@ -240,7 +240,7 @@ impl Store {
         settle: bool,
         nested: bool,
     ) -> Result<bool> {
-        key::catch(|| self.pick_and_merge(ks, idle, settle, nested))
+        comparator::catch(|| self.pick_and_merge(ks, idle, settle, nested))
     }
 
     fn pick_and_merge(
@@ -312,7 +312,7 @@ impl Store {
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
         while ks.view.load().runs.len() >= RUNS_MOST {
             self.check_writable()?;
-            if !key::catch(|| self.thin_out(ks))? {
+            if !comparator::catch(|| self.thin_out(ks))? {
                 break;
             }
         }
@@ -453,7 +453,7 @@ impl Store {
         let (inputs, runs) = (describe(&memtables), view.version.runs());
         let size = self.table_sizes().small;
         let parts = || Ok(clusters::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false));
-        let parts = key::catch(parts)?;
+        let parts = comparator::catch(parts)?;
         Ok(Some((memtables, parts)))
     }
 

@@ -13,8 +13,9 @@ use std::sync::atomic::Ordering;
 use room::{Keep, Need};
 
 use crate::batch::WriteBatch;
+use crate::comparator::refuse_from_comparator;
 use crate::error::{Error, Result};
-use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash, refuse_from_comparator};
+use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
 use crate::log::record::Record;
 use crate::log::{Appender, Position, segment_bytes_for};
 use crate::memtable::Memtable;
