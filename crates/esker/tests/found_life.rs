@@ -256,9 +256,9 @@ fn whatever_runs_beside_a_close_ends_or_is_told_and_the_store_opens() {
         assert_eq!(db.get("first").unwrap().unwrap(), b"1");
         let report = db.verify(&mut |_, _| {}).unwrap();
         assert_eq!(report.problems, Vec::<String>::new());
-        for writer in 9..12 {
+        for (writer, &done) in done.iter().enumerate().skip(9) {
             // Those that returned before the close, and those between its flush and its end.
-            let Some(last) = done[writer].checked_sub(1) else { continue };
+            let Some(last) = done.checked_sub(1) else { continue };
             let found = db.get(format!("writer {writer}")).unwrap().expect("it was written");
             assert_eq!(found, last.to_be_bytes(), "round {rounds}, writer {writer}");
         }
