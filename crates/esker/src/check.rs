@@ -232,6 +232,7 @@ pub(crate) fn list_store(env: &dyn Env, dir: &Path) -> Result<Vec<String>> {
 pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
     let none = || Error::NotAStore { path: dir.to_path_buf() };
     let names = list_store(&**env, dir)?;
+    version::refuse_foreign(&**env, dir)?;
     let ours = |n: &String| {
         n == version::CURRENT
             || version::parse_manifest_name(n).is_some()

@@ -43,6 +43,12 @@ pub enum Error {
         /// The directory that was opened.
         path: PathBuf,
     },
+    /// The directory holds a store of LevelDB, RocksDB or another of that family.
+    #[error("{} is a store of LevelDB, RocksDB or another of that family, not of Esker", path.display())]
+    ForeignStore {
+        /// The directory.
+        path: PathBuf,
+    },
     /// `error_if_exists` was asked for and a store is there.
     #[error("{} already holds a store, and error_if_exists is set", path.display())]
     StoreExists {

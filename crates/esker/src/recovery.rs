@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::check::{check_manifest, list_store, unknown_keyspace};
 use crate::comparator;
-use crate::env::{Env, LockMode, create_dir_durably};
+use crate::env::{Env, LockMode, OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
 use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
@@ -52,7 +52,10 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
         check_manifest(&env, dir, end, &loaded.state)?;
     }
     let (control, fresh) = match manifest {
-        Found::Nothing => (create(&env, dir, orders.clone())?, true),
+        Found::Nothing => {
+            refuse_files_of_others(&env, dir)?;
+            (create(&env, dir, orders.clone())?, true)
+        }
         Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
         Found::Store(loaded) => {
             (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
@@ -86,6 +89,7 @@ fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLoc
 
 /// Makes the directory if it is missing and may be made.
 fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
+    version::refuse_foreign(&**env, dir)?;
     if options.create_if_missing && !options.read_only {
         return match env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
             true => Ok(()),
@@ -109,6 +113,29 @@ pub(crate) fn orders_of(options: &Options) -> Result<Orders> {
         orders.give(keyspace, order.checked_name("keyspace_order")?, order.clone());
     }
     Ok(orders)
+}
+
+/// Where there is no store, files that are called like tables and segments are what is left of one, and
+/// go; unless their content says that they are somebody else's.
+fn refuse_files_of_others(env: &Arc<dyn Env>, dir: &Path) -> Result<()> {
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let foreign = |name: &&String| {
+        let path = dir.join(name);
+        let empty = || env.open(&path, OpenMode::Read).and_then(|f| f.len()).is_ok_and(|n| n == 0);
+        match (table::parse_file_name(name), log::parse_file_name(name)) {
+            (Some(_), _) => !table::is_table(&**env, &path) && !empty(),
+            (_, Some(n)) => Segment::made_with(env, dir, n).is_none() && !empty(),
+            _ => false,
+        }
+    };
+    match names.iter().find(foreign) {
+        Some(name) => {
+            let what = "there is no store here, and this file is none of one's, though it is called so: \
+                        move it away, and open again; or destroy what may be left of a store";
+            Err(Error::corrupt(&dir.join(name), 0, what))
+        }
+        None => Ok(()),
+    }
 }
 
 fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<Control> {

@@ -74,6 +74,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         listed => listed.map_err(|e| Error::io("list", dir, e))?,
     };
+    version::refuse_foreign(env, dir)?;
     let ours = |n: &String| {
         n == version::CURRENT
             || n == version::CURRENT_TEMP

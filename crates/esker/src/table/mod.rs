@@ -55,6 +55,7 @@ mod model_tests;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::{Dictionary, SAMPLE};
+pub(crate) use footer::is_table;
 pub(crate) use reader::Table;
 pub(crate) use salvage::Remains;
 

@@ -78,6 +78,27 @@ pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<ManifestEnd>> {
     }
 }
 
+/// Refuses a directory of LevelDB or one of its kin, whose files have names like ours: all that could be
+/// seen here is a damaged store. There the line is the manifest's name alone, with fewer digits.
+pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
+    let mut line = [0; 32];
+    let mut read = || {
+        let file = env.open(&dir.join(CURRENT), OpenMode::Read)?;
+        let len = file.len()?.min(line.len() as u64) as usize;
+        file.read_exact_at(&mut line[..len], 0)?;
+        Ok::<usize, std::io::Error>(len)
+    };
+    // Whoever opens the store meets what cannot be read.
+    let Ok(len) = read() else { return Ok(()) };
+    let digits = line[..len].strip_prefix(PREFIX.as_bytes()).and_then(|l| l.strip_suffix(b"\n"));
+    let foreign =
+        |digits: &[u8]| (1..10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    match digits.is_some_and(foreign) {
+        true => Err(Error::ForeignStore { path: dir.to_path_buf() }),
+        false => Ok(()),
+    }
+}
+
 /// First half of a swing: the new content is durable under the temporary name. Nothing has
 /// changed yet for a reader.
 pub(super) fn prepare(env: &dyn Env, dir: &Path, manifest: ManifestEnd) -> Result<()> {

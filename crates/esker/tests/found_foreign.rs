@@ -1,0 +1,50 @@
+//! Files of others with names like ours stay as they are.
+
+use std::fs;
+use std::path::Path;
+
+use esker::{Db, Error, Options};
+use tempfile::tempdir;
+
+/// Names and contents of all files in a directory.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let entry =
+        |e: fs::DirEntry| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap());
+    let mut all: Vec<_> = fs::read_dir(dir).unwrap().flatten().map(entry).collect();
+    all.sort();
+    all
+}
+
+/// The files of LevelDB are called CURRENT, LOCK and MANIFEST-000002; `repair` replaced the first, and
+/// `destroy` removed the first two.
+#[test]
+fn repair_and_destroy_broke_the_store_of_another_engine() {
+    let dir = tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    put("CURRENT", "MANIFEST-000002\n");
+    put("MANIFEST-000002", "not for us");
+    put("LOCK", "");
+    put("000003.log", "nor this");
+    let before = files(dir.path());
+    let refused = |what: &str, result: esker::Result<()>| {
+        assert!(matches!(result, Err(Error::ForeignStore { .. })), "{what}: {result:?}");
+        assert_eq!(files(dir.path()), before, "{what} changed something");
+    };
+    refused("open", Db::open(dir.path()).map(drop));
+    refused("read", Options::new().read_only(true).open(dir.path()).map(drop));
+    refused("repair", Db::repair(dir.path()).map(drop));
+    refused("verify", Db::verify_path(dir.path(), &mut |_, _| {}).map(drop));
+    refused("destroy", Db::destroy(dir.path()));
+}
+
+/// What is called like our files and is none of them is the user's: a new store removed it.
+#[test]
+fn a_new_store_removed_files_that_were_called_like_its_own() {
+    for name in ["2024010112.log", "2024010113.tbl"] {
+        let dir = tempdir().unwrap();
+        fs::write(dir.path().join(name), "a line of somebody's own\n").unwrap();
+        let e = Db::open(dir.path()).unwrap_err();
+        assert!(e.to_string().contains(name), "{e}");
+        assert!(dir.path().join(name).exists(), "{name} is gone");
+    }
+}
