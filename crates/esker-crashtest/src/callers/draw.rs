@@ -58,7 +58,7 @@ pub struct Keys {
 impl Keys {
     pub fn key(self, number: u64) -> Key {
         let mut key = format!("{:06}/{}", number, self.writer).into_bytes();
-        if number % 17 == 0 {
+        if number.is_multiple_of(17) {
             // Beyond what an index keeps of a key.
             key.extend(std::iter::repeat_n(b'k', (number % 300) as usize));
         }

@@ -49,12 +49,14 @@ impl Comparator for BySum {
             }
             match self.manner {
                 Manner::PanicsOnce if left == 1 => panics::inject("once"),
-                Manner::PanicsOnSome if left == 0 && (sum(a) % 7 == 0 || sum(b) % 7 == 0) => {
+                Manner::PanicsOnSome
+                    if left == 0 && (sum(a).is_multiple_of(7) || sum(b).is_multiple_of(7)) =>
+                {
                     panics::inject("on some keys")
                 }
                 Manner::PanicsForEver if left == 0 => panics::inject("for ever"),
                 Manner::Lies if left == 0 => {
-                    return if (sum(a) ^ sum(b)) % 3 == 0 {
+                    return if (sum(a) ^ sum(b)).is_multiple_of(3) {
                         Ordering::Less
                     } else {
                         Ordering::Greater

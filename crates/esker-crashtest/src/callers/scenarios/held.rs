@@ -16,7 +16,7 @@ pub const SCENARIO: Scenario = Scenario { name: "held", play, part: no_part };
 /// What is held of a keyspace.
 enum Held {
     Cursor(Cursor),
-    Iter(Iter),
+    Iter(Box<Iter>),
     Slice(Slice),
     Snapshot(Snapshot),
 }
@@ -107,7 +107,7 @@ fn hold(round: &mut Round, db: &Db, ks: &Keyspace) -> Result<Held, String> {
                 drop(iter.next());
                 iter = ks.iter();
             }
-            Held::Iter(iter)
+            Held::Iter(Box::new(iter))
         }
         2 => match ks.iter().next().transpose().map_err(wrong)? {
             Some((key, _)) => Held::Slice(ks.get(key).map_err(wrong)?.ok_or("it is there")?),

@@ -192,13 +192,16 @@ fn open(store: &Path, rng: &mut Rng) -> esker::Result<Db> {
     Settings { paranoid: false, ..Settings::small(rng) }.options().open(spelled)
 }
 
+/// Where the journal has the end of a destruction, and whether it took place.
+type Ended = (usize, bool);
+
 struct Journal {
     lines: Vec<Vec<String>>,
 }
 
 impl Journal {
     /// Whether each destruction was refused, is done (and where that stands), or neither is known.
-    fn destructions(&self) -> HashMap<&str, (usize, Option<(usize, bool)>)> {
+    fn destructions(&self) -> HashMap<&str, (usize, Option<Ended>)> {
         let mut all = HashMap::new();
         for (at, line) in self.lines.iter().enumerate() {
             match (line[0].as_str(), line.get(1)) {
@@ -234,7 +237,7 @@ impl Journal {
             ));
         }
         let Some(last) = self.lines.iter().rposition(|l| l[0] == "wrote") else { return Ok(()) };
-        let after = |end: &Option<(usize, bool)>| match end {
+        let after = |end: &Option<Ended>| match end {
             None => true,
             Some((at, destroyed)) => *destroyed && *at > last,
         };
