@@ -15,7 +15,7 @@ pub const SCENARIO: Scenario = Scenario { name: "held", play, part: no_part };
 
 /// What is held of a keyspace.
 enum Held {
-    Cursor(Cursor),
+    Cursor(Box<Cursor>),
     Iter(Box<Iter>),
     Slice(Slice),
     Snapshot(Snapshot),
@@ -99,7 +99,7 @@ fn hold(round: &mut Round, db: &Db, ks: &Keyspace) -> Result<Held, String> {
         0 => {
             let mut cursor = ks.cursor();
             cursor.first().map_err(wrong)?;
-            Held::Cursor(cursor)
+            Held::Cursor(Box::new(cursor))
         }
         1 => {
             let mut iter = ks.iter();
