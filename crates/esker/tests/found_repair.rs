@@ -326,7 +326,7 @@ fn a_comparator_that_panics_leaves_the_store_as_it_was() {
     let root = tempdir().unwrap();
     let (dir, want) = damaged_with_comparator(root.path());
     let before = files::contents(&dir);
-    for calls in [0, 1, 100, 2000, 5000, 8000] {
+    for calls in [0, 1, 100, 2000] {
         let order = KeyOrder::Custom(Arc::new(Panics(AtomicUsize::new(calls))));
         let repair = || Options::new().keyspace_order("custom", order).repair(&dir);
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(repair));
