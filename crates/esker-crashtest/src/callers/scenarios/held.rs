@@ -142,7 +142,7 @@ fn is_as_it_was(
                     on = cursor.next()?;
                 }
             }
-            Held::Iter(Box::new(iter)) => found = iter.collect::<esker::Result<_>>()?,
+            Held::Iter(iter) => found = iter.collect::<esker::Result<_>>()?,
             Held::Slice(slice) => {
                 found.extend(before.keys().next().map(|k| (k.clone(), slice.to_vec())))
             }
