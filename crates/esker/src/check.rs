@@ -211,7 +211,9 @@ fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding
 /// Entries of the intact blocks of a table that does not open.
 fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order: &str) -> u64 {
     let mut entries = 0;
-    if let Ok(remains) = Remains::open(env, path, Some(meta.size), [order]) {
+    if let Ok(remains) = Remains::open(env, path, Some(meta.size), [order])
+        && !remains.is_another(meta.number)
+    {
         drop(remains.salvage(0, meta.entries, &meta.largest, &mut |_, _, _, _| {
             entries += 1;
             Ok(())

@@ -25,6 +25,9 @@ use crate::purge::{Purge, PurgeQueue, complement};
 use crate::read::SuperVersion;
 use crate::version::SegmentRef;
 
+/// What a table holds of an entry whose value stays in the log, beside its key, in bytes: the pointer,
+/// lengths, its part of the indexes.
+const POINTER_IN_TABLE: u64 = 48;
 /// Most files kept for reuse.
 const POOL_FILES: usize = 4;
 
@@ -454,8 +457,14 @@ impl Segments {
     /// What flushing the log may write at most: of the active segment all that it may come to hold.
     pub(crate) fn unflushed_bytes(&self) -> u64 {
         let inner = self.inner.lock();
-        let unflushed = inner.log.iter().filter(|s| !s.unflushed.is_empty());
-        unflushed.map(|s| s.bytes - s.staying_bytes().min(s.bytes)).sum()
+        let writes = |s: &LogSegment| {
+            let stays = s.staying_bytes().min(s.bytes);
+            // Of a value that stays a table gets a pointer.
+            let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();
+            let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
+            (s.bytes - stays + pointers).min(s.bytes)
+        };
+        inner.log.iter().filter(|s| !s.unflushed.is_empty()).map(writes).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.

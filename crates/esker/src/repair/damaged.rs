@@ -83,6 +83,7 @@ impl Repair<'_> {
     ) -> Result<()> {
         let name = table::file_name(damaged.number);
         let source = &damaged.source;
+        let ranges = order.clone();
         let mut copy = self.copy(id, order, source.dictionary().cloned());
         let mut gaps = Gaps::default();
         let mut buf = Vec::new();
@@ -104,7 +105,10 @@ impl Repair<'_> {
                 Stored::Inline(_) => Ok(stored),
             };
             let seq = (seq != damaged.base_seq).then_some(seq);
+            let within = ranges.compare(&damaged.smallest, key).is_le()
+                && ranges.compare(key, &damaged.largest).is_le();
             let saved = match value {
+                _ if !within => Err("a key is outside of the table's range".to_string()),
                 Err(why) => Err(format!("a value cannot be read: {why}")),
                 Ok(value) if copy.add(key, seq, kind, value)? => Ok(()),
                 Ok(_) => Err("an entry is out of order".to_string()),

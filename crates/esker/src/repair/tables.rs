@@ -46,7 +46,8 @@ impl Repair<'_> {
                     self.keep_or_copy(id, run, order, Arc::new(t), meta)?;
                 }
                 Err(e) if is_no_damage(&e) => return Err(e),
-                Err(_) => match Remains::open(&*self.env, &path, Some(size), [order.name()]) {
+                Err(e) => match Remains::open(&*self.env, &path, Some(size), [order.name()]) {
+                    Ok(remains) if is_another(&remains, id, &meta) => self.lose_table(&e, &meta),
                     Ok(remains) => {
                         let damaged = Damaged {
                             source: Source::Remains(remains),
@@ -132,6 +133,7 @@ impl Repair<'_> {
                     return Err(e.clone());
                 }
                 if let Ok(remains) = remains
+                    && !remains.is_another(number)
                     && let Some((id, order, entries, smallest, largest)) = remains.properties()
                     && self.know_keyspace(id, order)
                     && let Some(order) = self.order_of(id)
@@ -157,4 +159,13 @@ impl Repair<'_> {
         let newest = self.found.iter().filter(|(of, _, _)| *of == id).map(|(_, run, _)| *run).max();
         self.found.push((id, newest.unwrap_or(0) + 1, meta));
     }
+}
+
+/// Whether what lies in the place of this table is another, whose entries are none of its.
+fn is_another(remains: &Remains, keyspace: u32, meta: &TableMeta) -> bool {
+    let differs = |(id, _, entries, smallest, largest): (u32, &str, u64, &[u8], &[u8])| {
+        (id, entries) != (keyspace, meta.entries)
+            || (smallest, largest) != (&meta.smallest, &meta.largest)
+    };
+    remains.is_another(meta.number) || remains.properties().is_some_and(differs)
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::block::{self, Block, PAGE};
 use super::codec::Problem;
 use super::dictionary::Dictionary;
-use super::footer::{FOOTER_LEN, Properties};
+use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::mem::SLACK;
 use super::reader::Table;
 use crate::env::{Env, Map, OpenMode};
@@ -114,6 +114,8 @@ impl Table {
 pub(crate) struct Remains {
     map: Option<Map>,
     props: Option<Properties>,
+    /// The table's number, where the footer is sound.
+    number: Option<u64>,
     /// Where to stop looking for blocks, in bytes from the file's start.
     end: usize,
 }
@@ -150,7 +152,10 @@ impl Remains {
             0 => None,
             _ => Some(file.map(size, false).map_err(|e| Error::io("map table", path, e))?),
         };
-        let mut remains = Remains { end: size.min(limit) as usize, map, props: None };
+        let end = size.min(limit) as usize;
+        let mut remains = Remains { end, map, props: None, number: None };
+        let footer = remains.bytes().last_chunk::<FOOTER_LEN>();
+        remains.number = footer.and_then(|f| Some(Footer::decode(f, size).ok()?.number));
         if let Some((at, props)) = find_properties(&remains.bytes()[..remains.end], orders) {
             (remains.end, remains.props) = (at, Some(props));
         }
@@ -168,6 +173,11 @@ impl Remains {
         self.props
             .as_ref()
             .map(|p| (p.keyspace, &p.order[..], p.entries, &p.smallest[..], &p.largest[..]))
+    }
+
+    /// Whether it is another table than the one of this number, as far as can be told.
+    pub(crate) fn is_another(&self, number: u64) -> bool {
+        self.number.is_some_and(|n| n != number)
     }
 
     /// The dictionary of its packed values, if it has one that is not lost.

@@ -268,7 +268,9 @@ impl Store {
         let flush = plan.memtables > 0;
         if !self.is_tight(clusters::written(&clusters)) {
             match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
-                Err(e) if e.is_no_space() && self.halt_cause().is_none() => {}
+                Err(e)
+                    if (e.is_no_space() || flush && e.is_corruption())
+                        && self.halt_cause().is_none() => {}
                 merged => {
                     merged?;
                     if flush && !nested {
@@ -279,7 +281,8 @@ impl Store {
                 }
             }
         }
-        // There is no room for it. What can wait does; a flush makes do with what it needs.
+        // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
+        // flush makes do with what it needs.
         self.give_back_spare();
         if flush
             && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())?
