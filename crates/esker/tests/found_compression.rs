@@ -141,14 +141,14 @@ fn a_merge_of_loads_and_a_compaction_keep_values_packed() {
 #[test]
 fn a_compaction_leaves_what_the_options_say() {
     let puts = by_puts();
-    for from in 0..3 {
+    for (from, made_with) in ALL.into_iter().enumerate() {
         let dir = tempdir().unwrap();
         let path = dir.path().join("db");
-        loaded(&path, ALL[from], N, text).close().unwrap();
+        loaded(&path, made_with, N, text).close().unwrap();
         for to in [(from + 1) % 3, (from + 2) % 3, from] {
             let db = options(ALL[to]).open(&path).unwrap();
             db.compact_range::<&[u8]>(..).unwrap();
-            let what = format!("{:?} to {:?}", ALL[from], ALL[to]);
+            let what = format!("{made_with:?} to {:?}", ALL[to]);
             about(&what, table_bytes(&db), puts[to], 130);
             about(&format!("the reverse of {what}"), puts[to], table_bytes(&db), 130);
             let runs = &db.stats().keyspaces[0].runs;

@@ -54,7 +54,7 @@ impl Env for OsEnv {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        Ok(Arc::new(OsFile { file, mapped: system::Mapped::default() }))
+        Ok(Arc::new(OsFile { file, mapped: Default::default() }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

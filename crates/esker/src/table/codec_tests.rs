@@ -260,8 +260,12 @@ fn a_dictionary_is_kept_until_another_is_clearly_better() {
         let of_green = choose(compression, &[], &green[..200]).unwrap();
         let of_violet = choose(compression, &[], &violet[..200]).unwrap();
         let id = |known: &[_], samples: &[_]| choose(compression, known, samples).unwrap().id();
-        assert_eq!(id(&[of_green.clone()], &green[200..]), of_green.id(), "{codec:?}: fits");
-        let fresh = id(&[of_green.clone()], &violet);
+        assert_eq!(
+            id(std::slice::from_ref(&of_green), &green[200..]),
+            of_green.id(),
+            "{codec:?}: fits"
+        );
+        let fresh = id(std::slice::from_ref(&of_green), &violet);
         assert!(fresh != of_green.id() && fresh != of_violet.id(), "{codec:?}: fits no more");
         let both = [of_green.clone(), of_violet.clone()];
         assert_eq!(id(&both, &violet[200..]), of_violet.id(), "{codec:?}: the second fits");
