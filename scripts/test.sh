@@ -57,7 +57,7 @@ set_up() {
 }
 
 # The library for systems that no test runs on here, without what needs a C compiler for them; its tests
-# without its default features; and everything with the oldest compiler that it says it needs.
+# without its default features; and library and command with the oldest compiler that they say they need.
 targets() {
     local status=0 target oldest dir
     dir=$(target_dir)/targets
@@ -69,10 +69,10 @@ targets() {
     RUSTFLAGS="-D warnings" cargo test --locked -p esker --no-default-features --lib -- table:: || status=1
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     if ! cargo "+$oldest" --version >/dev/null 2>&1 && ! rustup toolchain install "$oldest" --profile minimal; then
-        note "no Rust $oldest here, and it cannot be installed: whether it compiles the workspace is not checked"
+        note "no Rust $oldest here, and it cannot be installed: whether it compiles library and command is not checked"
         return $status
     fi
-    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked --workspace || status=1
+    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked -p esker -p esker-cli || status=1
     return $status
 }
 

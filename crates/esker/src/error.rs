@@ -283,13 +283,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A finding is compared with a text by what it says.
-impl PartialEq<String> for Finding {
-    fn eq(&self, text: &String) -> bool {
-        self.to_string() == *text
-    }
-}
-
 /// The beginning of a key, as text.
 struct Shown<'a>(&'a [u8]);
 

@@ -282,7 +282,7 @@ fn run(plan: Plan) -> u64 {
     db.flush().unwrap();
     db.close().unwrap();
     let report = Db::verify_path(&path, &mut |_, _| {}).unwrap();
-    assert_eq!(report.problems, Vec::<String>::new(), "{what}");
+    assert_eq!(report.problems, [], "{what}");
     let db = options().open(&path).unwrap();
     assert!(allowed.check(&db, &what) == found, "{what}: changed by opening it again");
     plan.calls.load(Ordering::SeqCst)

@@ -109,7 +109,7 @@ fn readers_see_whole_batches_in_order_and_nothing_acknowledged_is_lost() {
     let Stage { db, other, .. } = stage;
     drop(other);
     db.close().unwrap();
-    assert_eq!(Db::verify_path(&path, &mut |_, _| {}).unwrap().problems, Vec::<String>::new());
+    assert_eq!(Db::verify_path(&path, &mut |_, _| {}).unwrap().problems, []);
     let db = options().paranoid_checks(true).open(&path).unwrap();
     let other = db.keyspace("other").unwrap();
     let stage = Stage { db, other, acknowledged: Vec::new(), stop: AtomicBool::new(true) };
@@ -281,7 +281,7 @@ impl Stage {
             3 => self.check_checkpoint(),
             4 => {
                 let report = self.db.verify(&mut |_, _| {}).unwrap();
-                assert_eq!(report.problems, Vec::<String>::new());
+                assert_eq!(report.problems, []);
             }
             _ => {
                 let stats = self.db.stats();

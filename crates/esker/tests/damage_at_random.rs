@@ -353,10 +353,10 @@ fn check_repair(image: &Image, what: &str, dir: &Path, sound: bool) {
         Err(e) => panic!("{what}: repair: {e}"),
     };
     let again = Db::repair(dir).unwrap_or_else(|e| panic!("{what}: repair again: {e}"));
-    assert_eq!(again.lost, Vec::<String>::new(), "{what}: lost in the second repair");
+    assert_eq!(again.lost, [], "{what}: lost in the second repair");
     assert_eq!(again.entries, report.entries, "{what}: entries after the second repair");
     let verified = Db::verify_path(dir, &mut |_, _| {}).unwrap();
-    assert_eq!(verified.problems, Vec::<String>::new(), "{what}: after repair");
+    assert_eq!(verified.problems, [], "{what}: after repair");
     let names = |db: &Db| db.keyspaces().iter().filter(|n| !SPACES.contains(&n.as_str())).count();
     let found = read(image, dir, options().paranoid_checks(true));
     match found.error {

@@ -261,10 +261,10 @@ fn repair(image: &Image, what: &str, sound: bool) {
     let report = Db::repair(&dir).unwrap_or_else(|e| panic!("{what}: repair: {e}"));
     let after = read(image, &dir, what);
     let again = Db::repair(&dir).unwrap_or_else(|e| panic!("{what}: repair again: {e}"));
-    assert_eq!(again.lost, Vec::<String>::new(), "{what}: lost in the second repair");
+    assert_eq!(again.lost, [], "{what}: lost in the second repair");
     assert_eq!(again.entries, report.entries, "{what}: entries after the second repair");
     let verified = Db::verify_path(&dir, &mut |_, _| {}).unwrap();
-    assert_eq!(verified.problems, Vec::<String>::new(), "{what}: after repair");
+    assert_eq!(verified.problems, [], "{what}: after repair");
     match (after, read(image, &dir, what)) {
         (Ok(first), Ok(second)) => {
             assert!(first == second, "{what}: the second repair changed something");

@@ -75,7 +75,7 @@ fn child() {
 
 fn assert_sound(dir: &Path) {
     let report = Db::verify_path(dir, &mut |_, _| {}).unwrap();
-    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!(report.problems, []);
 }
 
 fn is_closed<T>(result: Result<T>) -> bool {
@@ -255,7 +255,7 @@ fn whatever_runs_beside_a_close_ends_or_is_told_and_the_store_opens() {
         let db = small().open(&dir).unwrap();
         assert_eq!(db.get("first").unwrap().unwrap(), b"1");
         let report = db.verify(&mut |_, _| {}).unwrap();
-        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.problems, []);
         for (writer, &done) in done.iter().enumerate().skip(9) {
             // Those that returned before the close, and those between its flush and its end.
             let Some(last) = done.checked_sub(1) else { continue };

@@ -336,7 +336,10 @@ fn a_cursor_whose_comparator_panicked_was_neither_valid_nor_in_error() {
 }
 
 /// Everything that merges, on this thread or in the background.
-const WORK: &[(&str, fn(&Db, &Keyspace, &Path) -> Result<(), Error>)] = &[
+/// What is done to a store while a comparator panics.
+type Work = fn(&Db, &Keyspace, &Path) -> Result<(), Error>;
+
+const WORK: &[(&str, Work)] = &[
     ("flush", |db, _, _| db.flush()),
     ("settle", |db, _, _| db.settle()),
     ("compact_range", |_, ks, _| ks.compact_range::<&str>(..)),
@@ -378,7 +381,7 @@ fn a_comparator_that_panics_in_a_merge_leaves_nothing_behind() {
             db.settle().unwrap();
             assert_eq!(ks.iter().count(), 60, "{what}");
             let tables: usize =
-                db.stats().keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables as usize).sum();
+                db.stats().keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables).sum();
             assert_eq!(count_tables(&path), tables, "files left: {what}");
             assert!(db.get("default").unwrap().is_some());
             if !panicked {

@@ -163,7 +163,7 @@ pub(super) fn operations(data: &[u8]) {
     drop(snapshots);
     db.close().expect("a close");
     let report = Db::verify_path(&scratch.dir, &mut |_, _| {}).expect("it can be verified");
-    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!(report.problems, []);
     let db = open(&scratch);
     check(&db, &models, b"prefix/");
 }

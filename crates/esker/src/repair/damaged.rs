@@ -14,7 +14,7 @@ pub(super) enum Source {
     /// It opens, and some of it cannot be read.
     Opened(Arc<Table>),
     /// It does not open.
-    Remains(Remains),
+    Remains(Box<Remains>),
 }
 
 /// A damaged table and what is known of it.

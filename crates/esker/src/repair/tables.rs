@@ -10,7 +10,7 @@ use crate::check::stand_in;
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
 use crate::key::KeyOrder;
-use crate::table::{self, Remains, Table};
+use crate::table::{self, Described, Remains, Table};
 use crate::version::TableMeta;
 
 /// Whether a table that does not open may be as sound as ever.
@@ -50,7 +50,7 @@ impl Repair<'_> {
                     Ok(remains) if is_another(&remains, id, &meta) => self.lose_table(&e, &meta),
                     Ok(remains) => {
                         let damaged = Damaged {
-                            source: Source::Remains(remains),
+                            source: Source::Remains(Box::new(remains)),
                             number,
                             base_seq: meta.base_seq,
                             entries: meta.entries,
@@ -139,7 +139,7 @@ impl Repair<'_> {
                     && let Some(order) = self.order_of(id)
                 {
                     let (smallest, largest) = (smallest.to_vec(), largest.to_vec());
-                    let source = Source::Remains(remains);
+                    let source = Source::Remains(Box::new(remains));
                     let damaged =
                         Damaged { source, number, base_seq: 0, entries, smallest, largest };
                     return self.copy_intact(id, 0, order, &damaged);
@@ -163,7 +163,7 @@ impl Repair<'_> {
 
 /// Whether what lies in the place of this table is another, whose entries are none of its.
 fn is_another(remains: &Remains, keyspace: u32, meta: &TableMeta) -> bool {
-    let differs = |(id, _, entries, smallest, largest): (u32, &str, u64, &[u8], &[u8])| {
+    let differs = |(id, _, entries, smallest, largest): Described<'_>| {
         (id, entries) != (keyspace, meta.entries)
             || (smallest, largest) != (&meta.smallest, &meta.largest)
     };

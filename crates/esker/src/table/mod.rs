@@ -57,7 +57,7 @@ pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::{Dictionary, SAMPLE};
 pub(crate) use footer::is_table;
 pub(crate) use reader::Table;
-pub(crate) use salvage::Remains;
+pub(crate) use salvage::{Described, Remains};
 
 /// How a table is written.
 #[derive(Debug, Clone)]

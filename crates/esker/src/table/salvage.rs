@@ -32,6 +32,9 @@ pub(crate) struct Lost {
     pub what: String,
 }
 
+/// What its properties say of a table: keyspace, name of the order, entries, first and last key.
+pub(crate) type Described<'a> = (u32, &'a str, u64, &'a [u8], &'a [u8]);
+
 /// Takes an entry: key, sequence, kind, value.
 pub(crate) type Visit<'v> = dyn FnMut(&[u8], Seq, Kind, Stored<'_>) -> Result<()> + 'v;
 
@@ -169,7 +172,7 @@ impl Remains {
 
     /// The keyspace of its entries, the name of their order, how many there were, and the first and
     /// the last key; `None` when the properties cannot be found.
-    pub(crate) fn properties(&self) -> Option<(u32, &str, u64, &[u8], &[u8])> {
+    pub(crate) fn properties(&self) -> Option<Described<'_>> {
         self.props
             .as_ref()
             .map(|p| (p.keyspace, &p.order[..], p.entries, &p.smallest[..], &p.largest[..]))

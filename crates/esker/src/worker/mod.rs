@@ -81,6 +81,9 @@ fn run(store: &Store) {
     }
 }
 
+/// Memtables, and a plan that writes them.
+type Flush = (Vec<Arc<Memtable>>, Vec<Cluster>);
+
 /// What came of a round of work.
 enum Round {
     /// The store is being closed.
@@ -447,7 +450,7 @@ impl Store {
         ks: &KeyspaceState,
         view: &SuperVersion,
         upto: u64,
-    ) -> Result<Option<(Vec<Arc<Memtable>>, Vec<Cluster>)>> {
+    ) -> Result<Option<Flush>> {
         let memtables: Vec<_> =
             view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
         if memtables.is_empty() {

@@ -85,7 +85,10 @@ impl Store {
                 }
             };
             let memtable = self.recent_memtable(ks, &mut w);
-            let insert = || Ok(memtable.insert(r, key, hash, seq, kind, value.len()));
+            let insert = || {
+                memtable.insert(r, key, hash, seq, kind, value.len());
+                Ok(())
+            };
             if let Err(e) = ks.order.guard(insert) {
                 return Err(self.halt_unindexed(&mut w, seq, e));
             }
@@ -151,8 +154,10 @@ impl Store {
                             .expect("collected from the batch");
                     }
                     let (ks, memtable) = &memtables[at];
-                    let insert =
-                        || Ok(memtable.insert(r, key, key_hash(key), seq, kind, value.len()));
+                    let insert = || {
+                        memtable.insert(r, key, key_hash(key), seq, kind, value.len());
+                        Ok(())
+                    };
                     if failed.is_none() {
                         failed = ks.order.guard(insert).err();
                     }

@@ -213,7 +213,7 @@ impl World {
     pub fn look(&mut self) {
         self.note("look".to_string());
         let report = self.db().verify(&mut |_, _| {}).unwrap();
-        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.problems, []);
         let stats = self.db().stats();
         assert!(stats.halted.is_none());
         assert!(self.db().property("esker.stats").is_some() && self.db().property("x").is_none());

@@ -53,5 +53,5 @@ fn contents(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
 /// Verification of a store that is not open finds nothing.
 fn assert_sound(dir: &Path) {
     let report = Db::verify_path(dir, &mut |_, _| {}).unwrap();
-    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!(report.problems, []);
 }
