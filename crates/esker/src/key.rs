@@ -44,18 +44,18 @@ impl Kind {
 ///
 /// # Panics
 /// A comparator should not panic. Where it does, the call that needed it gives
-/// [`Error::ComparatorPanicked`]. A write that gives it has written nothing: keys are compared before
+/// `Error::ComparatorPanicked`. A write that gives it has written nothing: keys are compared before
 /// they go to the log. Should the comparator panic only afterwards (at random, or at two keys of one
-/// batch), writes to the whole store stop with [`Error::Halted`] until it is opened again. A panic
-/// in the background stops them until [`Db::resume`](crate::Db::resume).
+/// batch), writes to the whole store stop with `Error::Halted` until it is opened again. A panic
+/// in the background stops them until `Db::resume`.
 ///
 /// # Calling the store
 /// A comparator is called while the store holds its locks. Calls that write, or wait, give
-/// [`Error::CalledFromComparator`] when they come from within one; it should not read the store
+/// `Error::CalledFromComparator` when they come from within one; it should not read the store
 /// either, nor wait for another thread that uses it.
 pub trait Comparator: Send + Sync {
     /// The name that is stored with the keyspace: 1 to 1024 bytes. Names that begin with `esker.` are
-    /// those of built-in orders and are refused ([`Error::InvalidOption`]). Asked once, when the
+    /// those of built-in orders and are refused (`Error::InvalidOption`). Asked once, when the
     /// comparator is given.
     fn name(&self) -> &str;
     /// Compares two user keys.
