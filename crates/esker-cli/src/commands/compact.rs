@@ -17,9 +17,9 @@ Examples:
 
 The store merges by itself while it is used; this is for getting space back at once after many
 deletions, or before a store is shipped. It says what the directory took on the disk before, and
-what it takes now; meanwhile it needs room for what it rewrites. That is packed as --compression says
-(lz4 without it), in keyspaces made with a compression of their own as that says. Values of 4 KiB and
-more that are in the log stay as they are.";
+what it takes now; meanwhile it needs room for what it rewrites. That is packed as --compression
+says (lz4 without it), in keyspaces made with a compression of their own as that says. Values of
+4 KiB and more that are in the log stay as they are.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
