@@ -335,10 +335,10 @@ fn a_cursor_whose_comparator_panicked_was_neither_valid_nor_in_error() {
     assert!(cursor.next().unwrap() && cursor.key() == key(42).as_bytes());
 }
 
-/// Everything that merges, on this thread or in the background.
 /// What is done to a store while a comparator panics.
 type Work = fn(&Db, &Keyspace, &Path) -> Result<(), Error>;
 
+/// Everything that merges, on this thread or in the background.
 const WORK: &[(&str, Work)] = &[
     ("flush", |db, _, _| db.flush()),
     ("settle", |db, _, _| db.settle()),
