@@ -22,7 +22,11 @@ impl Store {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         refuse_from_comparator()?;
-        self.seal_active()?;
+        match self.seal_active() {
+            // What is in tables may make room.
+            Err(e) if !e.is_no_space() => return Err(e),
+            _ => {}
+        }
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         let _job = self.jobs.lock();
@@ -109,14 +113,12 @@ impl Store {
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();
         }
-        // A new segment; the old ones may never be synced again, so their entries go to tables. Asked
-        // after the halt has ended: a sync that fails from now on halts again.
+        // After a failed sync a new segment; the old ones may never be synced again, so their entries go to
+        // tables. Asked after the halt has ended: a sync that fails from now on halts again.
         let sync_failed = self.sync.failed().is_some();
         let resumed = (|| {
             if sync_failed {
                 self.rotate_after_failure(&mut w)?;
-            } else {
-                self.rotate(&mut w)?;
             }
             // Also where an earlier attempt got no further than the new segment.
             self.flush_together(self.distrusted.load(Ordering::Acquire))?;

@@ -454,15 +454,17 @@ impl Segments {
         inner.log.iter().any(|s| s.segment.number() < active && !s.unflushed.is_empty())
     }
 
-    /// What flushing the log may write at most: of the active segment all that it may come to hold.
-    pub(crate) fn unflushed_bytes(&self) -> u64 {
+    /// What flushing the log may write at most: of the active segment all that it holds or, where that
+    /// is to be filled yet, may come to hold.
+    pub(crate) fn unflushed_bytes(&self, filled: bool) -> u64 {
         let inner = self.inner.lock();
         let writes = |s: &LogSegment| {
-            let stays = s.staying_bytes().min(s.bytes);
+            let bytes = if filled { s.bytes } else { s.bytes.min(s.segment.end()) };
+            let stays = s.staying_bytes().min(bytes);
             // Of a value that stays a table gets a pointer.
             let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();
             let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
-            (s.bytes - stays + pointers).min(s.bytes)
+            (bytes - stays + pointers).min(bytes)
         };
         inner.log.iter().filter(|s| !s.unflushed.is_empty()).map(writes).sum()
     }

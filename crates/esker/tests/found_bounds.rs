@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -248,6 +249,34 @@ fn a_store_on_a_small_disk_is_filled_emptied_and_used_again() {
         db.close().unwrap();
         assert_eq!(open().get("key").unwrap().as_deref(), Some(&b"value"[..]));
     }
+}
+
+/// A flush that found no room stopped the store until `resume`, which took another segment each time.
+#[test]
+fn a_flush_without_room_goes_on_by_itself() {
+    let Some(disk) = Disk::mount(24) else { return };
+    let db = Options::new().compression(Compression::None).open(disk.path().join("db")).unwrap();
+    let filler = disk.path().join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    // Enough for a segment, and not for the flush of the one before.
+    file.set_len(fs::metadata(&filler).unwrap().len() - (96 << 10)).unwrap();
+    drop(file);
+    // Into the segment that is there.
+    for n in 0..1000u32 {
+        db.put(n.to_be_bytes(), [n as u8; 100]).unwrap();
+    }
+    // Twice: the failure costs nothing that a later attempt needs.
+    for _ in 0..2 {
+        let error = db.flush().unwrap_err();
+        assert!(error.to_string().to_lowercase().contains("no space left"), "{error}");
+        assert!(db.stats().halted.is_none(), "{error}");
+        assert_eq!(db.get(7u32.to_be_bytes()).unwrap().as_deref(), Some(&[7; 100][..]));
+        db.put("still", "room in the segment").unwrap();
+    }
+    fs::remove_file(&filler).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.iter().count(), 1001);
 }
 
 /// What others leave of a disk is enough for a resume: it takes a small segment, not one of the usual

@@ -31,6 +31,7 @@ mod lock;
 #[cfg(all(test, esker_models))]
 mod models;
 mod published;
+mod room;
 mod signal;
 mod writer;
 
@@ -38,6 +39,7 @@ pub(crate) use counters::Counters;
 use gate::Gate;
 pub(crate) use lock::{DirLock, LOCK, lock_dir};
 pub(crate) use published::{Published, Visible};
+pub(crate) use room::Room;
 pub(crate) use signal::Signal;
 pub(crate) use writer::{NewSegment, Writer};
 
@@ -60,6 +62,7 @@ pub(crate) struct Store {
     pub writer: Mutex<Writer>,
     /// The next log segment, made ahead.
     pub spare: Mutex<Option<NewSegment>>,
+    pub room: Room,
     pub keyspaces: RwLock<Names>,
     /// Views of dropped keyspaces, as long as a reader may hold one.
     pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
@@ -250,6 +253,7 @@ impl Store {
             visible: Padded(Visible::new(last_seq)),
             writer: Mutex::new(writer),
             spare: Mutex::default(),
+            room: Room::default(),
             keyspaces: RwLock::default(),
             dropped_views: Mutex::default(),
             control: Mutex::new(control),

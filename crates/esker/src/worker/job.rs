@@ -303,6 +303,7 @@ impl<'a> Outputs<'a> {
         if let Some(builder) = self.builder.take() {
             let summary = builder.finish()?;
             Counters::add(&self.store.counters.merge_written, summary.size);
+            self.store.room.took(summary.size);
             written.tables.push(summary);
         }
         Ok(())

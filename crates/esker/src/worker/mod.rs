@@ -269,11 +269,22 @@ impl Store {
         }
         let memtables = sealed[..plan.memtables].to_vec();
         let flush = plan.memtables > 0;
-        if !self.is_tight(clusters::written(&clusters)) {
+        if flush && !self.may_flush() {
+            return Ok(false);
+        }
+        let (most, likely) =
+            (clusters::written(&clusters), likely_written(&view, &plan.runs, &clusters));
+        let tight = self.is_tight(most);
+        if !tight || self.may_hope(likely) {
             match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
                 Err(e)
                     if (e.is_no_space() || flush && e.is_corruption())
-                        && self.halt_cause().is_none() => {}
+                        && self.halt_cause().is_none() =>
+                {
+                    if tight {
+                        self.hope_failed(likely);
+                    }
+                }
                 merged => {
                     merged?;
                     if flush && !nested {
@@ -287,12 +298,7 @@ impl Store {
         // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
         // flush makes do with what it needs.
         self.give_back_spare();
-        if flush
-            && let Some((memtables, parts)) = self.whole_flush(ks, &view, self.active_number())?
-        {
-            self.merge(ks, &view, memtables, 0..0, parts, Vec::new())?;
-        }
-        Ok(flush)
+        if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
     /// Merges some runs where there are more than flushes leave, and the disk has room for it. The caller
@@ -376,6 +382,9 @@ impl Store {
             _ => self.next_run(ks),
         };
         let read: u64 = clusters.iter().filter(|c| !c.moves).map(|c| c.bytes).sum();
+        let flushed: u64 = memtables.iter().map(|m| m.moved_bytes()).sum();
+        let likely = likely_written(view, &range, &clusters);
+        let _claim = self.room.claim(likely.saturating_sub(flushed));
         let merge =
             Merge { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
         ks.busy_runs.lock().extend(&ids);
@@ -496,6 +505,7 @@ impl Store {
 
     /// Waits until no keyspace has a memtable below segment `upto`.
     pub(crate) fn wait_flushed(&self, upto: u64) -> Result<()> {
+        self.room.forget();
         self.signal.wake();
         self.signal.wait_until(|| {
             if let Some(cause) = self.halt_cause() {
@@ -509,7 +519,10 @@ impl Store {
             if self.signal.stopping() {
                 return Some(Err(Error::Closed));
             }
-            (!waiting).then_some(Ok(()))
+            match self.room.why_no_flush() {
+                Some(e) if waiting => Some(Err(e)),
+                _ => (!waiting).then_some(Ok(())),
+            }
         })
     }
 
@@ -539,6 +552,22 @@ impl Store {
         self.give_back(true);
         result
     }
+}
+
+/// Bytes that a merge of these clusters is likely to write: each tombstone that reaches the bottom takes
+/// an entry along.
+fn likely_written(view: &SuperVersion, runs: &Range<usize>, list: &[Cluster]) -> u64 {
+    if runs.end < view.runs.len() {
+        return clusters::written(list);
+    }
+    let likely = |c: &Cluster| {
+        let metas = c.tables.iter().map(|&(run, table)| &view.runs[run].tables()[table].meta);
+        let (entries, dead) =
+            metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
+        let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;
+        (c.bytes as f64 * share) as u64
+    };
+    list.iter().filter(|c| !c.moves).map(likely).sum()
 }
 
 /// What the picker has to know of memtables that wait.

@@ -137,7 +137,7 @@ impl Store {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
                 let least = segment_bytes_for(bytes);
-                self.rotate_for(&mut w, Need { least, moves: bytes, keep })?;
+                self.rotate_for(&mut w, Need { least, moves: bytes, keep, ahead: false })?;
             }
             // One memtable for the usual batch in one keyspace.
             let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
@@ -228,10 +228,16 @@ impl Store {
                     admission = self.pressure.more();
                 }
                 Admission::Full => {
+                    self.room.forget();
                     self.signal.wake();
-                    self.signal.wait_until(|| match self.check_writable() {
-                        Err(e) => Some(Err(e)),
-                        Ok(()) => (self.pressure.pending() < self.pressure.cap()).then_some(Ok(())),
+                    let stuck = || self.room.why_no_flush().map_or(Ok(()), Err);
+                    self.signal.wait_until(|| {
+                        match self.check_writable().and_then(|()| stuck()) {
+                            Err(e) => Some(Err(e)),
+                            Ok(()) => {
+                                (self.pressure.pending() < self.pressure.cap()).then_some(Ok(()))
+                            }
+                        }
                     })?;
                     admission = self.pressure.admit(weight);
                 }
@@ -352,7 +358,7 @@ impl Store {
     /// Seals the active segment and goes on in a new one. When none can be had (a full disk), nothing
     /// has changed.
     pub(crate) fn rotate(&self, w: &mut Writer) -> Result<()> {
-        self.rotate_to(w, self.next_segment_bytes(), Need::NONE)
+        self.rotate_to(w, self.next_segment_bytes(), Need::SEAL)
     }
 
     /// The same for a write that does not fit into the active segment.
@@ -378,7 +384,7 @@ impl Store {
             if let Some(spare) = self.spare.lock().take() {
                 self.segments.discard(spare.segment);
             }
-            self.rotate_to(&mut w, IDLE_SEGMENT, Need::NONE)?;
+            self.rotate_to(&mut w, IDLE_SEGMENT, Need::SEAL)?;
         }
         self.advance_log()
     }
@@ -467,7 +473,7 @@ impl Store {
             return;
         }
         let bytes = self.next_segment_bytes();
-        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve };
+        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
         if let Ok(segment) = self.found_segment(bytes, need) {
             *self.spare.lock() = Some(segment);
         }
@@ -545,7 +551,7 @@ fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
     let stays = value.len() >= ks.separate_values_from;
     let moves = if stays { record - value.len() as u64 } else { record };
     let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
-    Need { least: segment_bytes_for(record), moves, keep }
+    Need { least: segment_bytes_for(record), moves, keep, ahead: false }
 }
 
 fn too_large(len: u64) -> Error {

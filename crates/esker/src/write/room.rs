@@ -10,16 +10,20 @@
 use super::IDLE_SEGMENT;
 use crate::error::{Error, Result};
 use crate::log::Segment;
-use crate::store::{NewSegment, Store};
+use crate::store::{KeyspaceState, NewSegment, Store};
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The smallest segment, unless even smaller ones are asked for.
 const SMALLEST: u64 = 64 << 10;
-/// What writes leave free for deletes: so much, and an eighth of the tables up to `RESERVE_MOST`.
+/// What writes leave free for deletes: so much, and what tombstones of all that is in tables take, up to
+/// `RESERVE_MOST`.
 const RESERVE: u64 = 512 << 10;
 const RESERVE_MOST: u64 = 64 << 20;
+/// What a tombstone takes in the log and in a table beside its key, in bytes.
+const TOMBSTONE: u64 = 32;
 
 /// What is to stay free behind a new segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +44,15 @@ pub(crate) struct Need {
     /// Of these, what a flush moves into tables.
     pub moves: u64,
     pub keep: Keep,
+    /// It is made ahead: the active one will be filled before.
+    pub ahead: bool,
 }
 
 impl Need {
-    /// Of a segment that nothing is to be written to yet.
-    pub(crate) const NONE: Need = Need { least: 0, moves: 0, keep: Keep::Nothing };
+    /// Of a segment without which the store cannot be opened.
+    pub(crate) const NONE: Need = Need { least: 0, moves: 0, keep: Keep::Nothing, ahead: false };
+    /// Of one that lets the one before be flushed: that is of no use without room for the flush.
+    pub(crate) const SEAL: Need = Need { keep: Keep::Flush, ..Need::NONE };
 }
 
 impl Store {
@@ -117,7 +125,8 @@ impl Store {
         }
         let free = self.env.available(&self.dir);
         let moves = if bytes > need.least { bytes } else { need.moves };
-        let wanted = bytes + moves + self.segments.unflushed_bytes();
+        let merging = self.room.merging.load(Ordering::Relaxed);
+        let wanted = bytes + moves + merging + self.segments.unflushed_bytes(need.ahead);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
@@ -134,16 +143,74 @@ impl Store {
     }
 
     fn reserve_bytes(&self) -> u64 {
-        let runs = |ks: &crate::store::KeyspaceState| {
-            ks.view.load().runs.iter().map(|r| r.run.bytes()).sum::<u64>()
-        };
-        let tables: u64 = self.all_keyspaces().iter().map(|ks| runs(ks)).sum();
-        RESERVE + (tables / 8).min(RESERVE_MOST)
+        let mut tombstones = 0;
+        for ks in self.all_keyspaces() {
+            for table in ks.view.load().version.tables() {
+                let meta = &table.meta;
+                let key = (meta.smallest.len() + meta.largest.len()) as u64 / 2;
+                tombstones += meta.entries * (key + TOMBSTONE);
+            }
+        }
+        RESERVE + tombstones.min(RESERVE_MOST)
+    }
+
+    /// What a merge that writes so many bytes leaves free beside what flushes need.
+    fn to_spare(&self, writes: u64) -> i128 {
+        let needed = i128::from(writes) + i128::from(self.segments.unflushed_bytes(true));
+        i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
     }
 
     /// Whether a merge that writes so many bytes would leave too little for writes and flushes.
     pub(crate) fn is_tight(&self, writes: u64) -> bool {
-        let free = self.env.available(&self.dir);
-        free < writes.saturating_add(self.segments.unflushed_bytes()).saturating_add(RESERVE)
+        self.to_spare(writes) < 0
+    }
+
+    /// Whether to try a merge that has room for what is likely to be left, `writes` bytes, though not
+    /// for all that may be.
+    pub(crate) fn may_hope(&self, writes: u64) -> bool {
+        let spare = self.to_spare(writes);
+        spare >= 0 && self.room.hope_failed.lock().is_none_or(|failed| spare > failed)
+    }
+
+    /// It did not come true.
+    pub(crate) fn hope_failed(&self, writes: u64) {
+        *self.room.hope_failed.lock() = Some(self.to_spare(writes));
+    }
+
+    /// Whether a flush is worth trying: the last one found room, or there is more now.
+    pub(crate) fn may_flush(&self) -> bool {
+        let free = |(_, free): &(Error, u64)| self.env.available(&self.dir) > *free;
+        self.room.flush_failed.lock().as_ref().is_none_or(free)
+    }
+
+    /// Keeps what a flush came to. Where it found no room, nothing is lost: what waits is in the log and
+    /// in memory. Writes go on as long as there is room for them, and who waits for the flush is told.
+    /// `false`: it found none.
+    pub(crate) fn note_flush(&self, result: Result<()>) -> Result<bool> {
+        match result {
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
+                *self.room.flush_failed.lock() = Some((e, self.env.available(&self.dir)));
+                self.signal.notify_done();
+                Ok(false)
+            }
+            done => {
+                self.room.forget();
+                done.map(|()| true)
+            }
+        }
+    }
+
+    /// Flushes what waits of a keyspace into a run of its own; where there is no room for that, its
+    /// oldest memtable alone. Whether any of it was.
+    pub(crate) fn flush_as_can_be(&self, ks: &KeyspaceState) -> Result<bool> {
+        let whole = self.note_flush(self.flush_upto(ks, self.active_number()))?;
+        if whole {
+            return Ok(true);
+        }
+        let oldest = ks.view.load().memtables.last().map(|m| m.segment().number());
+        match oldest {
+            Some(oldest) => self.note_flush(self.flush_upto(ks, oldest + 1)),
+            None => Ok(true),
+        }
     }
 }
