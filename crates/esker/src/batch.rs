@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
-use crate::log::record::Record;
-use crate::log::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
+use crate::wal::record::Record;
+use crate::wal::{FRAME_HEADER, MAX_FRAME_PAYLOAD, record_len, record_words};
 
 /// The number of the keyspace that every store has.
 pub(crate) const DEFAULT_KEYSPACE: u32 = 0;
@@ -150,7 +150,7 @@ impl WriteBatch {
         }
     }
 
-    /// Bytes of records: what [`segment_bytes_for`](crate::log::segment_bytes_for) takes.
+    /// Bytes of records: what [`segment_bytes_for`](crate::wal::segment_bytes_for) takes.
     pub(crate) fn payload_len(&self) -> u64 {
         self.payload
     }
@@ -165,7 +165,7 @@ impl WriteBatch {
     pub(crate) fn records(&self) -> impl Iterator<Item = (usize, Record<'_>)> {
         let mut at = FRAME_HEADER;
         std::iter::from_fn(move || {
-            let (record, len) = crate::log::record::decode(&self.frame, 0, at)?;
+            let (record, len) = crate::wal::record::decode(&self.frame, 0, at)?;
             let start = at;
             at += len;
             Some((start, record))

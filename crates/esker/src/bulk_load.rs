@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
-use crate::store::install::Outcome;
+use crate::store::apply::Outcome;
 use crate::store::{KeyspaceState, Store};
 use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
 use crate::write::{check_key, check_value};

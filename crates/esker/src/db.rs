@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::batch::WriteBatch;
-use crate::check::VerifyReport;
 use crate::comparator::{self, refuse_from_comparator};
 use crate::env::{Env, OsEnv, absolute};
 use crate::error::{Error, Result};
@@ -20,6 +19,7 @@ use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
+use crate::verify::VerifyReport;
 use crate::version::{Change, Edit};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
@@ -319,7 +319,8 @@ impl Options {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<VerifyReport> {
         let (path, orders) = (resolve(path.as_ref())?, recovery::orders_of(self)?);
-        let verify = || crate::check::verify_path(Arc::new(OsEnv::new()), &path, &orders, progress);
+        let verify =
+            || crate::verify::verify_path(Arc::new(OsEnv::new()), &path, &orders, progress);
         comparator::catch(verify)
     }
 

@@ -5,10 +5,10 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use crate::compaction::background;
 use crate::error::{Error, Result};
 use crate::store::{KeyspaceState, Store, Writer};
 use crate::version::{Change, Edit};
-use crate::worker;
 
 /// An open store with its background thread.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Worker {
             drop(store.signal.stepper.0.set(Box::new(step)));
             return Ok(Worker::Stepped);
         }
-        let started = worker::start(Arc::clone(store));
+        let started = background::start(Arc::clone(store));
         started.map(Worker::Thread).map_err(|e| Error::io("start a thread for", &store.dir, e))
     }
 

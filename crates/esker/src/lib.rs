@@ -172,7 +172,8 @@ compile_error!(
 
 mod batch;
 mod bulk_load;
-mod check;
+mod checkpoint;
+mod compaction;
 mod comparator;
 #[cfg(test)]
 mod crash_tests;
@@ -187,31 +188,29 @@ pub mod fuzzing;
 mod handle;
 mod key;
 mod keyspace;
-mod log;
-mod maintenance;
 mod memtable;
-mod merge;
 #[cfg(test)]
 mod numbers_tests;
+mod obsolete_files;
 mod options;
-mod purge;
 mod read;
 mod recovery;
 mod repair;
-mod segments;
+mod resume;
 mod snapshot;
 #[cfg(test)]
 mod sources_tests;
+mod stall;
 mod stats;
 mod store;
 mod table;
 mod util;
+mod verify;
 mod version;
-mod worker;
+mod wal;
 mod write;
 
 pub use batch::WriteBatch;
-pub use check::VerifyReport;
 pub use db::Db;
 pub use error::{Error, Finding, Result};
 pub use key::{Comparator, KeyOrder, MAX_KEY_LEN, MAX_VALUE_LEN};
@@ -223,6 +222,7 @@ pub use read::slice::Slice;
 pub use repair::RepairReport;
 pub use snapshot::Snapshot;
 pub use stats::{KeyspaceStats, RunStats, Stats};
+pub use verify::VerifyReport;
 
 /// The examples of the project's pages are tests too.
 #[cfg(doctest)]

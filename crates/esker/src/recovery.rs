@@ -8,21 +8,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::check::{check_manifest, list_store, unknown_keyspace};
 use crate::comparator;
 use crate::env::{Env, LockMode, OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, key_hash};
-use crate::log::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
 use crate::memtable::Memtable;
+use crate::obsolete_files::PurgeQueue;
 use crate::options::{Compression, Options};
-use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
-use crate::segments::Segments;
 use crate::store::{Control, DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, Writer, lock_dir};
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
+use crate::verify::{check_manifest, list_store, unknown_keyspace};
 use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
+use crate::wal::manager::Segments;
+use crate::wal::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
 
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
@@ -122,7 +122,7 @@ fn refuse_files_of_others(env: &Arc<dyn Env>, dir: &Path) -> Result<()> {
     let foreign = |name: &&String| {
         let path = dir.join(name);
         let empty = || env.open(&path, OpenMode::Read).and_then(|f| f.len()).is_ok_and(|n| n == 0);
-        match (table::parse_file_name(name), log::parse_file_name(name)) {
+        match (table::parse_file_name(name), wal::parse_file_name(name)) {
             (Some(_), _) => !table::is_table(&**env, &path) && !empty(),
             (_, Some(n)) => Segment::made_with(env, dir, n).is_none() && !empty(),
             _ => false,
@@ -255,7 +255,7 @@ impl Recovery {
         control: Control,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
-        let number = |n: &str| log::parse_file_name(n).or_else(|| table::parse_file_name(n));
+        let number = |n: &str| wal::parse_file_name(n).or_else(|| table::parse_file_name(n));
         let newest = names.iter().filter_map(|n| Some((number(n)?, n))).max();
         let named = newest.map_or(1, |(n, _)| n + 1);
         let next_file = named.max(control.state().next_file);
@@ -314,10 +314,10 @@ impl Recovery {
         );
         add_keyspaces(&store, self.memtables)?;
         if store.options.paranoid {
-            crate::check::check_open(&store)?;
+            crate::verify::check_open(&store)?;
         }
         // Only a store that opens loses files.
-        crate::purge::remove_files(&*store.env, &store.dir, &stale);
+        crate::obsolete_files::remove_files(&*store.env, &store.dir, &stale);
         if !read_only {
             start_log(&store, open_end)?;
         }
@@ -361,7 +361,7 @@ impl Recovery {
         };
         let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
         if let Some(tear) = walk.damage(behind, self.options.paranoid) {
-            let path = self.dir.join(log::file_name(tear.segment));
+            let path = self.dir.join(wal::file_name(tear.segment));
             let what = format!("{}, and the log went on after it", tear.why);
             return Err(Error::corrupt(&path, tear.offset, what));
         }
@@ -373,7 +373,7 @@ impl Recovery {
     /// The segment that the log goes on in. `None` when it is not there, or was never synced, and was
     /// not durable when the one before was sealed: then a power cut took it.
     fn open_log_segment(&self, number: u64, walk: &mut Walk) -> Result<Option<Arc<Segment>>> {
-        let name = log::file_name(number);
+        let name = wal::file_name(number);
         if !self.names.contains(&name) {
             if walk.missing() {
                 let what = "the log goes on in this file, which is missing";
@@ -400,7 +400,7 @@ impl Recovery {
         mut behind: Behind,
     ) -> Result<(Behind, Vec<u64>)> {
         let mut useless = Vec::new();
-        let numbers = self.names.iter().filter_map(|n| log::parse_file_name(n));
+        let numbers = self.names.iter().filter_map(|n| wal::parse_file_name(n));
         for number in numbers.filter(|n| *n >= log_start && !passed.contains(n)) {
             let found = match Segment::open(&self.env, &self.dir, number, false) {
                 Ok(segment) => segment.frames().survey(),
@@ -412,8 +412,8 @@ impl Recovery {
                     Some(_) => "there are entries in this segment, and the log passes it over",
                     None => "there are entries in this segment, and the store was closed before it",
                 };
-                let path = self.dir.join(log::file_name(number));
-                return Err(Error::corrupt(&path, log::FIRST_FRAME, what));
+                let path = self.dir.join(wal::file_name(number));
+                return Err(Error::corrupt(&path, wal::FIRST_FRAME, what));
             }
             behind = behind.and(found);
             useless.push(number);
@@ -502,9 +502,9 @@ impl Recovery {
     }
 
     fn remove_segment(&mut self, number: u64) {
-        let path = self.dir.join(log::file_name(number));
+        let path = self.dir.join(wal::file_name(number));
         drop(self.env.remove(&path));
-        self.names.retain(|n| log::parse_file_name(n) != Some(number));
+        self.names.retain(|n| wal::parse_file_name(n) != Some(number));
     }
 
     /// What a crash left: tables and segments that nothing names.
@@ -515,7 +515,7 @@ impl Recovery {
             if let Some(n) = table::parse_file_name(name) {
                 return !state.has_table(n);
             }
-            if let Some(n) = log::parse_file_name(name) {
+            if let Some(n) = wal::parse_file_name(name) {
                 return n < state.log_start && !references.contains_key(&n);
             }
             name == version::CURRENT_TEMP

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::sim::SimEnv;
 use crate::{Compression, Db, Options};
 
-/// As [`RUNS_MOST`](crate::merge::picker::RUNS_MOST), and those that came since: of the memtables, and
+/// As [`RUNS_MOST`](crate::compaction::picker::RUNS_MOST), and those that came since: of the memtables, and
 /// of the load or checkpoint itself.
 const RUNS: usize = 32 + 2;
 

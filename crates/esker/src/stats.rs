@@ -1,12 +1,13 @@
 //! What a store looks like from outside: its shape, its sizes, what it has done.
 
 use std::fmt::Write as _;
+use std::ops::{Bound, RangeBounds};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::options::Compression;
 use crate::read::{LoadedRun, LoadedTable};
-use crate::store::{Counters, Store};
+use crate::store::{Counters, KeyspaceState, Store};
 
 /// One sorted run of tables.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +117,31 @@ impl Stats {
 }
 
 impl Store {
+    /// See [`Keyspace::approximate_size`](crate::Keyspace::approximate_size).
+    pub(crate) fn approximate_size<K: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+    ) -> u64 {
+        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
+        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        let view = ks.view.load();
+        let mut bytes = 0;
+        for run in view.version.runs() {
+            for t in &run.tables()[run.overlapping(&ks.order, low, high)] {
+                let offset = |bound: Bound<&[u8]>, open: u64| match bound {
+                    Bound::Unbounded => open,
+                    Bound::Included(k) | Bound::Excluded(k) => t.table.approximate_offset(k),
+                };
+                let part = offset(high, t.meta.size).saturating_sub(offset(low, 0));
+                // Separated values in proportion.
+                let separated = u128::from(t.meta.separated_bytes()) * u128::from(part);
+                bytes += part + (separated / u128::from(t.meta.size.max(1))) as u64;
+            }
+        }
+        bytes
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let mut keyspaces = Vec::new();
         let mut table_bytes = 0;

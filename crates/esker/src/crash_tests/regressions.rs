@@ -349,7 +349,7 @@ fn what_a_flush_of_one_keyspace_made_durable_is_no_tear_for_another() {
         for at in [20, 8000, 200 * 88 + 4] {
             let left = image(moment, Cut::Kill, 0);
             let Ok(file) = left.open(&log, OpenMode::ReadWrite) else { continue };
-            let (mut byte, at) = ([0], crate::log::FIRST_FRAME + at);
+            let (mut byte, at) = ([0], crate::wal::FIRST_FRAME + at);
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 1], at).unwrap();
             let Ok(db) = open_at(&left, "/db") else {

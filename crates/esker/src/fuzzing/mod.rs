@@ -19,7 +19,7 @@ pub mod testing;
 mod drive_tests;
 
 use crate::key::KeyOrder;
-use crate::{log, table, version};
+use crate::{table, version, wal};
 use scratch::Scratch;
 
 /// Something to be fuzzed.
@@ -61,13 +61,13 @@ pub fn run(name: &str, data: &[u8]) {
 fn log_segment(data: &[u8]) {
     let Some((&mode, data)) = data.split_first() else { return };
     let scratch = Scratch::of_this_thread();
-    let file = log::fuzz::expand(data, log::fuzz::NUMBER, mode & 1 != 0);
-    log::fuzz::segment(&scratch.env, &scratch.dir, &file);
+    let file = wal::fuzz::expand(data, wal::fuzz::NUMBER, mode & 1 != 0);
+    wal::fuzz::segment(&scratch.env, &scratch.dir, &file);
 }
 
 fn batch(data: &[u8]) {
     let scratch = Scratch::of_this_thread();
-    log::fuzz::batch(&scratch.env, &scratch.dir, data);
+    wal::fuzz::batch(&scratch.env, &scratch.dir, data);
 }
 
 fn manifest(data: &[u8]) {

@@ -3,7 +3,7 @@
 use super::scratch::Scratch;
 use super::store;
 use crate::env::OpenMode;
-use crate::{Compression, Db, KeyOrder, KeyspaceOptions, Options, WriteBatch, log, table, version};
+use crate::{Compression, Db, KeyOrder, KeyspaceOptions, Options, WriteBatch, table, version, wal};
 
 fn bytes_of(scratch: &Scratch, name: &str) -> Vec<u8> {
     let file = scratch.env.open(&scratch.dir.join(name), OpenMode::Read).expect("a file");
@@ -62,8 +62,8 @@ pub fn of(name: &str) -> Vec<Vec<u8>> {
                     _ => {}
                 }
             }
-            if let Some(n) = log::parse_file_name(file) {
-                let input = log::fuzz::shrink(&bytes);
+            if let Some(n) = wal::parse_file_name(file) {
+                let input = wal::fuzz::shrink(&bytes);
                 store::add(&mut whole, store::LOG, n, &input);
                 match name {
                     "log" => all.extend([with(0, &input), with(1, &input)]),

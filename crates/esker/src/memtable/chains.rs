@@ -11,7 +11,7 @@ use crate::util::sync::{AtomicU32, AtomicU64, OnceLock};
 /// Marks a reference to a node rather than to a record.
 pub(super) const NODE: u32 = 1 << 31;
 /// No record's reference has it: they count in units of eight bytes.
-const _: () = assert!(crate::log::LARGEST_SEGMENT / 8 <= NODE as u64);
+const _: () = assert!(crate::wal::LARGEST_SEGMENT / 8 <= NODE as u64);
 /// Nodes in the first chunk; every further chunk is twice as long.
 const FIRST: u32 = if cfg!(all(test, esker_models)) { 2 } else { 32 };
 /// Enough chunks for 2^31 nodes.

@@ -6,7 +6,7 @@ use super::Memtable;
 use super::index::IndexCursor;
 use crate::Result;
 use crate::key::{Cursor, Kind, Seq, Stored, ValuePointer};
-use crate::log::Place;
+use crate::wal::Place;
 
 /// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
 /// leave them out by their sequence.

@@ -17,7 +17,7 @@ use filter::Filter;
 use index::{Index, IndexCursor, KeySource};
 
 use crate::key::{Cursor, KeyOrder, Kind, Seq, key_hash};
-use crate::log::{Record, Segment};
+use crate::wal::{Record, Segment};
 
 /// The entries of one keyspace in one segment. One writer at a time; readers never wait.
 pub(crate) struct Memtable {

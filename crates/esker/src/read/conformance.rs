@@ -13,12 +13,12 @@ use super::super_version::SuperVersion;
 use crate::Result;
 use crate::env::{Env, Lock, OsEnv};
 use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
-use crate::log::{Appender, Segment};
 use crate::memtable::Memtable;
-use crate::purge::PurgeQueue;
-use crate::store::install::meta_of;
+use crate::obsolete_files::PurgeQueue;
+use crate::store::apply::meta_of;
 use crate::table::{self, Table, TableBuilder, TableOptions};
 use crate::version::KeyspaceVersion;
+use crate::wal::{LogWriter, Segment};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
@@ -306,11 +306,11 @@ impl Files {
     }
 
     fn memtable(&self, entries: &[Entry], order: &KeyOrder) -> Arc<Memtable> {
-        let made = crate::log::ManifestEnd::default();
+        let made = crate::wal::ManifestEnd::default();
         let segment =
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
         let segment = Arc::new(segment);
-        let mut appender = Appender::new(Arc::clone(&segment));
+        let mut appender = LogWriter::new(Arc::clone(&segment));
         let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
         let mut by_age: Vec<&Entry> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, ValuePointer};
-use crate::log::Segment;
-use crate::purge::{Purge, PurgeQueue};
+use crate::obsolete_files::{Purge, PurgeQueue};
 use crate::table::Table;
 use crate::version::{HasMeta, Run, TableMeta};
+use crate::wal::Segment;
 
 /// An open table. The file goes away with the last reader once it is marked obsolete.
 pub(crate) struct LoadedTable {

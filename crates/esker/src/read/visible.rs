@@ -6,7 +6,7 @@ use super::merge_cursor::MergeCursor;
 use super::source::Source;
 use crate::Result;
 use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
-use crate::log::Segment;
+use crate::wal::Segment;
 
 /// Where the value of the current entry is.
 enum Value {

@@ -12,8 +12,8 @@ use super::Repair;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Finding, Result};
 use crate::key::Seq;
-use crate::log::{self, Appender, ManifestEnd, Segment};
 use crate::version::Change;
+use crate::wal::{self, LogWriter, ManifestEnd, Segment};
 
 /// A segment with entries that cannot be ordered.
 pub(super) struct Carried {
@@ -77,7 +77,7 @@ impl Repair<'_> {
                     continue;
                 }
                 refused.insert(id, plan.len());
-                let name = log::file_name(c.segment.number());
+                let name = wal::file_name(c.segment.number());
                 let what = format!(
                     "{count} entries of keyspace number {id}, of sequences {from} to {to}, may be in its tables already, or older than they; repair cannot tell without its comparator"
                 );
@@ -123,12 +123,12 @@ impl Repair<'_> {
     /// Durable on return, but for its name.
     fn copy_frames(&self, from: &Segment, number: u64, next: u64, last_seq: Seq) -> Result<()> {
         let bytes = from.frames().map(|f| f.len() as u64).sum();
-        let bytes = log::segment_bytes_for(bytes);
+        let bytes = wal::segment_bytes_for(bytes);
         // Made before the manifest that names it.
         let manifest = ManifestEnd::default();
         let made = Segment::create(&self.env, &self.dir, number, bytes, manifest, None)?;
         let made = Arc::new(made);
-        let mut appender = Appender::new(Arc::clone(&made));
+        let mut appender = LogWriter::new(Arc::clone(&made));
         for frame in from.frames() {
             let mut batch = WriteBatch::new();
             for (_, r) in frame.records() {

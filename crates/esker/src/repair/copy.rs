@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::env::Env;
 use crate::error::Result;
 use crate::key::{Kind, Seq, Stored};
-use crate::log;
 use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
 use crate::version::{SegmentRef, TableMeta};
+use crate::wal;
 
 /// The files that a repair makes. They are removed again when it does not get so far that a manifest
 /// names them, whether by an error or by a panic of a comparator.
@@ -47,7 +47,7 @@ impl Files {
 
     /// A number for a segment.
     pub(super) fn segment(&self) -> u64 {
-        self.take(log::file_name).0
+        self.take(wal::file_name).0
     }
 
     /// Removes a table, if it is one of those made here.
@@ -146,7 +146,7 @@ impl Copy {
     /// The tables, durable; their names are not yet.
     pub(super) fn finish(mut self, base_seq: Seq) -> Result<Vec<TableMeta>> {
         self.end_table()?;
-        let meta = |s| crate::store::install::meta_of(s, base_seq);
+        let meta = |s| crate::store::apply::meta_of(s, base_seq);
         Ok(self.done.into_iter().map(meta).collect())
     }
 }

@@ -8,10 +8,10 @@ use super::Repair;
 use super::carry::Carried;
 use crate::error::{Finding, Result};
 use crate::key::{Cursor, Seq, key_hash};
-use crate::log::{self, Behind, End, Segment, Walk};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;
+use crate::wal::{self, Behind, End, Segment, Walk};
 
 /// Values that a dictionary is trained on.
 const SAMPLES: usize = 1024;
@@ -50,7 +50,7 @@ impl Repair<'_> {
         // The last segment of the log and the last sequence in it.
         let mut newest = (0, 0);
         while let Some(number) = walk.next().filter(|_| !closed) {
-            let name = log::file_name(number);
+            let name = wal::file_name(number);
             let Some(segment) = segments.remove(&number) else {
                 if walk.missing() && !self.aside.contains(&name) {
                     self.lose(Finding::new(name, "the log goes on in this file, which is missing"));
@@ -78,7 +78,7 @@ impl Repair<'_> {
                 if walk.tear().is_none_or(|t| number < t.segment) {
                     let what =
                         "it holds entries, and the log before them, which led to it, is lost";
-                    self.lose(Finding::new(log::file_name(number), what));
+                    self.lose(Finding::new(wal::file_name(number), what));
                 }
                 self.save_segment(&segment)?;
             }
@@ -90,8 +90,8 @@ impl Repair<'_> {
     }
 
     /// The log is torn here and went on behind.
-    fn lose_from(&mut self, segment: u64, offset: u64, why: log::Why) {
-        let name = log::file_name(segment);
+    fn lose_from(&mut self, segment: u64, offset: u64, why: wal::Why) {
+        let name = wal::file_name(segment);
         let what = format!("{why}, and the log went on after it");
         self.lose(Finding::new(&name, what).at(offset));
         self.aside.push(name);
@@ -165,7 +165,7 @@ impl Repair<'_> {
         // Only under a comparator that contradicts itself.
         if out_of_order > 0 {
             let what = format!("{out_of_order} entries of keyspace number {id} are out of order");
-            self.lose(Finding::new(log::file_name(m.segment().number()), what));
+            self.lose(Finding::new(wal::file_name(m.segment().number()), what));
         }
         // Newer than every table that the manifest names.
         let made = copy.finish(0)?;

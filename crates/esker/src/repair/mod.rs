@@ -28,17 +28,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::check::{check_files, check_manifest, lock_existing};
 use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::{self, ManifestEnd, Segment};
 use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
 use crate::store::lock_dir;
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
+use crate::verify::{check_files, check_manifest, lock_existing};
 use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
+use crate::wal::{self, ManifestEnd, Segment};
 use carry::{Carried, NewLog};
 use copy::Files;
 
@@ -81,7 +81,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
             || n == crate::store::LOCK
             || version::parse_manifest_name(n).is_some()
             || table::parse_file_name(n).is_some()
-            || log::parse_file_name(n).is_some()
+            || wal::parse_file_name(n).is_some()
     };
     if !names.iter().any(ours) {
         return Err(Error::NotAStore { path: dir.to_path_buf() });
@@ -134,7 +134,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let numbers =
-        names.iter().filter_map(|n| log::parse_file_name(n).or_else(|| table::parse_file_name(n)));
+        names.iter().filter_map(|n| wal::parse_file_name(n).or_else(|| table::parse_file_name(n)));
     // Numbers that no store comes to are not gone on from.
     let sound = |n: &u64| *n < MAX_NEXT_FILE;
     let noted = Some(salvaged.state.next_file);
@@ -224,7 +224,7 @@ impl Repair<'_> {
     fn open_segments(&mut self) -> Result<()> {
         let references = self.old.segment_references();
         let mut numbers: Vec<u64> =
-            self.names.iter().filter_map(|n| log::parse_file_name(n)).collect();
+            self.names.iter().filter_map(|n| wal::parse_file_name(n)).collect();
         numbers.sort_unstable();
         for number in numbers {
             let needed = self.manifest_damaged
@@ -238,7 +238,7 @@ impl Repair<'_> {
                 Err(_) if !references.contains_key(&number) && self.holds_nothing(number) => {}
                 Err(e) => {
                     self.lose(Finding::from(&e));
-                    self.aside.push(log::file_name(number));
+                    self.aside.push(wal::file_name(number));
                 }
             }
         }
@@ -321,7 +321,7 @@ impl Repair<'_> {
         }
         // A segment whose log is damaged stays where it is as long as values in it are needed.
         let needed = state.segment_references();
-        let needed: HashSet<String> = needed.into_keys().map(log::file_name).collect();
+        let needed: HashSet<String> = needed.into_keys().map(wal::file_name).collect();
         self.aside.retain(|name| !needed.contains(name));
         self.keep_for_later()?;
         self.files.keep();

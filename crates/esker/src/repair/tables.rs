@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::Repair;
 use super::copy::meta_of_table;
 use super::damaged::{Damaged, Source};
-use crate::check::stand_in;
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
 use crate::key::KeyOrder;
 use crate::table::{self, Described, Remains, Table};
+use crate::verify::stand_in;
 use crate::version::TableMeta;
 
 /// Whether a table that does not open may be as sound as ever.

@@ -13,20 +13,20 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::log::{ManifestEnd, SyncGroup};
-use crate::merge::pressure::Pressure;
-use crate::merge::weight::Scale;
+use crate::obsolete_files::PurgeQueue;
 use crate::options::{Compression, Options, TableSizes};
-use crate::purge::PurgeQueue;
 use crate::read::SuperVersion;
-use crate::segments::Segments;
 use crate::snapshot::SnapshotList;
+use crate::stall::backpressure::Pressure;
+use crate::stall::cost::Scale;
 use crate::util::Padded;
 use crate::version::{Manifest, State};
+use crate::wal::manager::Segments;
+use crate::wal::{ManifestEnd, SyncGroup};
 
+pub(crate) mod apply;
 mod counters;
 mod gate;
-pub(crate) mod install;
 mod lock;
 #[cfg(all(test, esker_models))]
 mod models;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::key::Seq;
-use crate::log::{Appender, FIRST_FRAME, Segment};
 use crate::memtable::Memtable;
+use crate::wal::{FIRST_FRAME, LogWriter, Segment};
 
 /// The end of the log. Whoever holds it is the one writer.
 pub(crate) struct Writer {
     /// `None` when the store is open read-only.
-    pub appender: Option<Appender>,
+    pub appender: Option<LogWriter>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
     /// How many syncs there were when the log was last told how far it is durable.

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::MAX_NUMBER;
 use crate::env::{Env, OpenMode};
 use crate::error::{Error, Result};
-use crate::log::ManifestEnd;
+use crate::wal::ManifestEnd;
 
 /// Name of the file that names the manifest.
 pub(crate) const CURRENT: &str = "CURRENT";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::record;
 use super::{Edit, Loaded, Orders, State, load, load_prefix};
 use crate::env::{Env, OpenMode};
-use crate::log::ManifestEnd;
+use crate::wal::ManifestEnd;
 
 /// Number of the manifest that [`manifest`] takes its bytes for.
 pub(crate) const NUMBER: u64 = 1;

@@ -21,7 +21,7 @@ use super::{Edit, Loaded, State};
 use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
-use crate::log::ManifestEnd;
+use crate::wal::ManifestEnd;
 
 /// A manifest is rewritten when it is longer than this and four times its first edit.
 const ROLLOVER_BYTES: u64 = 1 << 20;

@@ -5,29 +5,23 @@
 //! there is no queue of writers. Threads that want their write on the device wait after they let
 //! go of it and share one sync.
 
-pub(crate) mod room;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-use room::{Keep, Need};
 
 use crate::batch::WriteBatch;
 use crate::comparator::refuse_from_comparator;
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
-use crate::log::record::Record;
-use crate::log::{Appender, Position, segment_bytes_for};
 use crate::memtable::Memtable;
-use crate::merge::pacing::Admission;
-use crate::merge::weight::Scale;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::store::{Control, Counters, KeyspaceState, NewSegment, Store, Writer};
-use crate::version::{Change, Edit};
+use crate::stall::cost::Scale;
+use crate::stall::throttle::Admission;
+use crate::store::{Counters, KeyspaceState, Store, Writer};
+use crate::wal::record::Record;
+use crate::wal::room::{Keep, Need};
+use crate::wal::{LogWriter, Position, segment_bytes_for};
 
-/// Size of the first segment, and of the active one of an idle store, in bytes.
-const IDLE_SEGMENT: u64 = 256 << 10;
 /// So much memory the memtables over the active segment may take, however little memory is given.
 const LEAST_INDEX_SHARE: u64 = 3 << 20;
 
@@ -354,167 +348,6 @@ impl Store {
         });
         memtable
     }
-
-    /// Seals the active segment and goes on in a new one. When none can be had (a full disk), nothing
-    /// has changed.
-    pub(crate) fn rotate(&self, w: &mut Writer) -> Result<()> {
-        self.rotate_to(w, self.next_segment_bytes(), Need::SEAL)
-    }
-
-    /// The same for a write that does not fit into the active segment.
-    fn rotate_for(&self, w: &mut Writer, need: Need) -> Result<()> {
-        self.rotate_to(w, self.next_segment_bytes().max(need.least), need).or_else(|e| {
-            // It may have been full only because of the memory that it takes.
-            let goes_on = w.appender.as_mut().is_some_and(|a| a.go_on(need.least));
-            if goes_on { Ok(()) } else { Err(e) }
-        })
-    }
-
-    /// Takes the space of an empty active segment back: an idle store should not hold a log that
-    /// is a good part of its size. Writing goes on in a small segment first.
-    pub(crate) fn trim_log(&self) -> Result<()> {
-        {
-            let mut w = self.writer.lock();
-            if w.has_entries() || self.check_writable().is_err() {
-                return Ok(());
-            }
-            if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
-                return Ok(());
-            }
-            if let Some(spare) = self.spare.lock().take() {
-                self.segments.discard(spare.segment);
-            }
-            self.rotate_to(&mut w, IDLE_SEGMENT, Need::SEAL)?;
-        }
-        self.advance_log()
-    }
-
-    /// Gives up segments at the log's start that nothing waits for. Flushes do that by the way;
-    /// this is for what was written to keyspaces since dropped, or never.
-    pub(crate) fn advance_log(&self) -> Result<()> {
-        let mut control = self.control.lock();
-        let active = self.active_number();
-        let (log_start, founded) = self.segments.log_start_after(active, &[]);
-        self.note_pending(active);
-        if log_start > control.state().log_start {
-            let changes = self.log_starts_in(&control, log_start, founded);
-            self.commit(&mut control, Edit::from(changes.to_vec()))?;
-            self.segments.advance(log_start, || self.old_views());
-            self.sync.retire(log_start);
-        }
-        self.witness_synced(&mut control)
-    }
-
-    /// Tells the manifest how far the log was synced, in segments: that one is gone, or cut short,
-    /// would pass for a power cut otherwise.
-    #[cold]
-    fn witness_synced(&self, control: &mut Control) -> Result<()> {
-        let synced = self.sync.newest_synced().filter(|_| self.check_writable().is_ok());
-        let Some(founded) = synced else { return Ok(()) };
-        let (segment, known) = (control.state().log_start, control.state().log_founded);
-        if segment < self.distrusted.load(Ordering::Acquire) {
-            // After a failed sync no seal leads on to what was synced since.
-            return Ok(());
-        }
-        if founded > known && founded > self.witnessed.load(Ordering::Acquire) {
-            self.commit(control, Edit::from(vec![Change::LogStart { segment, founded }]))?;
-        }
-        self.witnessed.fetch_max(founded, Ordering::AcqRel);
-        Ok(())
-    }
-
-    /// Goes on in the spare segment if it is large enough, else in a new one of `want` bytes.
-    fn rotate_to(&self, w: &mut Writer, want: u64, need: Need) -> Result<()> {
-        let next = match self.take_spare(w.active_number(), need.least) {
-            Some(spare) => spare,
-            // The writer is in a hurry: it does not wait for the device.
-            None => NewSegment { segment: self.new_segment(want, need)?, founded: false },
-        };
-        if let Some(appender) = w.appender.take() {
-            let old = Arc::clone(appender.segment());
-            Counters::add_exclusive(&self.counters.log_bytes, appender.end());
-            self.segments.note_sealed(old.number(), appender.end());
-            appender.seal(w.last_seq, next.segment.number(), next.founded);
-            // Whoever syncs it opens it again: many may wait for a flush.
-            old.release();
-        }
-        self.go_on_in(w, next);
-        Ok(())
-    }
-
-    fn next_segment_bytes(&self) -> u64 {
-        self.segments.next_bytes(self.options.segment_bytes(), self.pressure.scale())
-    }
-
-    /// Tells the pacing what waits, when the segment `active` is not sealed yet.
-    pub(crate) fn note_pending(&self, active: u64) {
-        self.pressure.set_pending(self.segments.pending_weight(active, self.pressure.scale()));
-    }
-
-    /// The segment made ahead, if it is one that can follow `active`.
-    fn take_spare(&self, active: u64, bytes: u64) -> Option<NewSegment> {
-        let spare = self.spare.lock().take()?;
-        // A larger segment was made in between for a large batch: the numbers must ascend.
-        let follows = active == u64::MAX || spare.segment.number() > active;
-        if follows && spare.segment.capacity() >= bytes {
-            return Some(spare);
-        }
-        self.segments.discard(spare.segment);
-        None
-    }
-
-    /// Makes the next segment ahead, so that the writer that fills the present one need not. A
-    /// failure is left for that writer to meet.
-    pub(crate) fn prepare_spare(&self) {
-        if self.spare.lock().is_some()
-            || !self.segments.next_is_due()
-            || self.check_writable().is_err()
-        {
-            return;
-        }
-        let bytes = self.next_segment_bytes();
-        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
-        if let Ok(segment) = self.found_segment(bytes, need) {
-            *self.spare.lock() = Some(segment);
-        }
-    }
-
-    /// Goes on in a new segment after a sync failed: the old one is never written again, not even
-    /// its seal. The caller writes all memtables into tables before it lets go of the writer.
-    pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
-        let next = self.first_segment()?;
-        if let Some(appender) = w.appender.take() {
-            self.segments.note_sealed(appender.segment().number(), appender.end());
-            appender.segment().release();
-        }
-        self.distrusted.store(next.segment.number(), Ordering::Release);
-        self.sync.reset(Arc::clone(&next.segment), next.founded);
-        self.start_in(w, next);
-        Ok(())
-    }
-
-    /// Goes on in `next`, which the segment before leads to.
-    pub(crate) fn go_on_in(&self, w: &mut Writer, next: NewSegment) {
-        self.sync.rotate(Arc::clone(&next.segment), next.founded);
-        self.start_in(w, next);
-    }
-
-    fn start_in(&self, w: &mut Writer, next: NewSegment) {
-        let NewSegment { segment, founded } = next;
-        let number = segment.number();
-        self.segments.add(Arc::clone(&segment), founded, false);
-        let before = self.active.swap(number, Ordering::AcqRel);
-        if founded && before == self.witnessed.load(Ordering::Acquire) {
-            // The seal says so, in a segment that something else bears witness of.
-            self.witnessed.store(number, Ordering::Release);
-        }
-        w.recent = None;
-        w.index_bytes = 0;
-        w.appender = Some(Appender::new(Arc::clone(&segment)));
-        w.segment = Some(segment);
-        self.note_pending(number);
-        self.signal.wake();
-    }
 }
 
 /// Makes the comparisons that writing `key` will make, before anything is written.
@@ -540,14 +373,14 @@ fn rehearse_batch(keyspaces: &[Arc<KeyspaceState>], w: &Writer, batch: &WriteBat
 }
 
 #[inline]
-fn position(appender: &Appender) -> Position {
+fn position(appender: &LogWriter) -> Position {
     Position { segment: appender.segment().number(), end: appender.end() }
 }
 
 /// What a segment for this entry needs.
 #[cold]
 fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
-    let record = crate::log::record_len(key.len(), value.len()) as u64;
+    let record = crate::wal::record_len(key.len(), value.len()) as u64;
     let stays = value.len() >= ks.separate_values_from;
     let moves = if stays { record - value.len() as u64 } else { record };
     let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
@@ -555,5 +388,5 @@ fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
 }
 
 fn too_large(len: u64) -> Error {
-    Error::BatchTooLarge { len, max: crate::log::MAX_FRAME_PAYLOAD }
+    Error::BatchTooLarge { len, max: crate::wal::MAX_FRAME_PAYLOAD }
 }

@@ -1,0 +1,183 @@
+//! Flushes: sealed memtables into tables.
+
+use std::sync::Arc;
+
+use super::job::Job;
+use super::overlap::{self, Cluster};
+use super::schedule::describe;
+use crate::comparator::{self, refuse_from_comparator};
+use crate::error::{Error, Result};
+use crate::memtable::Memtable;
+use crate::read::SuperVersion;
+use crate::store::{KeyspaceState, Store};
+
+/// Memtables, and a plan that writes them.
+type Flush = (Vec<Arc<Memtable>>, Vec<Cluster>);
+
+impl Store {
+    /// Flushes everything written before the call into tables.
+    pub(crate) fn flush_all(&self) -> Result<()> {
+        refuse_from_comparator()?;
+        let upto = {
+            let mut w = self.writer.lock();
+            self.check_writable()?;
+            if w.has_entries() {
+                self.rotate(&mut w)?;
+            }
+            w.active_number()
+        };
+        self.wait_flushed(upto)
+    }
+
+    /// Waits until no keyspace has a memtable below segment `upto`.
+    pub(crate) fn wait_flushed(&self, upto: u64) -> Result<()> {
+        self.room.forget();
+        self.signal.wake();
+        self.signal.wait_until(|| {
+            if let Some(cause) = self.halt_cause() {
+                return Some(Err(Error::Halted { cause }));
+            }
+            let waiting = self
+                .all_keyspaces()
+                .iter()
+                .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
+            // Asked afterwards: in a store that is closed nothing waits.
+            if self.signal.stopping() {
+                return Some(Err(Error::Closed));
+            }
+            match self.room.why_no_flush() {
+                Some(e) if waiting => Some(Err(e)),
+                _ => (!waiting).then_some(Ok(())),
+            }
+        })
+    }
+
+    /// Whether the active segment is worth flushing though it is not full: when someone waits for
+    /// the store to settle, or when it is idle and scans would have to merge a good part of it.
+    pub(super) fn should_flush_active(&self, settle: bool) -> bool {
+        let active = self.active_number();
+        let mut in_memory = 0;
+        let mut in_tables = 0;
+        for ks in self.all_keyspaces() {
+            let view = ks.view.load();
+            in_memory += view
+                .memtables
+                .iter()
+                .filter(|m| m.segment().number() == active)
+                .map(|m| m.moved_bytes())
+                .sum::<u64>();
+            in_tables += view.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
+        }
+        in_memory > 0 && (settle || in_memory >= (1 << 20) || in_memory >= in_tables / 16)
+    }
+
+    pub(super) fn flush_sealed_between(&self) -> Result<()> {
+        for ks in self.all_keyspaces() {
+            if self.has_sealed(&ks) {
+                self.merge_picked(&ks, false, false, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_sealed(&self, ks: &KeyspaceState) -> bool {
+        let active = self.active_number();
+        ks.view.load().memtables.last().is_some_and(|m| m.segment().number() < active)
+    }
+
+    /// Sealed memtables, oldest first.
+    pub(crate) fn sealed(&self, view: &SuperVersion) -> Vec<Arc<Memtable>> {
+        let active = self.active_number();
+        view.memtables.iter().rev().filter(|m| m.segment().number() < active).cloned().collect()
+    }
+
+    /// The memtables below segment `upto`, and a plan that writes them into a run of their own.
+    pub(crate) fn whole_flush(
+        &self,
+        ks: &KeyspaceState,
+        view: &SuperVersion,
+        upto: u64,
+    ) -> Result<Option<Flush>> {
+        let memtables: Vec<_> =
+            view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
+        if memtables.is_empty() {
+            return Ok(None);
+        }
+        let (inputs, runs) = (describe(&memtables), view.version.runs());
+        let size = self.table_sizes().small;
+        let parts = || Ok(overlap::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false));
+        let parts = comparator::catch(parts)?;
+        Ok(Some((memtables, parts)))
+    }
+
+    /// Writes all memtables below segment `upto` into tables, on this thread, and makes those of all
+    /// keyspaces the truth at once: the log may not hold what is older in one than the tables of
+    /// another any more. The caller holds the writer and the right to merge.
+    pub(crate) fn flush_together(&self, upto: u64) -> Result<()> {
+        let keyspaces = self.all_keyspaces();
+        let mut outcomes = Vec::new();
+        let mut fresh = Vec::new();
+        let result = keyspaces.iter().try_for_each(|ks| {
+            let view = ks.view.load_full();
+            let Some((memtables, clusters)) = self.whole_flush(ks, &view, upto)? else {
+                return Ok(());
+            };
+            let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
+            let runs = &view.runs;
+            let merge = Job { store: self, ks, memtables, runs, range, clusters, run, relocate };
+            let outcome = merge.run()?;
+            fresh.extend(outcome.fresh());
+            outcomes.push((&**ks, outcome));
+            Ok(())
+        });
+        let result = result.and_then(|()| match outcomes.is_empty() {
+            true => Ok(()),
+            false => self.install_together(outcomes),
+        });
+        result.inspect_err(|_| self.remove_tables(&fresh))
+    }
+
+    /// Writes all memtables below segment `upto` into tables, on this thread.
+    pub(crate) fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
+        let view = ks.view.load_full();
+        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto)? else { return Ok(()) };
+        self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
+    }
+
+    /// Whether a flush is worth trying: the last one found room, or there is more now.
+    pub(crate) fn may_flush(&self) -> bool {
+        let free = |(_, free): &(Error, u64)| self.env.available(&self.dir) > *free;
+        self.room.flush_failed.lock().as_ref().is_none_or(free)
+    }
+
+    /// Keeps what a flush came to. Where it found no room, nothing is lost: what waits is in the log and
+    /// in memory. Writes go on as long as there is room for them, and who waits for the flush is told.
+    /// `false`: it found none.
+    pub(crate) fn note_flush(&self, result: Result<()>) -> Result<bool> {
+        match result {
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
+                *self.room.flush_failed.lock() = Some((e, self.env.available(&self.dir)));
+                self.signal.notify_done();
+                Ok(false)
+            }
+            done => {
+                self.room.forget();
+                done.map(|()| true)
+            }
+        }
+    }
+
+    /// Flushes what waits of a keyspace into a run of its own; where there is no room for that, its
+    /// oldest memtable alone. Whether any of it was.
+    pub(crate) fn flush_as_can_be(&self, ks: &KeyspaceState) -> Result<bool> {
+        let whole = self.note_flush(self.flush_upto(ks, self.active_number()))?;
+        if whole {
+            return Ok(true);
+        }
+        let oldest = ks.view.load().memtables.last().map(|m| m.segment().number());
+        match oldest {
+            Some(oldest) => self.note_flush(self.flush_upto(ks, oldest + 1)),
+            None => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Compaction of a range by the user's order.
+
+use std::ops::{Bound, RangeBounds};
+
+use super::overlap;
+use super::schedule::describe;
+use crate::comparator::{self, refuse_from_comparator};
+use crate::error::Result;
+use crate::store::{KeyspaceState, Store};
+use crate::version::TableMeta;
+
+impl Store {
+    /// See [`Keyspace::compact_range`](crate::Keyspace::compact_range).
+    pub(crate) fn compact<K: AsRef<[u8]>>(
+        &self,
+        ks: &KeyspaceState,
+        range: &impl RangeBounds<K>,
+    ) -> Result<()> {
+        refuse_from_comparator()?;
+        match self.seal_active() {
+            // What is in tables may make room.
+            Err(e) if !e.is_no_space() => return Err(e),
+            _ => {}
+        }
+        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
+        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        let _job = self.jobs.lock();
+        self.make_room_for_a_run(ks)?;
+        comparator::catch(|| self.compact_between(ks, low, high))
+    }
+
+    /// The caller holds the right to merge.
+    fn compact_between(
+        &self,
+        ks: &KeyspaceState,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<()> {
+        let view = ks.view.load_full();
+        // Asked afterwards: the view of a store that is closed is empty.
+        self.check_open()?;
+        let memtables = self.sealed(&view);
+        let inputs = describe(&memtables);
+        let runs = view.version.runs();
+        if memtables.is_empty() && runs.is_empty() {
+            return Ok(());
+        }
+        let chosen: std::collections::HashSet<u64> = runs
+            .iter()
+            .flat_map(|r| &r.tables()[r.overlapping(&ks.order, low, high)])
+            .map(|t| t.meta.number)
+            .collect();
+        let all = 0..runs.len();
+        let rewrite = |t: &TableMeta| chosen.contains(&t.number);
+        let parts = overlap::clusters(
+            &ks.order,
+            &inputs,
+            runs,
+            all.clone(),
+            self.table_sizes().small,
+            rewrite,
+        );
+        self.merge(ks, &view, memtables, all, parts, Vec::new())
+    }
+}

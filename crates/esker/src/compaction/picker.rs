@@ -1,0 +1,428 @@
+//! What to merge next: a pure function of the situation of one keyspace.
+//!
+//! The store keeps sorted runs, newest first, and merges *neighbours* only, so that ages never
+//! change places. In order of urgency:
+//!
+//! 1. Memtables wait: flush all of them together into a new newest run, and swallow the runs that
+//!    follow while each costs little beside what is being written anyway. How little depends on
+//!    the debt: at ease few runs are worth more, under pressure a quick flush is. Next to nothing is
+//!    always swallowed: a store that is opened for each write has few tables all the same.
+//! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
+//!    segments: empty those that hold least.
+//! 3. The newer runs outgrew the oldest (all of them may be overwrites): merge all. Too many runs:
+//!    merge the neighbours whose merge makes most of its writes. Far too many, as bulk loads and
+//!    repairs make: that as well after each flush, which then need not bear them all.
+//! 4. Tombstones hide much of what lies below them: merge them down.
+//! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
+//!    and old versions that nothing needs any more; empty half-dead segments.
+//!
+//! Costs are bytes *written*: tables that meet nothing move for free ([`clusters`]).
+//!
+//! Every chain of plans ends: 1 uses memtables up, 3 to 5 lower the number of runs, or rewrite
+//! tables into such as need no rewriting, and 2 moves values out of segments for good.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::overlap::{self, Cluster, TINY};
+use crate::key::{KeyOrder, Seq};
+use crate::version::{HasMeta, Run, TableMeta};
+
+/// Above so many runs some neighbours are merged when nothing is more urgent.
+pub(crate) const RUNS_SOFT: usize = 8;
+/// No flush leaves more runs than this, whatever it costs; those that are being merged count as one.
+pub(crate) const RUNS_HARD: usize = 12;
+/// Whoever adds runs by other means than a flush merges first when there are as many.
+pub(crate) const RUNS_MOST: usize = 32;
+/// Runs and memtables that one merge takes, but for one by hand. More are no faster: each entry is
+/// compared with those of many sources; and no such merge ends soon.
+const RUNS_AT_ONCE: usize = 16;
+const MEMTABLES_AT_ONCE: usize = 64;
+/// Below this debt there is time to keep runs few.
+const EASE: f64 = 0.5;
+/// Below this debt writers leave time to keep a small store in one run all along. In a burst that
+/// would rewrite the store for every few segments; the runs are joined when it is over.
+const QUIET: f64 = 0.1;
+/// A flush that is less than this part of a small store does not rewrite it.
+const SMALL_SHARE: u64 = 16;
+/// Swallow a run that costs this many times what is written already: without debt, and from
+/// `EASE` on.
+const RATIO_IDLE: f64 = 2.0;
+const RATIO_PRESSED: f64 = 0.5;
+/// How many times the oldest run the newer ones together may be.
+const SPACE: u64 = 2;
+/// No flush writes more than this many times the pending cap of its own accord: writers wait for
+/// it. What is larger is merged between flushes.
+const FLUSH_CAPS: u64 = 4;
+/// A store of this size is merged into one run whenever it is idle; also the size of one step.
+const SMALL_STORE: u64 = 512 << 20;
+/// A larger one when its smaller runs weigh this share of the largest, in percent.
+const WORTH_PERCENT: u64 = 7;
+/// One entry in this many must be a tombstone for a table to be rewritten on their account.
+const SETTLE_SHARE: u64 = 20;
+/// Dead separated values are borne up to half the live ones and this.
+const GARBAGE_FLOOR: u64 = 64 << 20;
+/// Live values that one plan moves at most (one segment always).
+const GARBAGE_STEP: u64 = 256 << 20;
+/// Above so many segments are kept for their values, the values of some go into tables: each is a
+/// mapping, of which a process has 65,530, and punching leaves it one however little is in it.
+const SEGMENTS_MOST: usize = 16 << 10;
+/// So many of them at a time.
+const SEGMENTS_STEP: usize = 256;
+
+/// A sealed memtable that waits to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memtable {
+    /// Bytes of this keyspace's entries in it.
+    pub bytes: u64,
+    /// Its first user key.
+    pub smallest: Vec<u8>,
+    /// Its last user key.
+    pub largest: Vec<u8>,
+}
+
+/// A log segment whose entries are all in tables and that is kept for the values in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentUse {
+    /// Its number.
+    pub segment: u64,
+    /// Bytes of values that tables still point to.
+    pub live: u64,
+    /// Bytes of values that none does.
+    pub dead: u64,
+}
+
+/// All the picker sees.
+#[derive(Debug, Clone)]
+pub(crate) struct Situation<'a, T> {
+    /// The keyspace's order.
+    pub order: &'a KeyOrder,
+    /// Sealed memtables with entries of this keyspace that no job is writing yet, oldest first.
+    pub memtables: &'a [Memtable],
+    /// The runs, newest first.
+    pub runs: &'a [Arc<Run<T>>],
+    /// Runs that another job is merging; not to be touched.
+    pub busy: Range<usize>,
+    /// Hard cap of sealed log bytes that wait for a flush.
+    pub pending_cap: u64,
+    /// Waiting bytes / `pending_cap`, 0 to 1.
+    pub debt: f64,
+    /// No user has called for a while.
+    pub idle: bool,
+    /// Below so many bytes a table is better written again beside another than left alone.
+    pub small_table: u64,
+    /// Of the versions of a key at or below this sequence, no reader needs any but the newest; nor
+    /// a tombstone below which nothing lies.
+    pub settled_seq: Seq,
+    /// Segments that could be freed, of all keyspaces.
+    pub segments: &'a [SegmentUse],
+}
+
+/// Why a merge was picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Memtables wait.
+    Flush,
+    /// Too many runs.
+    Runs,
+    /// The newer runs outgrew the oldest.
+    Space,
+    /// Tombstones hide much of what lies below.
+    Tombstones,
+    /// Dead values in log segments.
+    Garbage,
+    /// Nothing better to do.
+    Idle,
+    /// Old versions or tombstones that nothing needs any more.
+    Settled,
+}
+
+/// One merge: the oldest `memtables` of those waiting, and neighbouring runs.
+///
+/// The output is one run in the place of its inputs: with memtables a new newest run (then `runs`
+/// starts at 0), otherwise the one that has the number of the newest input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// How many of the oldest waiting memtables.
+    pub memtables: usize,
+    /// Which runs, as indexes into the runs of the situation.
+    pub runs: Range<usize>,
+    /// Why.
+    pub reason: Reason,
+    /// Segments whose values are to be moved elsewhere.
+    pub relocate: Vec<u64>,
+}
+
+impl Plan {
+    fn new(memtables: usize, runs: Range<usize>, reason: Reason) -> Option<Plan> {
+        Some(Plan { memtables, runs, reason, relocate: Vec::new() })
+    }
+
+    /// Whether nothing older lies below the output, so that settled tombstones can go.
+    pub(crate) fn at_bottom<T>(&self, s: &Situation<'_, T>) -> bool {
+        self.runs.end == s.runs.len()
+    }
+
+    /// The merge in independent parts.
+    pub(crate) fn clusters<T: HasMeta>(&self, s: &Situation<'_, T>) -> Vec<Cluster> {
+        let bottom = self.at_bottom(s);
+        let rewrite = |t: &TableMeta| {
+            t.references.iter().any(|r| self.relocate.contains(&r.segment))
+                || bottom && settles(s, t)
+        };
+        let memtables = &s.memtables[..self.memtables];
+        overlap::clusters(s.order, memtables, s.runs, self.runs.clone(), s.small_table, rewrite)
+    }
+}
+
+/// Whether rewriting a table of the oldest run surely drops enough.
+fn settles<T>(s: &Situation<'_, T>, t: &TableMeta) -> bool {
+    let tombstones = t.tombstones.saturating_mul(SETTLE_SHARE) >= t.entries;
+    (tombstones || !t.unique_keys) && t.max_seq <= s.settled_seq
+}
+
+/// The next merge, if there is any to do.
+pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if !s.memtables.is_empty() {
+        return flush(s);
+    }
+    garbage(s, false)
+        .or_else(|| too_many_segments(s))
+        .or_else(|| too_many_runs(s))
+        .or_else(|| tombstones(s))
+        .or_else(|| if s.idle { towards_one_run(s, 0..s.runs.len()) } else { None })
+        .or_else(|| settled(s))
+        .or_else(|| if s.idle { garbage(s, true) } else { None })
+}
+
+/// The waiting memtables, and as many of the newest runs as go along cheaply.
+pub(crate) fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if s.memtables.is_empty() {
+        return None;
+    }
+    let memtables = s.memtables.len().min(MEMTABLES_AT_ONCE);
+    // A busy run is a wall; beyond it nothing can be swallowed.
+    let free = if s.busy.is_empty() { s.runs.len() } else { s.busy.start };
+    let counted = s.runs.len() - s.busy.len().saturating_sub(1);
+    let crowded = counted > RUNS_HARD;
+    let must = if crowded { 0 } else { (counted + 1).saturating_sub(RUNS_HARD).min(free) };
+    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
+    let waiting: u64 = s.memtables[..memtables].iter().map(|m| m.bytes).sum();
+    let small = total.saturating_add(waiting) <= s.pending_cap.saturating_mul(2)
+        && waiting.max(TINY).saturating_mul(SMALL_SHARE) >= total
+        && s.debt < QUIET;
+    // In a crowd no run is added that is as small as the one before: they would be as many as flushes.
+    let ratio = if crowded { RATIO_IDLE } else { ratio(s.debt) };
+    let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
+    let cost = |end: usize| cost(s, memtables, 0..end);
+    let mut end = 0;
+    let mut sum = cost(0);
+    while end < free.min(RUNS_AT_ONCE) {
+        let next = cost(end + 1);
+        let cheap = next.saturating_sub(sum) as f64 <= ratio * sum.max(TINY) as f64;
+        if !(small || cheap && next <= most) {
+            break;
+        }
+        (end, sum) = (end + 1, next);
+    }
+    if end < must && free == s.runs.len() && too_much_space(s) {
+        end = free;
+    } else if end < must {
+        // The cap forces it: as many as pay best, lest the newest run is rewritten every time.
+        let per_run = |end: usize| cost(end) as f64 / end as f64;
+        let best = (must..=free).min_by(|&a, &b| per_run(a).total_cmp(&per_run(b)));
+        end = best.unwrap_or(end);
+    }
+    Plan::new(memtables, 0..end, Reason::Flush)
+}
+
+/// The next step towards fewer runs, memtables or not, where there are more than flushes leave.
+pub(crate) fn thin_out<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    if s.runs.len() > RUNS_HARD { too_many_runs(s) } else { None }
+}
+
+fn ratio(debt: f64) -> f64 {
+    let pressed = (debt / EASE).clamp(0.0, 1.0);
+    RATIO_IDLE + (RATIO_PRESSED - RATIO_IDLE) * pressed
+}
+
+/// Bytes that the merge would write.
+fn cost<T: HasMeta>(s: &Situation<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
+    let memtables = &s.memtables[..memtables];
+    let list = overlap::clusters(s.order, memtables, s.runs, runs, s.small_table, |_| false);
+    overlap::written(&list)
+}
+
+/// Nobody knows how much of the newer runs only repeats the oldest. When they are larger than it
+/// by this much, all are merged, so that a store of nothing but overwrites stays within
+/// `SPACE` + 1 times its live data (and what comes in meanwhile).
+fn too_much_space<T: HasMeta>(s: &Situation<'_, T>) -> bool {
+    let Some((oldest, newer)) = s.runs.split_last() else { return false };
+    let newer: u64 = newer.iter().map(|r| r.bytes()).sum();
+    let meets = || cost(s, 0, 0..s.runs.len()) > newer;
+    newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
+}
+
+fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let all = 0..s.runs.len();
+    if all.len() <= RUNS_AT_ONCE && is_free(s, &all) && too_much_space(s) {
+        return Plan::new(0, all, Reason::Space);
+    }
+    if s.runs.len() <= RUNS_SOFT {
+        return None;
+    }
+    Plan::new(0, best_group(s, 0..s.runs.len())?, Reason::Runs)
+}
+
+/// The neighbours whose merge brings most per byte written; among equals the newest.
+///
+/// On its way from a flush into the largest run a byte climbs log(largest / flush) in all, whatever
+/// the merges in between; each merge that it takes part in costs one write of it. A merge of sizes
+/// s1, s2, .. into S lifts each byte of si by log(S / si). So the sum of si log(S / si) over the
+/// bytes written says how well a merge uses its writes: best for many runs of equal size, badly for
+/// a small one beside a large one. Taking the smallest instead rewrites the newest runs over and
+/// over (128 GiB at random: 46 writes per byte, not 8).
+fn best_group<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
+    let mut best: Option<(f64, Range<usize>)> = None;
+    for start in within.clone() {
+        for end in start + 2..=within.end.min(start + RUNS_AT_ONCE) {
+            if !is_free(s, &(start..end)) {
+                break;
+            }
+            let use_of_writes = lift(s, start..end) / (cost(s, 0, start..end) + 1) as f64;
+            if best.as_ref().is_none_or(|(most, _)| use_of_writes > *most) {
+                best = Some((use_of_writes, start..end));
+            }
+        }
+    }
+    best.map(|(_, group)| group)
+}
+
+/// The sum of si log(S / si).
+fn lift<T: HasMeta>(s: &Situation<'_, T>, group: Range<usize>) -> f64 {
+    let sizes = || s.runs[group.clone()].iter().map(|r| r.bytes().max(1) as f64);
+    let sum: f64 = sizes().sum();
+    sizes().map(|size| size * (sum / size).ln()).sum()
+}
+
+fn is_free<T>(s: &Situation<'_, T>, group: &Range<usize>) -> bool {
+    s.busy.is_empty() || group.end <= s.busy.start || s.busy.end <= group.start
+}
+
+/// Tombstones above the oldest run that could hide half of it: a scan would wade through them.
+fn tombstones<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let (oldest, newer) = s.runs.split_last()?;
+    let hidden: u64 = newer.iter().map(|r| r.tombstones()).sum();
+    let all = 0..s.runs.len();
+    if hidden > 0 && hidden.saturating_mul(2) >= oldest.entries() && is_free(s, &all) {
+        return Plan::new(0, all, Reason::Tombstones);
+    }
+    None
+}
+
+/// What a run costs its readers, in bytes: a tombstone counts as the entry it hides.
+fn weight<T: HasMeta>(run: &Run<T>, hidden_entry: u64) -> u64 {
+    run.bytes().saturating_add(run.tombstones().saturating_mul(hidden_entry))
+}
+
+/// A merge on the way to one run, where the smaller runs weigh enough beside the largest. Where
+/// they do not, the largest stays and its newer and older neighbours are looked at by themselves.
+fn towards_one_run<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Plan> {
+    if within.len() < 2 {
+        return None;
+    }
+    let runs = &s.runs[within.clone()];
+    let total: u64 = runs.iter().map(|r| r.bytes()).sum();
+    let (at, largest) = runs.iter().enumerate().max_by_key(|(_, r)| r.bytes())?;
+    let entry = largest.bytes() / largest.entries().max(1);
+    let smaller = runs.iter().enumerate().filter(|(i, _)| *i != at);
+    let smaller: u64 = smaller.map(|(_, r)| weight(r, entry)).fold(0, u64::saturating_add);
+    let worth = total <= SMALL_STORE
+        || smaller.saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
+        || cost(s, 0, within.clone()) <= total / 100;
+    if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= SMALL_STORE {
+        return Plan::new(0, within, Reason::Idle);
+    }
+    if worth && let Some(group) = best_group(s, within.clone()) {
+        return Plan::new(0, group, Reason::Idle);
+    }
+    let at = within.start + at;
+    towards_one_run(s, within.start..at).or_else(|| towards_one_run(s, at + 1..within.end))
+}
+
+/// Tables of the oldest run that hold what nothing needs any more: half of their entries
+/// tombstones, or as few as [`SETTLE_SHARE`] says when idle.
+fn settled<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let last = s.runs.len().checked_sub(1)?;
+    let due = |t: &TableMeta| settles(s, t) && (s.idle || t.tombstones * 2 >= t.entries);
+    let tables = s.runs[last].tables();
+    if is_free(s, &(last..last + 1)) && tables.iter().any(|t| due(t.meta())) {
+        return Plan::new(0, last..last + 1, Reason::Settled);
+    }
+    None
+}
+
+/// A run that keeps values in segments that are to be emptied: those with the largest dead share,
+/// until the rest is bearable. When idle, those of which half is dead.
+fn garbage<T: HasMeta>(s: &Situation<'_, T>, idle: bool) -> Option<Plan> {
+    let live: u64 = s.segments.iter().map(|g| g.live).sum();
+    let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    if !idle && dead <= live / 2 + GARBAGE_FLOOR {
+        return None;
+    }
+    let mut by_share: Vec<&SegmentUse> = s.segments.iter().filter(|g| g.dead > 0).collect();
+    let share = |g: &SegmentUse| g.dead as f64 / (g.dead as f64 + g.live as f64);
+    by_share.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.segment.cmp(&b.segment)));
+    let mut relocate = Vec::new();
+    let mut moved = 0;
+    for g in by_share {
+        // Below the cap by half, so that one byte more does not start it again.
+        let enough = match idle {
+            true => g.dead < g.live,
+            false => dead <= live / 2 + GARBAGE_FLOOR / 2,
+        };
+        if enough || (moved > 0 && moved + g.live > GARBAGE_STEP) {
+            break;
+        }
+        // Segments that only other keyspaces use are theirs to empty.
+        if s.runs.iter().any(|r| uses(r, &[g.segment])) {
+            relocate.push(g.segment);
+            moved += g.live;
+        }
+        dead -= g.dead;
+    }
+    let run =
+        (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
+    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+}
+
+/// The runs' values in the segments that hold least, where there are too many of these.
+fn too_many_segments<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+    let over = s.segments.len().saturating_sub(SEGMENTS_MOST);
+    if over == 0 {
+        return None;
+    }
+    let tables = s.runs.iter().flat_map(|r| r.tables());
+    let used: HashSet<u64> = tables.flat_map(|t| &t.meta().references).map(|r| r.segment).collect();
+    let mut least: Vec<&SegmentUse> =
+        s.segments.iter().filter(|g| used.contains(&g.segment)).collect();
+    least.sort_by_key(|g| (g.live, g.segment));
+    let mut moved = 0;
+    let mut relocate: Vec<u64> = Vec::new();
+    for g in least.into_iter().take(over.min(SEGMENTS_STEP)) {
+        if moved > 0 && moved + g.live > GARBAGE_STEP {
+            break;
+        }
+        moved += g.live;
+        relocate.push(g.segment);
+    }
+    let run =
+        (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
+    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+}
+
+fn uses<T: HasMeta>(run: &Run<T>, segments: &[u64]) -> bool {
+    let mut references = run.tables().iter().flat_map(|t| &t.meta().references);
+    references.any(|r| segments.contains(&r.segment))
+}

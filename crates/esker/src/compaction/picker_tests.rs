@@ -1,0 +1,367 @@
+//! The picker: golden scripts, and properties of whole histories.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::overlap::written;
+use super::picker::{self, Memtable, Plan, RUNS_HARD, RUNS_SOFT, SegmentUse, Situation};
+use super::simulation::{ENTRY, KEYS, Load, Sim, key, leveled};
+use crate::key::KeyOrder;
+use crate::version::script::{Case, run_folder, size, word};
+use crate::version::{KeyspaceVersion, SegmentRef, TableMeta};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn scripts() {
+    run_folder("picker", || {
+        |case: &Case<'_>| match case.command {
+            "pick" => pick(case),
+            "fill" => fill(case),
+            other => panic!("unknown command {other}"),
+        }
+    });
+}
+
+/// `pick [cap=64M] [debt=0.2] [idle] [table=32M] [settled=0] [busy=1-2]`, then lines
+/// `mem SIZE FIRST..LAST`, `run SIZE FIRST..LAST [tables=1] [tombstones=PERCENT] [refs=SEG:SIZE,..]`
+/// newest first, and `segment N live=SIZE dead=SIZE`.
+fn pick(case: &Case<'_>) -> String {
+    let get = |name: &str, default: &str| case.word(name).unwrap_or(default).to_owned();
+    let order = KeyOrder::Bytewise;
+    let (mut memtables, mut segments, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    let runs = case.input.iter().filter(|l| l.starts_with("run")).count() as u64;
+    for line in &case.input {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[0] {
+            "mem" => {
+                let (first, last) = words[2].split_once("..").unwrap();
+                let (smallest, largest) = (first.into(), last.into());
+                memtables.push(Memtable { bytes: size(words[1]), smallest, largest });
+            }
+            "run" => {
+                let id = runs - added.last().map_or(0, |(id, _): &(u64, _)| runs - id + 1);
+                added.extend(tables(&words, id));
+            }
+            "segment" => segments.push(SegmentUse {
+                segment: size(words[1]),
+                live: size(word(&words, "live").unwrap()),
+                dead: size(word(&words, "dead").unwrap()),
+            }),
+            other => panic!("unknown line {other}"),
+        }
+    }
+    let version = KeyspaceVersion::default().edit(Some(&order), &[], added).unwrap();
+    let busy = case.word("busy").map(|b| b.split_once('-').unwrap());
+    let situation = Situation {
+        order: &order,
+        memtables: &memtables,
+        runs: version.runs(),
+        busy: busy.map_or(0..0, |(a, b)| a.parse().unwrap()..b.parse().unwrap()),
+        pending_cap: size(&get("cap", "64M")),
+        debt: get("debt", "0.2").parse().unwrap(),
+        idle: case.words.contains(&"idle"),
+        small_table: size(&get("table", "32M")) / 8,
+        settled_seq: size(&get("settled", "0")),
+        segments: &segments,
+    };
+    match picker::pick(&situation) {
+        None => "nothing".into(),
+        Some(plan) => describe(&plan, &situation),
+    }
+}
+
+/// The tables of a `run` line. Keys are three digits; the range is split evenly.
+fn tables(words: &[&str], run: u64) -> Vec<(u64, Arc<TableMeta>)> {
+    let (first, last) = words[2].split_once("..").unwrap();
+    let (first, last) = (first.parse::<u64>().unwrap(), last.parse::<u64>().unwrap());
+    let n = word(words, "tables").map_or(1, size);
+    let bytes = size(words[1]) / n;
+    let entries = bytes / 1024;
+    let percent = word(words, "tombstones").map_or(0, size);
+    let references = word(words, "refs").map_or(Vec::new(), |list| {
+        let parse = |r: &str| {
+            let (segment, bytes) = r.split_once(':').unwrap();
+            SegmentRef { segment: size(segment), bytes: size(bytes) / n, count: 1 }
+        };
+        list.split(',').map(parse).collect()
+    });
+    let table = |i: u64| TableMeta {
+        number: run * 1000 + i,
+        size: bytes,
+        entries,
+        tombstones: entries * percent / 100,
+        raw_bytes: bytes,
+        smallest: format!("{:03}", first + (last - first + 1) * i / n).into(),
+        largest: format!("{:03}", first + (last - first + 1) * (i + 1) / n - 1).into(),
+        min_seq: run,
+        max_seq: run,
+        base_seq: run,
+        unique_keys: true,
+        references: references.clone(),
+    };
+    (0..n).map(|i| (run, Arc::new(table(i)))).collect()
+}
+
+fn describe(plan: &Plan, s: &Situation<'_, Arc<TableMeta>>) -> String {
+    let mut out = format!("{:?}:", plan.reason);
+    if plan.memtables > 0 {
+        write!(out, " {} memtables", plan.memtables).unwrap();
+    }
+    if !plan.runs.is_empty() {
+        write!(out, " runs {}..{}", plan.runs.start, plan.runs.end).unwrap();
+    }
+    let list = plan.clusters(s);
+    let bytes = written(&list);
+    let moves = list.iter().filter(|c| c.moves).count();
+    write!(out, "\nwrites {} KiB in {} clusters", bytes >> 10, list.len() - moves).unwrap();
+    write!(out, ", moves {moves} tables").unwrap();
+    if !plan.relocate.is_empty() {
+        write!(out, "\nempties segments {:?}", plan.relocate).unwrap();
+    }
+    out
+}
+
+/// `fill LOAD flushes=N flush=SIZE [cap=SIZE] [table=SIZE] [together=N] [keys=N] [pressed]`
+fn fill(case: &Case<'_>) -> String {
+    let get = |name: &str, default: &str| size(case.word(name).unwrap_or(default));
+    let load = match case.words[0] {
+        "random" => Load::Random,
+        "sequential" => Load::Sequential,
+        "overwrite" => Load::Overwrite(get("keys", "1M")),
+        other => panic!("unknown load {other}"),
+    };
+    let (flushes, flush) = (get("flushes", "64"), get("flush", "16M"));
+    let mut sim = Sim::new(load, get("cap", "64M"), get("table", "32M"));
+    sim.fill(flushes, flush, get("together", "1"), !case.words.contains(&"pressed"));
+    let (amplification, runs) = (sim.amplification(), sim.version.runs().len());
+    let (most, largest) = (sim.max_runs, sim.largest_plan >> 20);
+    sim.settle(0.0, true);
+    let mut out = format!(
+        "write amplification {amplification:.1}, runs {runs} (most {most}), largest merge {largest} MiB\n\
+         after idling {:.1}, runs {}\n",
+        sim.amplification(),
+        sim.version.runs().len(),
+    );
+    if let Load::Overwrite(keys) = load {
+        let most = sim.max_bytes as f64 / (keys * ENTRY) as f64;
+        write!(out, "space at most {most:.1} times the live data").unwrap();
+    }
+    if load == Load::Random {
+        write!(out, "leveled, fanout 10: {:.1}", leveled(flushes, flush)).unwrap();
+    }
+    out
+}
+
+#[test]
+fn write_amplification_stays_low() {
+    for (flush, cap) in [(16, 64), (16, 128), (8, 64), (64, 256), (1, 4)] {
+        let mut sim = Sim::new(Load::Random, cap * MIB, 32 * MIB);
+        sim.fill(64, flush * MIB, 1, true);
+        let random = sim.amplification();
+        assert!(random <= 6.0, "flush {flush}, cap {cap}: {random}");
+        assert!(sim.max_runs <= RUNS_SOFT + 1, "{} runs", sim.max_runs);
+        let mut sim = Sim::new(Load::Sequential, cap * MIB, 32 * MIB);
+        sim.fill(64, flush * MIB, 1, true);
+        sim.settle(0.0, true);
+        let sequential = sim.amplification();
+        assert!(sequential <= if flush >= 8 { 1.05 } else { 3.0 }, "{flush}: {sequential}");
+        assert_eq!(sim.version.runs().len(), 1);
+    }
+}
+
+#[test]
+fn a_pressed_store_stays_below_the_hard_cap_of_runs() {
+    for together in 1..=4 {
+        let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+        sim.fill(1000, 16 * MIB, together, false);
+        assert!(sim.max_runs <= RUNS_HARD);
+        assert!(sim.amplification() < 12.0, "{together}: {}", sim.amplification());
+    }
+}
+
+#[test]
+fn garbage_is_moved_out_of_its_segments() {
+    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    sim.fill(40, 16 * MIB, 1, true);
+    let runs = sim.version.runs().to_vec();
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    for run in &runs {
+        for (i, t) in run.tables().iter().enumerate() {
+            let mut t = TableMeta::clone(t);
+            removed.push(t.number);
+            let segment = 1 + i as u64 % 10;
+            t.references = vec![SegmentRef { segment, bytes: MIB, count: 1 }];
+            *sim.segments.entry(segment).or_default() += 12 * MIB;
+            added.push((run.id(), Arc::new(t)));
+        }
+    }
+    sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &removed, added).unwrap();
+    sim.settle(0.0, false);
+    let referenced = |sim: &Sim| {
+        let refs = sim.version.tables().flat_map(|t| &t.references).map(|r| r.segment);
+        refs.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert!(referenced(&sim) < 6, "{}", referenced(&sim));
+    sim.settle(0.0, true);
+    assert_eq!(referenced(&sim), 0);
+}
+
+/// What a repair or loads leave comes down beside flushes that never end, and no merge of it is large.
+#[test]
+fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
+    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let added = (1..=300).map(|run| (run, Arc::new(sim.table(0, KEYS, 32 * MIB / ENTRY, 0))));
+    let added: Vec<_> = added.collect();
+    let added = added.into_iter().map(|(run, t)| {
+        let (min_seq, max_seq) = (run, run);
+        (run, Arc::new(TableMeta { min_seq, max_seq, base_seq: run, ..TableMeta::clone(&t) }))
+    });
+    sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[], added.collect()).unwrap();
+    sim.skip_seq(301);
+    let mut flushes = 0;
+    while sim.version.runs().len() > RUNS_HARD {
+        let waiting = [sim.memtable(16 * MIB), sim.memtable(16 * MIB)];
+        let flush = sim.step_with(&waiting, 0.9, false, picker::flush).unwrap();
+        assert!(flush.memtables == 2 && flush.runs.len() <= 16);
+        let step = sim.step_with(&[], 0.9, false, picker::thin_out);
+        assert!(step.is_none_or(|s| (2..=16).contains(&s.runs.len())));
+        flushes += 1;
+        assert!(flushes < 100, "{} runs", sim.version.runs().len());
+    }
+    assert!(sim.max_runs <= 300, "{}", sim.max_runs);
+    // Some 10 GiB there were: each byte is written a few times, and not with every flush.
+    let written = sim.written >> 30;
+    assert!(written < 60, "{written} GiB in {flushes} flushes");
+    // From here on as ever.
+    sim.settle(0.0, true);
+    assert_eq!(sim.version.runs().len(), 1);
+}
+
+/// Compares bytes, and counts how often.
+#[derive(Default)]
+struct Counting(std::sync::atomic::AtomicU64);
+
+impl crate::key::Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn thousands_of_tables_take_no_work_that_grows_with_their_square() {
+    let counting = Arc::new(Counting::default());
+    let order = KeyOrder::Custom(counting.clone());
+    let n = 4000;
+    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let metas: Vec<_> =
+        (0..n).map(|i| Arc::new(sim.table(i * 7 % n * 10, i * 7 % n * 10 + 5, 9, 0))).collect();
+    let numbers: Vec<u64> = metas.iter().map(|m| m.number).collect();
+    let into = |run| metas.iter().map(|m| (run, Arc::clone(m))).collect::<Vec<_>>();
+    let spent = |what: &str| {
+        let compared = counting.0.swap(0, std::sync::atomic::Ordering::Relaxed);
+        assert!((1..60 * n).contains(&compared), "{what}: {compared} comparisons of {n} tables");
+    };
+    let loaded = KeyspaceVersion::default().edit(Some(&order), &[], into(1)).unwrap();
+    spent("a load");
+    let moved = loaded.edit(Some(&order), &numbers, into(2)).unwrap();
+    spent("a move");
+    let list = super::overlap::clusters(&order, &[], moved.runs(), 0..1, MIB, |_| true);
+    assert_eq!(list.len(), 1, "small ones become one");
+    spent("a plan");
+}
+
+#[test]
+fn what_little_is_in_too_many_segments_goes_into_tables() {
+    let mut sim = Sim::new(Load::Sequential, 64 * MIB, 32 * MIB);
+    let segments = (16 << 10) + 600;
+    sim.fill(1, 16 * MIB, 1, false);
+    let mut t = TableMeta::clone(sim.version.tables().next().unwrap());
+    let value = |segment| SegmentRef { segment, bytes: 4096 * (1 + segment % 9), count: 1 };
+    t.references = (1..=segments).map(value).collect();
+    sim.segments.extend((1..=segments).map(|s| (s, 4096 * (1 + s % 9))));
+    let number = t.number;
+    let added = vec![(sim.version.runs()[0].id(), Arc::new(t))];
+    sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[number], added).unwrap();
+    let plan = sim.step(&[], 0.0, false).unwrap();
+    assert_eq!((plan.reason, plan.relocate.len()), (picker::Reason::Garbage, 256));
+    assert!(plan.relocate.iter().all(|s| s % 9 == 0), "those that hold least");
+    sim.settle(0.0, false);
+    let left: usize = sim.version.tables().map(|t| t.references.len()).sum();
+    assert_eq!(left, 16 << 10);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Every plan is one that a version takes (ages and ranges are checked there), every chain of
+    /// plans ends, the runs stay under their cap, and an idle store of this size is one run.
+    #[test]
+    fn any_history_ends_well(
+        steps in proptest::collection::vec(
+            (1u64..40, 0.0f64..1.0, any::<bool>(), 0u64..4, 0u64..1000, 1u64..1000), 1..60),
+        load in 0usize..3,
+        cap in 4u64..100,
+    ) {
+        let load = [Load::Random, Load::Sequential, Load::Overwrite(100_000)][load];
+        let mut sim = Sim::new(load, cap * MIB, 8 * MIB);
+        for (bytes, debt, settle, idle, at, width) in steps {
+            let mut memtable = sim.memtable(bytes * MIB / 4);
+            if load != Load::Sequential && idle == 1 {
+                let low = KEYS / 1000 * at;
+                memtable.smallest = key(low);
+                memtable.largest = key(low + KEYS / 1000 * width);
+            }
+            let plan = sim.step(&[memtable], debt, false).unwrap();
+            prop_assert_eq!(plan.memtables, 1);
+            if settle {
+                sim.settle(debt, idle == 0);
+            }
+        }
+        sim.settle(0.0, true);
+        prop_assert_eq!(sim.version.runs().len(), 1);
+    }
+
+    /// No plan touches a busy run or reaches across it.
+    #[test]
+    fn busy_runs_are_left_alone(
+        sizes in proptest::collection::vec(1u64..200, 2..12),
+        from in 0usize..12,
+        len in 1usize..4,
+        idle in any::<bool>(),
+        flush in any::<bool>(),
+    ) {
+        let from = from.min(sizes.len() - 1);
+        let busy = from..(from + len).min(sizes.len());
+        let n = sizes.len() as u64;
+        let added = sizes.iter().enumerate().flat_map(|(i, s)| {
+            let bytes = format!("{s}M");
+            tables(&["run", &bytes, "0..999", "tables=2", "tombstones=30"], n - i as u64)
+        });
+        let order = KeyOrder::Bytewise;
+        let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
+        let memtable = Memtable { bytes: MIB, smallest: key(0), largest: key(KEYS) };
+        let plan = picker::pick(&Situation {
+            order: &order,
+            memtables: if flush { std::slice::from_ref(&memtable) } else { &[] },
+            runs: version.runs(),
+            busy: busy.clone(),
+            pending_cap: 64 * MIB,
+            debt: 0.1,
+            idle,
+            small_table: 4 * MIB,
+            settled_seq: 1000,
+            segments: &[],
+        });
+        if let Some(plan) = plan {
+            prop_assert!(plan.runs.end <= busy.start || plan.runs.start >= busy.end);
+            prop_assert!(plan.memtables == 0 || plan.runs.start == 0);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Asks the picker about a keyspace, and has done what it says where there is room for it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::overlap::{self, Cluster};
+use super::picker::{self, RUNS_MOST, Reason, Situation};
+use crate::comparator;
+use crate::error::Result;
+use crate::memtable::Memtable;
+use crate::read::{LoadedRun, LoadedTable, SuperVersion};
+use crate::store::{Counters, KeyspaceState, Store};
+
+impl Store {
+    /// Asks the picker about one keyspace and carries its plan out. `nested`: within another merge,
+    /// whose input runs are taken; then only memtables are flushed.
+    pub(super) fn merge_picked(
+        &self,
+        ks: &KeyspaceState,
+        idle: bool,
+        settle: bool,
+        nested: bool,
+    ) -> Result<bool> {
+        comparator::catch(|| self.pick_and_merge(ks, idle, settle, nested))
+    }
+
+    pub(super) fn pick_and_merge(
+        &self,
+        ks: &KeyspaceState,
+        idle: bool,
+        settle: bool,
+        nested: bool,
+    ) -> Result<bool> {
+        let view = ks.view.load_full();
+        let sealed = self.sealed(&view);
+        let waiting = describe(&sealed);
+        let segments = self.segments.usage();
+        let situation = self.situation(ks, &view, &waiting, &segments, idle);
+        let plan = if nested { picker::flush(&situation) } else { picker::pick(&situation) };
+        let Some(plan) = plan else { return Ok(false) };
+        let clusters = plan.clusters(&situation);
+        if matches!(plan.reason, Reason::Idle | Reason::Settled) {
+            let bytes = overlap::written(&clusters);
+            if !settle && !self.pressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+                return Ok(false);
+            }
+        }
+        let memtables = sealed[..plan.memtables].to_vec();
+        let flush = plan.memtables > 0;
+        if flush && !self.may_flush() {
+            return Ok(false);
+        }
+        let (most, likely) =
+            (overlap::written(&clusters), likely_written(&view, &plan.runs, &clusters));
+        let tight = self.is_tight(most);
+        if !tight || self.may_hope(likely) {
+            match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
+                Err(e)
+                    if (e.is_no_space() || flush && e.is_corruption())
+                        && self.halt_cause().is_none() =>
+                {
+                    if tight {
+                        self.hope_failed(likely);
+                    }
+                }
+                merged => {
+                    merged?;
+                    if flush && !nested {
+                        // Where writes leave no time for it, it is done all the same.
+                        self.thin_out(ks)?;
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+        // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
+        // flush makes do with what it needs.
+        self.give_back_spare();
+        if flush { self.flush_as_can_be(ks) } else { Ok(false) }
+    }
+
+    /// Merges some runs where there are more than flushes leave, and the disk has room for it. The caller
+    /// holds the right to merge.
+    pub(super) fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
+        let view = ks.view.load_full();
+        let segments = self.segments.usage();
+        let situation = self.situation(ks, &view, &[], &segments, false);
+        let Some(plan) = picker::thin_out(&situation) else { return Ok(false) };
+        let clusters = plan.clusters(&situation);
+        if self.is_tight(overlap::written(&clusters)) {
+            return Ok(false);
+        }
+        match self.merge(ks, &view, Vec::new(), plan.runs, clusters, plan.relocate) {
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
+            merged => merged.map(|()| true),
+        }
+    }
+
+    /// What adds a run by other means than a flush comes here first: it merges, where there are too many
+    /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
+    /// turn. The caller holds the right to merge, and not the writer.
+    pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
+        while ks.view.load().runs.len() >= RUNS_MOST {
+            self.check_writable()?;
+            if !comparator::catch(|| self.thin_out(ks))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the picker sees.
+    pub(super) fn situation<'a>(
+        &self,
+        ks: &'a KeyspaceState,
+        view: &'a SuperVersion,
+        memtables: &'a [picker::Memtable],
+        segments: &'a [picker::SegmentUse],
+        idle: bool,
+    ) -> Situation<'a, Arc<LoadedTable>> {
+        let busy = {
+            let ids = ks.busy_runs.lock();
+            let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.run.id());
+            let start = view.runs.iter().position(is_busy).unwrap_or(0);
+            start..start + view.runs.iter().filter(|r| is_busy(r)).count()
+        };
+        Situation {
+            order: &ks.order,
+            memtables,
+            runs: view.version.runs(),
+            busy,
+            pending_cap: self.pressure.cap(),
+            debt: self.pressure.debt(),
+            idle,
+            small_table: self.table_sizes().small,
+            settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
+            segments,
+        }
+    }
+}
+
+/// Bytes that a merge of these clusters is likely to write: each tombstone that reaches the bottom takes
+/// an entry along.
+pub(super) fn likely_written(view: &SuperVersion, runs: &Range<usize>, list: &[Cluster]) -> u64 {
+    if runs.end < view.runs.len() {
+        return overlap::written(list);
+    }
+    let likely = |c: &Cluster| {
+        let metas = c.tables.iter().map(|&(run, table)| &view.runs[run].tables()[table].meta);
+        let (entries, dead) =
+            metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
+        let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;
+        (c.bytes as f64 * share) as u64
+    };
+    list.iter().filter(|c| !c.moves).map(likely).sum()
+}
+
+/// What the picker has to know of memtables that wait.
+pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<picker::Memtable> {
+    sealed
+        .iter()
+        .map(|m| {
+            let (smallest, largest) = m.key_range().unwrap_or_default();
+            picker::Memtable { bytes: m.moved_bytes(), smallest, largest }
+        })
+        .collect()
+}

@@ -1,0 +1,115 @@
+//! The books on the debt: what writers and the merge thread are told of it.
+
+use std::time::Duration;
+
+use super::backpressure::Pressure;
+use super::throttle::Admission;
+use crate::options::Options;
+
+const GIB: u64 = 1 << 30;
+
+/// Its cap is twice the memory.
+fn new() -> (Pressure, u64) {
+    let options = Options::new().memory(64 << 20);
+    let pressure = Pressure::new(&options);
+    let cap = pressure.cap();
+    assert_eq!(cap, options.pending_cap());
+    (pressure, cap)
+}
+
+#[test]
+fn below_the_soft_cap_nobody_asks() {
+    let (p, cap) = new();
+    for pending in [0, 1, cap / 4] {
+        p.set_pending(pending);
+        assert_eq!(p.pending(), pending);
+        assert_eq!(p.due(|_| 1 << 20), None);
+    }
+    p.set_pending(cap / 4 + 1);
+    assert_eq!(p.due(|_| 1 << 20), Some(1 << 20));
+}
+
+#[test]
+fn small_writes_ask_together() {
+    let (p, cap) = new();
+    p.set_pending(cap / 2);
+    assert_eq!(p.due(|_| 5000), None);
+    assert_eq!(p.due(|_| 3191), None);
+    assert_eq!(p.due(|_| 1), Some(8192));
+    // They were asked about; it begins anew.
+    assert_eq!(p.due(|_| 8191), None);
+    // At the cap each asks at once, for what had not asked before.
+    p.set_pending(cap);
+    assert_eq!(p.due(|_| 2), Some(8193));
+    assert_eq!(p.due(|_| 1), Some(1));
+}
+
+#[test]
+fn the_debt_is_a_share_of_the_cap() {
+    let (p, cap) = new();
+    assert_eq!(p.debt(), 0.0);
+    p.set_pending(cap / 2);
+    assert_eq!(p.debt(), 0.5);
+    p.set_pending(3 * cap);
+    assert_eq!(p.debt(), 1.0);
+}
+
+#[test]
+fn a_flush_is_urgent_from_half_of_the_soft_cap_on() {
+    let (p, cap) = new();
+    p.set_pending(cap / 8);
+    assert!(!p.flush_is_urgent());
+    p.set_pending(cap / 8 + 1);
+    assert!(p.flush_is_urgent());
+}
+
+#[test]
+fn writers_stop_at_the_cap_and_wait_before_it() {
+    let (p, cap) = new();
+    p.set_pending(cap);
+    assert_eq!(p.admit(0), Admission::Full);
+    // A write longer than what is left passes: segments are counted when they are sealed.
+    p.set_pending(cap - 1);
+    assert!(matches!(p.admit(1 << 20), Admission::Go | Admission::Wait(_)));
+    p.set_pending(0);
+    assert_eq!(p.admit(1 << 20), Admission::Go);
+    assert_eq!(p.more(), Admission::Go);
+    // Nearly full, and flushes are known to be slow: a long write owes slices.
+    p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1));
+    p.set_pending(cap / 100 * 95);
+    assert!(matches!(p.admit(1 << 20), Admission::Wait(_)));
+    assert!(matches!(p.more(), Admission::Wait(_)));
+}
+
+#[test]
+fn what_a_flush_has_done_relieves_writers() {
+    // Most of what is held is being flushed, by a disk that takes 1 MB a second.
+    let wait = |share: Option<f64>| {
+        let (p, cap) = new();
+        p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1));
+        p.set_pending(cap / 2);
+        p.begin_flush(cap / 2, cap / 2);
+        match share {
+            Some(share) => p.set_progress(share),
+            None => p.end_flush(),
+        }
+        // Long ago nothing was owed, so one slice of this write is free.
+        p.admit(4 << 10)
+    };
+    assert!(matches!(wait(Some(0.0)), Admission::Wait(_)));
+    assert_eq!(wait(Some(1.0)), Admission::Go);
+    // Its end alone frees nothing: what is held is told when the segments are gone.
+    assert!(matches!(wait(None), Admission::Wait(_)));
+}
+
+#[test]
+fn tidying_has_a_credit_that_writes_add_to() {
+    let (p, _) = new();
+    assert!(p.may_tidy(GIB, 0));
+    // Spent, but for what a second adds: two megabytes.
+    assert!(!p.may_tidy(GIB, 0));
+    // Every byte written gives eight, and what was refused was not taken.
+    assert!(p.may_tidy(GIB, GIB / 8));
+    assert!(!p.may_tidy(GIB / 2, GIB / 8));
+    assert!(p.may_tidy(GIB / 2, u64::MAX / 16));
+}

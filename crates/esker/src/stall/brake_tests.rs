@@ -1,0 +1,156 @@
+//! The curves that slow writers down, at the points that their documentation names.
+
+use std::time::Duration;
+
+use super::throttle::{Admission, FlushRate, Pressure, SLICE, Throttle, remaining};
+
+const MIB: u64 = 1 << 20;
+const HARD: u64 = 64 * MIB;
+const SOFT: u64 = HARD / 4;
+/// Where writers bring as much as flushes take: 0.45 of the cap.
+const BALANCE: u64 = HARD / 100 * 45;
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-3 * b.abs().max(1e-3), "{a} is not {b}");
+}
+
+/// Nothing is being flushed; a flush takes 64 MB a second.
+fn pressure(held: u64) -> Pressure {
+    Pressure {
+        held,
+        flushing: 0,
+        progress: 0,
+        remaining: Duration::ZERO,
+        soft: SOFT,
+        hard: HARD,
+        rate: FlushRate::default(),
+    }
+}
+
+fn secs(s: f64) -> Duration {
+    Duration::from_secs_f64(s)
+}
+
+#[test]
+fn the_rate_is_that_of_the_last_flushes() {
+    let mut rate = FlushRate::default();
+    assert_eq!(rate.bytes_per_s(), 64e6);
+    // The first flush counts alone; the next as much as its time, 1 - 1/e for two seconds.
+    rate.measured(10_000_000, secs(1.0));
+    close(rate.bytes_per_s(), 10e6);
+    rate.measured(40_000_000, secs(2.0));
+    close(rate.bytes_per_s(), 10e6 + 10e6 * (1.0 - (-1.0f64).exp()));
+    // Nonsense of a clock stays within what disks do.
+    let mut rate = FlushRate::default();
+    rate.measured(0, secs(1.0));
+    assert_eq!(rate.bytes_per_s(), 1e5);
+    let mut rate = FlushRate::default();
+    rate.measured(u64::MAX, Duration::ZERO);
+    assert_eq!(rate.bytes_per_s(), 1e11);
+}
+
+#[test]
+fn a_flush_tells_itself_how_long_it_still_takes() {
+    let expected = Some(secs(100.0));
+    assert_eq!(remaining(secs(4.0), 0.5, expected), secs(4.0));
+    assert_eq!(remaining(secs(4.0), 0.25, expected), secs(12.0));
+    assert_eq!(remaining(secs(1.0), 0.05, expected), secs(19.0));
+    assert_eq!(remaining(secs(4.0), 1.0, expected), Duration::ZERO);
+    assert_eq!(remaining(secs(4.0), 1.5, expected), Duration::ZERO);
+    // Too little done to tell: what flushes took before, if there were any.
+    assert_eq!(remaining(secs(4.0), 0.049, expected), secs(96.0));
+    assert_eq!(remaining(secs(4.0), 0.0, expected), secs(96.0));
+    assert_eq!(remaining(secs(101.0), 0.0, expected), Duration::ZERO);
+    assert_eq!(remaining(secs(4.0), 0.0, None), Duration::ZERO);
+}
+
+#[test]
+fn the_brake_at_its_corners_and_between() {
+    assert_eq!(pressure(0).brake(), 0.0);
+    assert_eq!(pressure(SOFT).brake(), 0.0);
+    close(pressure(SOFT + (BALANCE - SOFT) / 2).brake(), 0.25);
+    close(pressure(BALANCE).brake(), 1.0);
+    close(pressure(BALANCE + (HARD - BALANCE) / 2).brake(), 1.0 + 9.0 / 4.0);
+    close(pressure(HARD).brake(), 10.0);
+    // What the running flush has written already presses no more.
+    let flushed = Pressure { flushing: 8 * MIB, progress: 8 * MIB, ..pressure(BALANCE + 8 * MIB) };
+    close(flushed.brake(), 1.0);
+}
+
+#[test]
+fn a_flush_larger_than_the_room_that_is_left_brakes_harder() {
+    let p = |held, flushing, progress| Pressure { flushing, progress, ..pressure(held) };
+    // 50 MiB are being flushed and 4 are left: twelve and a half times too many.
+    close(p(60 * MIB, 50 * MIB, 0).brake(), 12.5);
+    close(p(60 * MIB, 50 * MIB, 10 * MIB).brake(), 10.0);
+    // As many as there is room for: the curve alone.
+    let held = 32 * MIB;
+    close(p(held, held, 0).brake(), pressure(held).brake());
+    // At the cap no room is left, and the brake still has an end.
+    close(p(HARD, HARD, 0).brake(), 100.0);
+    // Below the soft cap nobody waits, whatever is being flushed.
+    assert_eq!(p(SOFT, 10 * HARD, 0).brake(), 0.0);
+}
+
+#[test]
+fn a_write_takes_its_flush_time_or_its_share_of_the_room() {
+    close(pressure(BALANCE).fair_time(64_000).as_secs_f64(), 0.001);
+    close(pressure(HARD).fair_time(64_000).as_secs_f64(), 0.010);
+    assert_eq!(pressure(HARD).fair_time(u64::MAX / 2), secs(1.0));
+    // Half of the cap is left for a flush of two seconds, nine tenths of it to be used.
+    let half = Pressure { flushing: MIB, remaining: secs(2.0), ..pressure(HARD / 2) };
+    close(half.fair_time(MIB).as_secs_f64(), 2.0 / (32.0 * 0.9));
+    // No flush, or no pressure: no share.
+    let none = Pressure { flushing: 0, ..half };
+    assert!(none.fair_time(MIB) < half.fair_time(MIB));
+    let low = Pressure { held: SOFT, ..half };
+    assert_eq!(low.fair_time(MIB), Duration::ZERO);
+}
+
+#[test]
+fn what_fits_is_what_the_cap_allows() {
+    assert!(pressure(HARD - 100).fits(100));
+    assert!(!pressure(HARD - 100).fits(101));
+    assert!(!pressure(HARD).fits(u64::MAX));
+    let mut throttle = Throttle::default();
+    assert_eq!(throttle.admit(secs(9.0), &pressure(HARD - 100), 101), Admission::Full);
+}
+
+#[test]
+fn short_waits_add_up_until_they_can_be_slept() {
+    let now = secs(9.0);
+    let mut throttle = Throttle::default();
+    let admit = |t: &mut Throttle, bytes| t.admit(now, &pressure(BALANCE), bytes);
+    // At rest for long: one slice of it may be used, a millisecond, which is 64,000 bytes.
+    assert_eq!(admit(&mut throttle, 64_000), Admission::Go);
+    // 100 us are too short to sleep; with as much again they are not.
+    assert_eq!(admit(&mut throttle, 6_400), Admission::Go);
+    let Admission::Wait(rest) = admit(&mut throttle, 6_400) else { panic!("no wait") };
+    close(rest.as_secs_f64(), 200e-6);
+    // Part of it waited, the rest is too short again.
+    assert_eq!(throttle.more(now + secs(100e-6)), Admission::Go);
+    let Admission::Wait(rest) = throttle.more(now + secs(30e-6)) else { panic!("no wait") };
+    close(rest.as_secs_f64(), 170e-6);
+    // No pressure, no debts.
+    assert_eq!(throttle.admit(now, &pressure(SOFT), 6_400), Admission::Go);
+    assert_eq!(throttle.more(now), Admission::Go);
+}
+
+#[test]
+fn a_long_write_waits_several_slices_and_no_more() {
+    let now = secs(9.0);
+    let mut throttle = Throttle::default();
+    // 80 KiB stand for ten slices and the first; at the cap it would owe thirteen.
+    let bytes = 80 << 10;
+    let p = Pressure { held: HARD - bytes, ..pressure(0) };
+    assert_eq!(throttle.admit(now, &p, bytes), Admission::Wait(SLICE));
+    assert_eq!(throttle.more(now + SLICE * 10), Admission::Wait(SLICE));
+    assert_eq!(throttle.more(now + SLICE * 11), Admission::Go);
+    // A short one owes a slice at most, and does not pay for what was forgiven the long one.
+    let mut throttle = Throttle::default();
+    for _ in 0..100 {
+        throttle.admit(now, &p, 1_000);
+    }
+    assert_eq!(throttle.more(now), Admission::Wait(SLICE));
+    assert_eq!(throttle.more(now + SLICE), Admission::Go);
+}

@@ -1,0 +1,15 @@
+//! Write stalls: how long a write waits for flushes that do not keep up.
+//!
+//! [`throttle`] decides, a pure function of the debt; [`backpressure`] keeps its inputs, cheap to ask;
+//! [`cost`] says what bytes count for (`docs/design/merging.md`).
+
+pub(crate) mod backpressure;
+pub(crate) mod cost;
+pub(crate) mod throttle;
+
+#[cfg(test)]
+mod backpressure_tests;
+#[cfg(test)]
+mod brake_tests;
+#[cfg(test)]
+mod throttle_tests;

@@ -1,0 +1,306 @@
+//! The one place where a version changes: first durably in the manifest, then for readers, and
+//! only then are files given up.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{KeyspaceState, Store};
+use crate::comparator;
+use crate::error::{Error, Result};
+use crate::key::{Cursor, Seq, Stored};
+use crate::read::{LoadedTable, SuperVersion};
+use crate::table::{Table, TableSummary};
+use crate::version::{Change, Edit, KeyspaceVersion, SegmentRef, TableMeta};
+use crate::wal::Segment;
+
+/// The open tables of a keyspace at one moment.
+type Version = KeyspaceVersion<Arc<LoadedTable>>;
+
+/// What a flush, a merge or a bulk load does to one keyspace.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// Tables that leave their runs. One that moves to another run is in `added` too.
+    pub removed: Vec<Arc<LoadedTable>>,
+    /// Tables and the runs they join.
+    pub added: Vec<(u64, Arc<LoadedTable>)>,
+    /// All entries in segments up to and including this one are in tables now.
+    pub flushed: Option<u64>,
+    /// Separated values that tables in `added` left in segments of the log: segment, ranges.
+    pub live_values: Vec<(u64, Vec<(u64, u64)>)>,
+    /// Separated values that nothing will point to.
+    pub dead_values: HashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl Outcome {
+    /// Numbers of the tables that were written for it.
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = u64> {
+        let was: HashSet<u64> = self.removed.iter().map(|t| t.meta.number).collect();
+        self.added.iter().map(|(_, t)| t.meta.number).filter(move |n| !was.contains(n))
+    }
+}
+
+/// What the manifest has to know of one keyspace.
+fn changes_of(ks: &KeyspaceState, outcome: &Outcome) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for t in &outcome.removed {
+        changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
+    }
+    for (run, t) in &outcome.added {
+        changes.push(Change::AddTable { keyspace: ks.id, run: *run, meta: t.meta.clone() });
+    }
+    if let Some(upto) = outcome.flushed {
+        changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
+    }
+    changes
+}
+
+impl Store {
+    /// Makes `outcome` the truth. On an error nothing has changed for readers, and the caller
+    /// removes the files of the added tables.
+    pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
+        self.install_together(vec![(ks, outcome)])
+    }
+
+    /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
+    pub(crate) fn install_together(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+        // Keys are compared up to the edit, which changes all or nothing; not afterwards.
+        comparator::catch(|| self.install_all(outcomes))
+    }
+
+    fn install_all(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+        let mut flushed = Vec::new();
+        for (ks, outcome) in &outcomes {
+            if let Some(upto) = outcome.flushed {
+                self.sync_log(ks, upto, !outcome.live_values.is_empty())?;
+                flushed.push((ks.id, upto));
+            }
+        }
+        self.sync_names(&outcomes)?;
+        let mut control = self.control.lock();
+        outcomes.iter().try_for_each(|(ks, _)| ks.check_alive())?;
+        // Only who holds `control` changes a version: these are the next ones.
+        let versions = outcomes.iter().map(|(ks, outcome)| self.version_after(ks, outcome));
+        let versions = versions.collect::<Result<Vec<_>>>()?;
+        let (log_start, founded) = self.segments.log_start_after(self.active_number(), &flushed);
+        let mut changes: Vec<Change> =
+            outcomes.iter().flat_map(|(ks, outcome)| changes_of(ks, outcome)).collect();
+        if !flushed.is_empty() {
+            changes.extend(self.log_starts_in(&control, log_start, founded));
+        }
+        changes.push(Change::NextFile { number: self.next_file() });
+        self.commit(&mut control, Edit { changes })?;
+        for ((ks, outcome), version) in outcomes.iter().zip(&versions) {
+            show(ks, outcome, version);
+        }
+        for (ks, outcome) in outcomes {
+            self.give_up(ks, outcome, log_start);
+        }
+        Ok(())
+    }
+
+    /// The version that an outcome leads to.
+    fn version_after(&self, ks: &KeyspaceState, outcome: &Outcome) -> Result<Version> {
+        let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
+        let version = &ks.view.load().version;
+        let next = version.edit(Some(&ks.order), &removed, outcome.added.clone());
+        next.map_err(|e| {
+            let bug = if ks.order.is_custom() { "" } else { "; this is a bug" };
+            Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}){bug}"))
+        })
+    }
+
+    /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
+    /// whether the edit is durable is unknown until a new manifest is written.
+    pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
+        let manifest = control.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
+        // Where the manifest is made anew, it is by its path.
+        self.check_dir().inspect_err(|e| self.halt(e.clone()))?;
+        manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
+        self.segments.note_manifest(control.manifest_end());
+        Ok(())
+    }
+
+    /// Why nothing can be written to the manifest.
+    pub(crate) fn why_no_manifest(&self) -> Error {
+        self.check_open().err().unwrap_or(Error::ReadOnly)
+    }
+
+    /// The log is read from `segment` on. What lies below is not read again; so that sequences used there
+    /// are not used once more, the manifest says how far they went. (Tables need not say it: a merge
+    /// takes sequences out that nobody asks for.)
+    pub(crate) fn log_starts_in(
+        &self,
+        control: &super::Control,
+        segment: u64,
+        founded: u64,
+    ) -> [Change; 2] {
+        let seq = self.visible_seq().max(control.state().last_seq);
+        [Change::LogStart { segment, founded }, Change::LastSeq { seq }]
+    }
+
+    /// Number of the active segment.
+    pub(crate) fn active_number(&self) -> u64 {
+        self.active.load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// Tables are durable at once, the log only when asked. Were one keyspace's entries made durable
+    /// while another's older ones are still in an unsynced log, a power cut would keep the later
+    /// and lose the earlier; and a table must not point to values that are not durable. So the log
+    /// goes first.
+    fn sync_log(&self, ks: &KeyspaceState, upto: u64, keeps_values: bool) -> Result<()> {
+        match keeps_values || self.segments.others_wait(ks.id, upto) {
+            true => self.sync_log_upto(upto),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes the log durable up to the end of segment `upto`.
+    pub(crate) fn sync_log_upto(&self, upto: u64) -> Result<()> {
+        self.segments.end_of(upto).map_or(Ok(()), |position| self.wait_durable(position))
+    }
+
+    /// A new table is synced, but a power cut may still take its name away, and that of a segment
+    /// that it points into; the manifest must not know it longer than the directory does.
+    fn sync_names(&self, outcomes: &[(&KeyspaceState, Outcome)]) -> Result<()> {
+        if outcomes.iter().all(|(_, outcome)| outcome.fresh().next().is_none()) {
+            return Ok(());
+        }
+        self.env
+            .sync_dir(&self.dir)
+            .map_err(|e| Error::io("sync", &self.dir, e))
+            .inspect_err(|e| self.halt(e.clone()))
+    }
+
+    /// After the version is durable and public: files that nothing needs any more.
+    fn give_up(&self, ks: &KeyspaceState, outcome: Outcome, log_start: u64) {
+        let staying: HashSet<u64> = outcome.added.iter().map(|(_, t)| t.meta.number).collect();
+        let leaving: Vec<&Arc<LoadedTable>> =
+            outcome.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
+        let was: HashSet<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
+        let coming = outcome.added.iter().map(|(_, t)| t).filter(|t| !was.contains(&t.meta.number));
+        for (segment, ranges) in outcome.live_values {
+            self.segments.note_live(segment, ranges);
+        }
+        let dead = self.segments.strike(outcome.dead_values);
+        self.segments.account(
+            coming.flat_map(|t| &t.meta.references),
+            leaving.iter().flat_map(|t| &t.meta.references),
+        );
+        self.segments.punch_unread(dead, &ks.old_views());
+        for t in &leaving {
+            t.retire();
+        }
+        if let Some(upto) = outcome.flushed {
+            self.segments.note_flushed(ks.id, upto);
+            self.segments.advance(log_start, || self.old_views());
+            self.sync.retire(log_start);
+            self.note_pending(self.active_number());
+            self.signal.notify_done();
+        }
+    }
+
+    /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
+    /// their space goes back once no reader holds the `view`. (A segment that no table points into
+    /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
+    pub(crate) fn give_up_values(&self, ks: &KeyspaceState, view: &SuperVersion) {
+        let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+        for table in view.version.tables() {
+            let shared = |s: &Arc<Segment>| {
+                self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s))
+            };
+            if !table.segments().iter().any(shared) {
+                continue;
+            }
+            let mut cursor = table.table.cursor();
+            let mut moved = cursor.first();
+            while moved.is_ok() && cursor.valid() {
+                if let Stored::Pointer(p) = cursor.stored() {
+                    dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                }
+                moved = cursor.next();
+            }
+        }
+        let dead = self.segments.strike(dead);
+        self.segments.punch_unread(dead, &ks.old_views());
+    }
+
+    /// Opens a table that was just written and readies it for a version.
+    pub(crate) fn load_table(
+        &self,
+        ks: &KeyspaceState,
+        summary: TableSummary,
+        base_seq: Seq,
+    ) -> Result<Arc<LoadedTable>> {
+        let meta = meta_of(summary, base_seq);
+        self.open_table(ks, meta)
+    }
+
+    /// Opens the table that `meta` names.
+    pub(crate) fn open_table(
+        &self,
+        ks: &KeyspaceState,
+        meta: TableMeta,
+    ) -> Result<Arc<LoadedTable>> {
+        let path = self.dir.join(crate::table::file_name(meta.number));
+        let table = Table::open(
+            &*self.env,
+            &path,
+            meta.number,
+            meta.size,
+            ks.order.clone(),
+            meta.base_seq,
+        )?;
+        let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
+        for r in &meta.references {
+            let segment = self.segments.get(r.segment).ok_or_else(|| {
+                Error::corrupt(
+                    &path,
+                    0,
+                    format!("values point to log segment {}, which is missing", r.segment),
+                )
+            })?;
+            segments.push(segment);
+        }
+        Ok(Arc::new(LoadedTable::new(
+            Arc::new(table),
+            meta,
+            segments,
+            path,
+            Arc::clone(&self.purge),
+        )))
+    }
+}
+
+/// Publishes the version that an outcome leads to.
+fn show(ks: &KeyspaceState, outcome: &Outcome, version: &Version) {
+    ks.publish(|view| {
+        let mut next = view.with_version(version.clone());
+        if let Some(upto) = outcome.flushed {
+            next.memtables.retain(|m| m.segment().number() > upto);
+        }
+        next
+    });
+}
+
+/// What the manifest says of a table just written.
+pub(crate) fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
+    TableMeta {
+        number: s.number,
+        size: s.size,
+        entries: s.entries,
+        tombstones: s.tombstones,
+        raw_bytes: s.raw_bytes,
+        smallest: s.smallest,
+        largest: s.largest,
+        // Entries without a sequence count as 0 in the summary, and have the table's.
+        min_seq: s.min_seq.max(base_seq),
+        max_seq: s.max_seq.max(base_seq),
+        base_seq,
+        unique_keys: s.unique_keys,
+        references: s
+            .references
+            .iter()
+            .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
+            .collect(),
+    }
+}

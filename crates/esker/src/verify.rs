@@ -1,0 +1,512 @@
+//! Verification: reading everything there is and saying all that is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::env::{Env, LockMode};
+use crate::error::{Error, Finding, Result};
+use crate::key::{Comparator, Cursor, KeyOrder, Stored};
+use crate::read::LoadedTable;
+use crate::store::{DirLock, Store, lock_dir};
+use crate::table::{self, Remains, Table};
+use crate::version::{self, Orders, State, TableMeta};
+use crate::wal::{self, Behind, ManifestEnd, Segment, Walk};
+
+/// What a verification found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Entries in the intact blocks of tables and the intact frames of the log.
+    pub entries: u64,
+    /// Everything found wrong. Empty: the store is sound.
+    pub problems: Vec<Finding>,
+}
+
+impl VerifyReport {
+    fn problem(&mut self, e: Error) {
+        self.problems.push(Finding::from(&e));
+    }
+}
+
+/// What a look at the files of a store gave.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub report: VerifyReport,
+    /// Keyspaces whose comparator is not known here, and what is wrong with their tables as far as
+    /// that can be told without it.
+    pub unordered: Vec<Finding>,
+    /// What the manifest says; `None` when it cannot be read.
+    pub state: Option<State>,
+}
+
+/// Stands in for a comparator that is not known: under it a table opens, and all can be read and
+/// checked but the order.
+struct StandIn(String);
+
+impl Comparator for StandIn {
+    fn name(&self) -> &str {
+        &self.0
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.cmp(b)
+    }
+}
+
+/// An order of this name, to look at tables whose comparator is not known.
+pub(crate) fn stand_in(order_name: &str) -> KeyOrder {
+    KeyOrder::Custom(Arc::new(StandIn(order_name.to_string())))
+}
+
+/// How far a verification is.
+struct Progress<'a> {
+    done: u64,
+    total: u64,
+    tell: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Progress<'_> {
+    fn at(&mut self, within_file: u64) {
+        (self.tell)((self.done + within_file).min(self.total), self.total);
+    }
+
+    fn finish_file(&mut self, bytes: u64) {
+        self.done += bytes;
+        self.at(0);
+    }
+}
+
+impl Store {
+    /// See [`Db::verify`](crate::Db::verify).
+    pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
+        let tables: Vec<&Arc<LoadedTable>> =
+            views.iter().flat_map(|v| v.version.tables()).collect();
+        // Asked afterwards: the views of a store that is closed are empty.
+        self.check_open()?;
+        let total = tables.iter().map(|t| t.meta.size).sum();
+        let mut progress = Progress { done: 0, total, tell };
+        for t in tables {
+            check_table(&t.table, &t.meta, &mut report, &mut progress)?;
+            check_pointers(
+                &t.table,
+                &|n| t.segments().iter().find(|s| s.number() == n).cloned(),
+                &mut report,
+            );
+        }
+        Ok(report)
+    }
+}
+
+/// What `paranoid_checks` adds to opening.
+pub(crate) fn check_open(store: &Store) -> Result<()> {
+    let report = store.verify(&mut |_, _| {})?;
+    match report.problems.first() {
+        None => Ok(()),
+        Some(first) => {
+            let more = report.problems.len() - 1;
+            Err(Error::corrupt(&store.dir, 0, format!("{first} (and {more} more problems)")))
+        }
+    }
+}
+
+/// Verifies the store in `dir`, which must not be open. Changes nothing.
+pub(crate) fn verify_path(
+    env: Arc<dyn Env>,
+    dir: &Path,
+    orders: &Orders,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<VerifyReport> {
+    let _lock = lock_existing(&env, dir, LockMode::Shared)?;
+    let Checked { mut report, unordered, .. } = check_files(&env, dir, orders, tell)?;
+    report.problems.extend(unordered);
+    Ok(report)
+}
+
+/// Looks at all files of the store in `dir`, whose lock the caller has.
+pub(crate) fn check_files(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    orders: &Orders,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Checked> {
+    let mut checked = Checked::default();
+    let loaded = match version::load(&**env, dir, orders) {
+        Ok(loaded) => loaded,
+        Err(e @ (Error::NotAStore { .. } | Error::NewerFormat { .. })) => return Err(e),
+        Err(e) => {
+            checked.report.problem(e);
+            return Ok(checked);
+        }
+    };
+    let (report, unordered) = (&mut checked.report, &mut checked.unordered);
+    report.files += 2;
+    let state = &loaded.state;
+    let manifest = ManifestEnd { number: loaded.number, end: loaded.end };
+    if let Err(e) = check_manifest(env, dir, manifest, state) {
+        report.problem(e);
+    }
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let tables = || state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t)));
+    let total = tables().map(|(_, t)| t.size).sum();
+    let mut progress = Progress { done: 0, total, tell };
+    let segments = open_segments(env, dir, state, &names, report);
+    for ks in state.keyspaces.values().filter(|ks| ks.order.is_none()) {
+        unordered.push(Finding::new(
+            "",
+            format!(
+                "keyspace {:?} is ordered by comparator {:?}, which is not known here: the order of its keys is not checked",
+                ks.name, ks.order_name
+            ),
+        ));
+    }
+    for (ks, meta) in tables() {
+        let order = ks.order.clone().unwrap_or_else(|| stand_in(&ks.order_name));
+        let path = dir.join(table::file_name(meta.number));
+        match Table::open(&**env, &path, meta.number, meta.size, order, meta.base_seq) {
+            Err(e) => {
+                report.files += 1;
+                report.entries += intact_entries_of_remains(&**env, &path, meta, &ks.order_name);
+                match ks.order {
+                    Some(_) => report.problem(e),
+                    None => unordered.push(Finding::from(&e)),
+                }
+                progress.finish_file(meta.size);
+            }
+            Ok(t) if ks.order.is_none() => {
+                check_blocks(&t, report, unordered)?;
+                progress.finish_file(meta.size);
+            }
+            Ok(t) => {
+                let t = Arc::new(t);
+                check_table(&t, meta, report, &mut progress)?;
+                check_pointers(&t, &|n| segments.iter().find(|s| s.number() == n).cloned(), report);
+            }
+        }
+    }
+    check_log(dir, state, &segments, report);
+    checked.state = Some(loaded.state);
+    Ok(checked)
+}
+
+/// The blocks of a table whose order is not known.
+fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding>) -> Result<()> {
+    report.files += 1;
+    report.bytes += t.size();
+    let entries = &mut report.entries;
+    let lost = t.salvage(&mut |_, _, _, _| {
+        *entries += 1;
+        Ok(())
+    })?;
+    problems
+        .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, &*l.what))));
+    Ok(())
+}
+
+/// Entries of the intact blocks of a table that does not open.
+fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order: &str) -> u64 {
+    let mut entries = 0;
+    if let Ok(remains) = Remains::open(env, path, Some(meta.size), [order])
+        && !remains.is_another(meta.number)
+    {
+        drop(remains.salvage(0, meta.entries, &meta.largest, &mut |_, _, _, _| {
+            entries += 1;
+            Ok(())
+        }));
+    }
+    entries
+}
+
+/// Names in a directory that should be a store's: one that is not there is none.
+pub(crate) fn list_store(env: &dyn Env, dir: &Path) -> Result<Vec<String>> {
+    env.list(dir).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::NotAStore { path: dir.to_path_buf() },
+        _ => Error::io("list", dir, e),
+    })
+}
+
+/// The directory's lock, without making anything in a directory that is no store.
+pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> Result<DirLock> {
+    let none = || Error::NotAStore { path: dir.to_path_buf() };
+    let names = list_store(&**env, dir)?;
+    version::refuse_foreign(&**env, dir)?;
+    let ours = |n: &String| {
+        n == version::CURRENT
+            || version::parse_manifest_name(n).is_some()
+            || table::parse_file_name(n).is_some()
+            || wal::parse_file_name(n).is_some()
+    };
+    if !names.iter().any(ours) {
+        return Err(none());
+    }
+    lock_dir(&**env, dir, mode)?.ok_or_else(none)
+}
+
+fn check_table(
+    t: &Arc<Table>,
+    meta: &TableMeta,
+    report: &mut VerifyReport,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    report.files += 1;
+    report.bytes += meta.size;
+    let problems = t.verify(&mut |bytes| progress.at(bytes))?;
+    progress.finish_file(meta.size);
+    report.entries += if problems.is_empty() { t.entries() } else { t.intact_entries() };
+    for p in problems {
+        report.problem(p);
+    }
+    let mut differ = |what: &str, table: u64, manifest: u64| {
+        if table != manifest {
+            report.problem(Error::corrupt(
+                t.path(),
+                0,
+                format!("the table has {table} {what}, the manifest says {manifest}"),
+            ));
+        }
+    };
+    differ("entries", t.entries(), meta.entries);
+    differ("tombstones", t.tombstones(), meta.tombstones);
+    if t.smallest() != meta.smallest || t.largest() != meta.largest {
+        report.problem(Error::corrupt(t.path(), 0, "its keys do not range as the manifest says"));
+    }
+    Ok(())
+}
+
+/// Every value that stayed in a log segment is there and whole.
+fn check_pointers(
+    t: &Arc<Table>,
+    segment: &dyn Fn(u64) -> Option<Arc<Segment>>,
+    report: &mut VerifyReport,
+) {
+    if t.references().is_empty() {
+        return;
+    }
+    let mut cursor = t.cursor();
+    let mut step = cursor.first();
+    while step.is_ok() && cursor.valid() {
+        if let Stored::Pointer(p) = cursor.stored() {
+            match segment(p.segment) {
+                None => report.problem(Error::corrupt(
+                    t.path(),
+                    0,
+                    format!("a value is in log segment {}, which is missing or damaged", p.segment),
+                )),
+                Some(s) => {
+                    report.bytes += u64::from(p.len);
+                    if let Err(e) = s.value(&p) {
+                        report.problem(e);
+                    }
+                }
+            }
+        }
+        step = cursor.next();
+    }
+    // Damage that stops the walk was reported by the table's own verification.
+}
+
+fn open_segments(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    state: &State,
+    names: &[String],
+    report: &mut VerifyReport,
+) -> Vec<Arc<Segment>> {
+    let mut numbers: BTreeSet<u64> = state.segment_references().into_keys().collect();
+    numbers.extend(
+        names.iter().filter_map(|n| wal::parse_file_name(n)).filter(|n| *n >= state.log_start),
+    );
+    let mut segments = Vec::new();
+    for number in numbers {
+        report.files += 1;
+        match Segment::open(env, dir, number, false) {
+            Ok(s) => segments.push(Arc::new(s)),
+            // Made, and never used before a crash: nothing was in it.
+            Err(_)
+                if number >= state.log_start
+                    && Segment::never_synced(env, dir, number)
+                        .is_ok_and(|left| left.is_some_and(|behind| !behind.frames)) => {}
+            Err(e) => report.problem(e),
+        }
+    }
+    segments
+}
+
+/// A manifest that is shorter than it was when a segment of the log was made, or when a table was
+/// written that it should know of, has lost its end: an error that says so. `manifest` is how far it
+/// can be read, and `state` what it says.
+pub(crate) fn check_manifest(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    manifest: ManifestEnd,
+    state: &State,
+) -> Result<()> {
+    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let tables = names.iter().filter_map(|n| table::parse_file_name(n));
+    // While the store is open, tables are written before the manifest names them.
+    let younger = tables.filter(|n| state.clean_close.is_some() && *n >= state.next_file).min();
+    if let Some(number) = younger {
+        let path = dir.join(version::manifest_name(manifest.number));
+        let what = format!(
+            "the store was closed, and yet {} is younger: the manifest's end is lost",
+            table::file_name(number)
+        );
+        return Err(Error::corrupt(&path, manifest.end, what));
+    }
+    let numbers = names.iter().filter_map(|n| wal::parse_file_name(n));
+    for number in numbers.filter(|n| *n >= state.log_start) {
+        let was = Segment::made_with(env, dir, number);
+        if let Some(was) = was.filter(|was| *was > manifest) {
+            let path = dir.join(version::manifest_name(manifest.number));
+            let what = format!(
+                "{} had {} bytes when log segment {number} was made: the manifest's end is lost",
+                version::manifest_name(was.number),
+                was.end,
+            );
+            return Err(Error::corrupt(&path, manifest.end, what));
+        }
+    }
+    Ok(())
+}
+
+/// An entry of the log for a keyspace whose number the manifest never gave out.
+pub(crate) fn unknown_keyspace(segment: &Path, offset: u64, keyspace: u32) -> Error {
+    let what = format!(
+        "an entry of keyspace {keyspace}, of which the manifest does not know: it has lost its end"
+    );
+    Error::corrupt(segment, offset, what)
+}
+
+/// The log can be read from its start to its end, and nothing is behind.
+fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
+    let mut log: BTreeMap<u64, &Arc<Segment>> =
+        segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
+    let closed = state.clean_close.is_some();
+    let mut walk = Walk::new(state.log_start, state.log_founded, state.flushed());
+    let mut behind = Behind::default();
+    while let Some(number) = walk.next().filter(|_| !closed) {
+        let path = dir.join(wal::file_name(number));
+        let Some(segment) = log.remove(&number) else {
+            if walk.missing() {
+                let what = "the log goes on in this file, which is missing or damaged";
+                report.problem(Error::corrupt(&path, 0, what));
+            }
+            break;
+        };
+        let mut frames = segment.frames();
+        let mut first = None;
+        for frame in frames.by_ref() {
+            first = first.or(Some(frame.seq));
+            for (_, record) in frame.records() {
+                report.entries += 1;
+                if record.keyspace >= state.next_keyspace {
+                    report.problem(unknown_keyspace(&path, frame.offset, record.keyspace));
+                }
+            }
+            report.bytes += frame.len() as u64;
+        }
+        let end = frames.finish();
+        if let Err(why) = walk.pass(first, end) {
+            report.problem(Error::corrupt(&path, 0, why));
+        }
+        if !end.is_sealed() {
+            behind = segment.frames().behind_their_end(true);
+        }
+    }
+    for (number, segment) in log {
+        let found = segment.frames().survey();
+        behind = behind.and(found);
+        if found.frames && walk.tear().is_none_or(|t| number < t.segment) {
+            let what = "there are entries in this segment, which is no part of the log";
+            report.problem(Error::corrupt(segment.path(), wal::FIRST_FRAME, what));
+        }
+    }
+    if let Some(tear) = walk.damage(behind, true) {
+        let path = dir.join(wal::file_name(tear.segment));
+        let what = format!("{}, and the log went on after it", tear.why);
+        report.problem(Error::corrupt(&path, tear.offset, what));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::env::{File, Lock, OpenMode, OsEnv};
+
+    /// A medium that cannot be written.
+    #[derive(Debug)]
+    struct ReadOnly(OsEnv, io::ErrorKind);
+
+    impl ReadOnly {
+        fn refused<T>(&self) -> io::Result<T> {
+            Err(self.1.into())
+        }
+    }
+
+    impl Env for ReadOnly {
+        fn create_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+            self.0.list(dir)
+        }
+        fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+            if mode == OpenMode::Read { self.0.open(path, mode) } else { self.refused() }
+        }
+        fn exists(&self, path: &Path) -> io::Result<bool> {
+            self.0.exists(path)
+        }
+        fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn remove_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn sync_dir(&self, _: &Path) -> io::Result<()> {
+            self.refused()
+        }
+        fn lock(&self, _: &Path, _: LockMode) -> io::Result<Arc<dyn Lock>> {
+            self.refused()
+        }
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+        fn sleep(&self, how_long: Duration) {
+            self.0.sleep(how_long);
+        }
+    }
+
+    #[test]
+    fn a_store_on_read_only_media_could_not_be_verified() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("db");
+        let db = crate::Db::open(&dir).unwrap();
+        db.put("key", "value").unwrap();
+        db.close().unwrap();
+        let verify = |kind| {
+            let env: Arc<dyn Env> = Arc::new(ReadOnly(OsEnv::new(), kind));
+            verify_path(env, &dir, &Orders::default(), &mut |_, _| {})
+        };
+        for kind in [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied] {
+            let report = verify(kind).unwrap();
+            assert!(report.problems.is_empty() && report.entries == 1, "{report:?}");
+        }
+        // A store that somebody has open stays locked.
+        let e = verify(io::ErrorKind::WouldBlock).unwrap_err();
+        assert!(matches!(e, Error::Locked { .. }), "{e}");
+    }
+}

@@ -1,0 +1,554 @@
+//! The life of log segments: active, sealed, kept for their separated values, retired, reused.
+//!
+//! ```text
+//!  create ──► log (active, then sealed) ──► all keyspaces flushed ─┬─► values: tables point into it ─┐
+//!     ▲                                                            └─► retired ◄── no pointers left ──┘
+//!     └────────────── pool ◄── no reader holds it ────────────────────────┘
+//! ```
+//!
+//! This module keeps the books; who may read what is decided by who holds the `Arc`s.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::compaction::picker::SegmentUse;
+use crate::env::Env;
+use crate::error::Result;
+use crate::memtable::Memtable;
+use crate::stall::cost::Scale;
+use crate::wal::{self, ManifestEnd, Position, Segment};
+
+use crate::obsolete_files::{Purge, PurgeQueue, complement};
+use crate::read::SuperVersion;
+use crate::version::SegmentRef;
+
+/// What a table holds of an entry whose value stays in the log, beside its key, in bytes: the pointer,
+/// lengths, its part of the indexes.
+const POINTER_IN_TABLE: u64 = 48;
+/// Most files kept for reuse.
+const POOL_FILES: usize = 4;
+
+/// Parts of a segment: offset and length, in bytes.
+pub(crate) type Ranges = Vec<(u64, u64)>;
+
+/// The segments of a store.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    purge: Arc<PurgeQueue>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// How long the manifest is: new segments tell it.
+    manifest: ManifestEnd,
+    /// Segments that recovery would replay, oldest first; the last may be active.
+    log: VecDeque<LogSegment>,
+    /// Segments that only hold separated values.
+    values: BTreeMap<u64, Arc<Segment>>,
+    /// How many tables of the present versions point into a segment, and to how many bytes.
+    references: HashMap<u64, Reference>,
+    /// Segments with ranges that nothing points to, until no reader holds an old view of them.
+    quieting: Vec<Quieting>,
+    /// Segments that nothing refers to; reused when the last reader lets go.
+    retired: Vec<Arc<Segment>>,
+    /// Files to make new segments from, with their size.
+    pool: Vec<(PathBuf, u64)>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Reference {
+    tables: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct LogSegment {
+    segment: Arc<Segment>,
+    /// Whether its name, size and header are known to be durable.
+    founded: bool,
+    /// Keyspaces with a memtable in it that is not in tables yet.
+    unflushed: HashSet<u32>,
+    /// The memtables over it, flushed ones too.
+    memtables: Vec<Weak<Memtable>>,
+    /// Values that flushes left in it (offset, length).
+    live: Vec<(u64, u64)>,
+    /// Whether `live` is all there is. Not after a reopen: tables may point into it already.
+    live_known: bool,
+    /// Bytes of frames in it, once sealed.
+    bytes: u64,
+}
+
+impl LogSegment {
+    /// The memtables that still exist.
+    fn memtables(&self) -> impl Iterator<Item = Arc<Memtable>> {
+        self.memtables.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Bytes of values that no flush will move.
+    fn staying_bytes(&self) -> u64 {
+        self.memtables().map(|m| m.staying_bytes()).sum()
+    }
+}
+
+/// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
+/// and those of *their* inputs, whose tables are long gone from any version. But only those that read
+/// the segment at all: were any old view waited for, one that is held for long would keep the space of
+/// all that dies while it is.
+#[derive(Debug)]
+struct Quieting {
+    segment: Arc<Segment>,
+    gaps: Vec<(u64, u64)>,
+    memtables: Vec<Weak<Memtable>>,
+    views: Vec<Weak<SuperVersion>>,
+}
+
+impl Quieting {
+    fn new(
+        segment: Arc<Segment>,
+        gaps: Ranges,
+        memtables: Vec<Weak<Memtable>>,
+        old_views: &[Weak<SuperVersion>],
+    ) -> Quieting {
+        let number = segment.number();
+        let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
+        let views = old_views.iter().filter(reads).cloned().collect();
+        Quieting { segment, gaps, memtables, views }
+    }
+
+    fn is_read(&self) -> bool {
+        self.memtables.iter().any(|m| m.strong_count() > 0)
+            || self.views.iter().any(|v| v.strong_count() > 0)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.gaps.iter().map(|(_, len)| len).sum()
+    }
+}
+
+/// Removes the `dead` ranges from the live ones. There may be hundreds of thousands of either.
+fn take_out<T: Ord>(live: &mut Vec<T>, dead: &mut [T]) {
+    dead.sort_unstable();
+    live.retain(|range| dead.binary_search(range).is_err());
+}
+
+/// What the shape of the log looks like, for statistics and pacing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SegmentTotals {
+    pub log_segments: usize,
+    pub open_files: usize,
+    pub log_bytes: u64,
+    pub value_bytes: u64,
+    pub value_disk_bytes: u64,
+    pub pool_bytes: u64,
+    /// What is kept for nothing but old views.
+    pub pinned_bytes: u64,
+    /// Segments that are mapped: those of the log, those kept for their values, and those that a reader
+    /// still holds.
+    pub mapped: usize,
+}
+
+impl Segments {
+    pub(crate) fn new(env: Arc<dyn Env>, dir: PathBuf, purge: Arc<PurgeQueue>) -> Segments {
+        Segments { env, dir, purge, inner: Mutex::new(Inner::default()) }
+    }
+
+    /// The manifest is so long now.
+    pub(crate) fn note_manifest(&self, end: ManifestEnd) {
+        self.inner.lock().manifest = end;
+    }
+
+    /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
+    /// It is not part of the log until [`add`](Segments::add).
+    pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
+        let (manifest, recycled) = {
+            let mut inner = self.inner.lock();
+            // A much larger file would waste its tail.
+            let fits = inner.pool.iter().position(|(_, size)| *size >= bytes && *size <= bytes * 2);
+            (inner.manifest, fits.map(|at| inner.pool.swap_remove(at)))
+        };
+        let result = Segment::create(
+            &self.env,
+            &self.dir,
+            number,
+            bytes,
+            manifest,
+            recycled.as_ref().map(|(path, _)| path.as_path()),
+        );
+        if result.is_err()
+            && let Some(back) = recycled
+            && self.env.exists(&back.0).unwrap_or(false)
+        {
+            self.inner.lock().pool.push(back);
+        }
+        Ok(Arc::new(result?))
+    }
+
+    /// A segment that was made and is not wanted.
+    pub(crate) fn discard(&self, segment: Arc<Segment>) {
+        self.inner.lock().retired.push(segment);
+    }
+
+    /// Appends a segment to the log: a new active one, or one found at recovery.
+    pub(crate) fn add(&self, segment: Arc<Segment>, founded: bool, recovered: bool) {
+        let mut inner = self.inner.lock();
+        let bytes = segment.capacity();
+        inner.log.push_back(LogSegment {
+            segment,
+            founded,
+            unflushed: HashSet::new(),
+            memtables: Vec::new(),
+            live: Vec::new(),
+            live_known: !recovered,
+            bytes,
+        });
+    }
+
+    /// A keyspace has its first entry in segment `number`.
+    pub(crate) fn note_memtable(&self, number: u64, keyspace: u32, memtable: &Arc<Memtable>) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().rev().find(|s| s.segment.number() == number) {
+            s.unflushed.insert(keyspace);
+            s.memtables.push(Arc::downgrade(memtable));
+        }
+    }
+
+    /// Whether another keyspace than this one has entries up to segment `upto` that are not in
+    /// tables.
+    pub(crate) fn others_wait(&self, keyspace: u32, upto: u64) -> bool {
+        let inner = self.inner.lock();
+        let upto = inner.log.iter().take_while(|s| s.segment.number() <= upto);
+        upto.flat_map(|s| &s.unflushed).any(|k| *k != keyspace)
+    }
+
+    /// The end of a segment of the log.
+    pub(crate) fn end_of(&self, number: u64) -> Option<Position> {
+        let inner = self.inner.lock();
+        let s = inner.log.iter().find(|s| s.segment.number() == number)?;
+        Some(Position { segment: number, end: s.segment.end() })
+    }
+
+    /// A segment found at recovery that only holds values.
+    pub(crate) fn add_values(&self, segment: Arc<Segment>) {
+        segment.release();
+        self.inner.lock().values.insert(segment.number(), segment);
+    }
+
+    /// A file of no use any more that a new segment can be made from; removed when enough are kept.
+    pub(crate) fn offer(&self, path: PathBuf, bytes: u64) {
+        let mut inner = self.inner.lock();
+        inner.pool.push((path, bytes));
+        if inner.pool.len() > POOL_FILES {
+            // The smallest: the first segments of a burst, before they grew.
+            inner.pool.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            if let Some((path, _)) = inner.pool.pop() {
+                self.purge.push(Purge::Remove(path));
+            }
+        }
+    }
+
+    /// The segment of that number, for a table that points into it.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<Segment>> {
+        let inner = self.inner.lock();
+        inner.values.get(&number).cloned().or_else(|| {
+            inner.log.iter().find(|s| s.segment.number() == number).map(|s| Arc::clone(&s.segment))
+        })
+    }
+
+    /// Tables have come into a version (`added`) and gone from it (`removed`).
+    pub(crate) fn account<'a>(
+        &self,
+        added: impl Iterator<Item = &'a SegmentRef>,
+        removed: impl Iterator<Item = &'a SegmentRef>,
+    ) {
+        let mut inner = self.inner.lock();
+        for r in added {
+            let e = inner.references.entry(r.segment).or_default();
+            e.tables += 1;
+            e.bytes += r.bytes;
+        }
+        for r in removed {
+            if let Some(e) = inner.references.get_mut(&r.segment) {
+                e.tables = e.tables.saturating_sub(1);
+                e.bytes = e.bytes.saturating_sub(r.bytes);
+                if e.tables == 0 {
+                    inner.references.remove(&r.segment);
+                }
+            }
+        }
+        let orphans: Vec<u64> =
+            inner.values.keys().filter(|n| !inner.references.contains_key(n)).copied().collect();
+        for number in orphans {
+            if let Some(segment) = inner.values.remove(&number) {
+                inner.retired.push(segment);
+            }
+        }
+    }
+
+    /// A flush left values in a segment.
+    pub(crate) fn note_live(&self, number: u64, ranges: impl IntoIterator<Item = (u64, u64)>) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+            s.live.extend(ranges);
+        }
+    }
+
+    /// A merge dropped values. In a segment that is still part of the log they are only struck from
+    /// the live ones, as recovery must be able to read the frames; the others are returned.
+    pub(crate) fn strike(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
+        let mut inner = self.inner.lock();
+        let mut punchable = Vec::new();
+        for (number, mut ranges) in dead {
+            if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+                take_out(&mut s.live, &mut ranges);
+            } else if let Some(segment) = inner.values.get(&number) {
+                punchable.push((Arc::clone(segment), ranges));
+            }
+        }
+        punchable
+    }
+
+    /// Gives the space of values that a merge dropped back, once no reader holds one of the views
+    /// before it.
+    pub(crate) fn punch_unread(
+        &self,
+        dead: Vec<(Arc<Segment>, Ranges)>,
+        views: &[Weak<SuperVersion>],
+    ) {
+        let mut inner = self.inner.lock();
+        for (segment, gaps) in dead {
+            inner.quieting.push(Quieting::new(segment, gaps, Vec::new(), views));
+        }
+    }
+
+    /// All memtables of `keyspace` up to segment `upto` are in tables.
+    pub(crate) fn note_flushed(&self, keyspace: u32, upto: u64) {
+        let mut inner = self.inner.lock();
+        for s in inner.log.iter_mut().filter(|s| s.segment.number() <= upto) {
+            s.unflushed.remove(&keyspace);
+        }
+    }
+
+    /// A keyspace is gone: nobody waits for its memtables.
+    pub(crate) fn forget_keyspace(&self, keyspace: u32) {
+        self.note_flushed(keyspace, u64::MAX);
+    }
+
+    /// The first segment that recovery still needs, given that those below `active` are sealed and
+    /// that flushes are about to strike each (`keyspace`, `upto`); and the same number once more if
+    /// that one was durable before it was used, otherwise 0.
+    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> (u64, u64) {
+        let inner = self.inner.lock();
+        for s in &inner.log {
+            let number = s.segment.number();
+            let waits = s
+                .unflushed
+                .iter()
+                .any(|k| !flushed.iter().any(|(f, upto)| f == k && number <= *upto));
+            if number >= active || waits {
+                return (number, if s.founded { number } else { 0 });
+            }
+        }
+        (active, 0)
+    }
+
+    /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
+    /// those that keep values, what nothing points to is punched as soon as no reader holds a
+    /// memtable over them, nor one of the `old_views`.
+    pub(crate) fn advance(&self, log_start: u64, old_views: impl Fn() -> Vec<Weak<SuperVersion>>) {
+        let mut inner = self.inner.lock();
+        while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
+            let Some(mut s) = inner.log.pop_front() else { break };
+            let number = s.segment.number();
+            if !inner.references.contains_key(&number) {
+                inner.retired.push(s.segment);
+                continue;
+            }
+            if s.live_known {
+                let gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
+                let segment = Arc::clone(&s.segment);
+                inner.quieting.push(Quieting::new(segment, gaps, s.memtables, &old_views()));
+            }
+            s.segment.release();
+            inner.values.insert(number, s.segment);
+        }
+    }
+
+    /// Moves retired segments that no reader holds to the pool of reusable files. With `trim`,
+    /// removes the pool's files instead (the store is idle and should not hoard space).
+    pub(crate) fn housekeep(&self, trim: bool) {
+        let (free, trimmed) = {
+            let mut inner = self.inner.lock();
+            let (quiet, read): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut inner.quieting).into_iter().partition(|q| !q.is_read());
+            inner.quieting = read;
+            for q in quiet {
+                self.purge.push(Purge::Punch(q.segment, q.gaps));
+            }
+            let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.retired)
+                .into_iter()
+                .partition(|s| Arc::strong_count(s) == 1);
+            inner.retired = held;
+            let trimmed = if trim { std::mem::take(&mut inner.pool) } else { Vec::new() };
+            (free, trimmed)
+        };
+        for segment in free {
+            let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
+            // A file with a second name belongs to a checkpoint too and must not change.
+            let shared = segment.links().map_or(true, |n| n > 1);
+            // Nor is one used again that a sync failed for.
+            let failed = segment.sync_failed();
+            drop(segment);
+            if shared || failed || trim {
+                self.purge.push(Purge::Remove(path));
+            } else {
+                self.offer(path, bytes);
+            }
+        }
+        for (path, _) in trimmed {
+            self.purge.push(Purge::Remove(path));
+        }
+    }
+
+    /// What the sealed bytes weigh that wait to be flushed: what pacing works on. Small entries weigh
+    /// by their indexes, which are memory.
+    pub(crate) fn pending_weight(&self, active: u64, scale: Scale) -> u64 {
+        let inner = self.inner.lock();
+        let weight = |s: &LogSegment| {
+            let index: u64 = s.memtables().map(|m| m.memory() as u64).sum();
+            let staying = s.staying_bytes().min(s.bytes);
+            scale.waiting(scale.weigh(s.bytes - staying, staying).max(2 * index))
+        };
+        // What nobody waits for, as its keyspace was dropped, is no debt.
+        let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
+        inner.log.iter().filter(waits).map(weight).sum()
+    }
+
+    /// Whether the active segment is filled so far that the next one will soon be wanted.
+    pub(crate) fn next_is_due(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.log.back().is_some_and(|s| s.segment.end() > s.segment.capacity() / 4)
+    }
+
+    /// How large the next segment should be, given the usual size and what the active one holds. From
+    /// the first, small one on each has four times the size of the one before that was filled.
+    pub(crate) fn next_bytes(&self, base: u64, scale: Scale) -> u64 {
+        let inner = self.inner.lock();
+        let Some(active) = inner.log.back() else { return base };
+        let (bytes, capacity) = (active.segment.end(), active.segment.capacity());
+        let staying = active.staying_bytes().min(bytes);
+        let usual = scale.segment_bytes(base, bytes - staying, staying);
+        // A quarter: a spare one is made by then.
+        let grown = if bytes > capacity / 4 { capacity.saturating_mul(4) } else { capacity };
+        usual.min(grown)
+    }
+
+    /// Whether memtables over segments below `active` are not in tables yet.
+    pub(crate) fn waits_below(&self, active: u64) -> bool {
+        let inner = self.inner.lock();
+        inner.log.iter().any(|s| s.segment.number() < active && !s.unflushed.is_empty())
+    }
+
+    /// What flushing the log may write at most: of the active segment all that it holds or, where that
+    /// is to be filled yet, may come to hold.
+    pub(crate) fn unflushed_bytes(&self, filled: bool) -> u64 {
+        let inner = self.inner.lock();
+        let writes = |s: &LogSegment| {
+            let bytes = if filled { s.bytes } else { s.bytes.min(s.segment.end()) };
+            let stays = s.staying_bytes().min(bytes);
+            // Of a value that stays a table gets a pointer.
+            let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();
+            let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
+            (bytes - stays + pointers).min(bytes)
+        };
+        inner.log.iter().filter(|s| !s.unflushed.is_empty()).map(writes).sum()
+    }
+
+    /// A segment was sealed with this many bytes of frames.
+    pub(crate) fn note_sealed(&self, number: u64, bytes: u64) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
+            s.bytes = bytes;
+        }
+    }
+
+    /// How much of each value segment is in use, for the picker. Dead values have mostly been
+    /// punched, so what counts is what the file system has set aside.
+    pub(crate) fn usage(&self) -> Vec<SegmentUse> {
+        let inner = self.inner.lock();
+        let use_of = |(number, segment): (&u64, &Arc<Segment>)| {
+            let live = inner.references.get(number).map_or(0, |r| r.bytes);
+            let disk = segment.allocated().unwrap_or(live);
+            // Pages at the edges of values cannot be punched.
+            let dead = disk.saturating_sub(live + live / 8 + 64 * 1024);
+            SegmentUse { segment: *number, live, dead }
+        };
+        inner.values.iter().map(use_of).collect()
+    }
+
+    pub(crate) fn totals(&self) -> SegmentTotals {
+        let inner = self.inner.lock();
+        let retired =
+            |held: bool| inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held);
+        let stays = |q: &&Quieting| inner.values.contains_key(&q.segment.number());
+        let quieting = inner.quieting.iter().filter(stays);
+        SegmentTotals {
+            log_segments: inner.log.len(),
+            open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
+            log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
+            value_bytes: inner.references.values().map(|r| r.bytes).sum(),
+            value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
+            pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
+                + retired(false).map(|s| s.capacity()).sum::<u64>(),
+            pinned_bytes: quieting.map(Quieting::bytes).sum::<u64>()
+                + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
+            mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts how often it is compared.
+    #[derive(Debug, Clone, Copy, Eq)]
+    struct Counted(u64);
+
+    thread_local!(static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+
+    impl Ord for Counted {
+        fn cmp(&self, other: &Counted) -> std::cmp::Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Counted) -> bool {
+            self.cmp(other).is_eq()
+        }
+    }
+
+    impl PartialOrd for Counted {
+        fn partial_cmp(&self, other: &Counted) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    #[test]
+    fn striking_many_values_takes_no_work_that_grows_with_their_square() {
+        let count = 2_000;
+        let mut live: Vec<Counted> = (0..count).map(Counted).collect();
+        let mut dead: Vec<Counted> = (0..count).rev().filter(|n| n % 3 > 0).map(Counted).collect();
+        take_out(&mut live, &mut dead);
+        assert!(live.iter().map(|c| c.0).eq((0..count).step_by(3)));
+        // Sorting one and searching it for each of the other: some eleven comparisons each.
+        assert!(COMPARED.get() < 30 * count, "{} comparisons of {count}", COMPARED.get());
+    }
+}

@@ -1,0 +1,65 @@
+//! The log: the memtable's storage, and level 0.
+//!
+//! A write is copied once, into a preallocated, memory-mapped file (a *segment*), and stays there:
+//! the memtable's index points at it, a full segment becomes level 0 as it stands, and a large
+//! value remains in it for good. `docs/format/log.md` describes the bytes, `docs/design/log.md` the
+//! decisions.
+//!
+//! Data flows through the files of this folder in this order:
+//!
+//! - [`format`]: sizes, fields and checksums of the file's parts;
+//! - [`record`]: one key with its value, read in place;
+//! - [`segment`]: a mapped file;
+//! - [`reader`]: its records, by reference;
+//! - [`writer`]: the one writer of a segment;
+//! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
+//! - [`chain`]: which segments are the log, for recovery too;
+//! - [`values`]: separated values and which of them were verified;
+//! - [`sync`]: group commit over several segments;
+//! - [`manager`]: the life of the segments, from creation to recycling;
+//! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
+
+mod chain;
+mod format;
+mod frames;
+pub(crate) mod manager;
+mod reader;
+pub(crate) mod record;
+pub(crate) mod room;
+pub(crate) mod rotate;
+mod segment;
+mod sync;
+mod values;
+mod waiters;
+mod writer;
+
+#[cfg(test)]
+mod file_tests;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
+#[cfg(all(test, esker_models))]
+mod models;
+#[cfg(test)]
+mod reach_tests;
+#[cfg(test)]
+mod room_tests;
+#[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod sync_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use chain::{Tear, Walk};
+pub(crate) use format::{
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, record_len,
+    record_words, segment_bytes_for,
+};
+pub(crate) use frames::{Behind, End, Why};
+pub(crate) use reader::Place;
+pub(crate) use record::Record;
+pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment, file_name, parse_file_name};
+pub(crate) use sync::{Position, SyncGroup};
+pub(crate) use writer::LogWriter;
