@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
-use crate::store::apply::Outcome;
+use crate::store::apply::VersionEdit;
 use crate::store::{KeyspaceState, Store};
 use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
 use crate::write::{check_key, check_value};
@@ -42,7 +42,7 @@ impl Store {
         };
         comparator::catch(|| {
             let count = load.read_all(entries)?;
-            load.install()?;
+            load.apply_edit()?;
             load.numbers.clear();
             Ok(count)
         })
@@ -235,7 +235,7 @@ impl Load<'_> {
     }
 
     /// Puts the tables above everything there is, under one new sequence.
-    fn install(&mut self) -> Result<()> {
+    fn apply_edit(&mut self) -> Result<()> {
         if self.done.is_empty() {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl Load<'_> {
         // Should there be no room for another segment, the log goes on in this one without a gap.
         store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
-        store.install(self.ks, Outcome { added, ..Outcome::default() })?;
+        store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
         store.visible.0.set(seq);
         Ok(())
     }

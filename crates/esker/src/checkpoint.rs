@@ -86,7 +86,7 @@ impl Store {
             self.flush_upto(&ks, upto)?;
         }
         let views = self.all_keyspaces().iter().map(|k| k.view.load_full()).collect();
-        Ok((self.control.lock().state().clone(), views))
+        Ok((self.version_set.lock().state().clone(), views))
     }
 
     /// Links a file into `dir`, or copies it where the file system cannot. It is in `made` once it is

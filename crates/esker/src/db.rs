@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
 use crate::verify::VerifyReport;
-use crate::version::{Change, Edit};
+use crate::version::{Change, ManifestEdit};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
@@ -146,14 +146,14 @@ impl Db {
         options.compression.map_or(Ok(()), Compression::check_built_in)?;
         let store = &self.handle().store;
         store.check_writable()?;
-        let mut control = store.control.lock();
-        if control.state().keyspace(name).is_some() {
+        let mut version_set = store.version_set.lock();
+        if version_set.state().keyspace(name).is_some() {
             return Err(Error::KeyspaceExists { name: name.to_string() });
         }
-        let id = control.state().next_keyspace;
+        let id = version_set.state().next_keyspace;
         let compression = options.compression.map(|c| c.to_u8());
         let separate = options.separate_values_from.map(|n| n as u64);
-        let manifest = control.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
+        let manifest = version_set.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
         let order = options.order.of_keyspace(name, &order_name);
         manifest.learn(name, order_name.clone(), options.order);
         let add = Change::AddKeyspace {
@@ -163,7 +163,7 @@ impl Db {
             compression,
             separate_values_from: separate,
         };
-        store.commit(&mut control, Edit::from(vec![add]))?;
+        store.commit(&mut version_set, ManifestEdit::from(vec![add]))?;
         let state = new_keyspace(store, id, name, order, compression, separate)?;
         let state = Arc::new(state);
         store.keyspaces.write().insert(Arc::clone(&state));
@@ -185,11 +185,11 @@ impl Db {
         let ks = &keyspace.state;
         let w = store.writer.lock();
         store.check_writable()?;
-        let mut control = store.control.lock();
+        let mut version_set = store.version_set.lock();
         ks.check_alive()?;
         let seq = store.visible_seq();
         let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        store.commit(&mut control, Edit::from(changes))?;
+        store.commit(&mut version_set, ManifestEdit::from(changes))?;
         ks.dropped.store(true, std::sync::atomic::Ordering::Release);
         {
             let mut names = store.keyspaces.write();
@@ -205,10 +205,10 @@ impl Db {
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
         ks.publish(|_| SuperVersion::empty());
-        // What a reader of it holds is not punched: whoever punches holds `control`, and asks there.
+        // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
         store.dropped_views.lock().extend(ks.old_views());
-        drop((control, w));
-        store.give_up_values(ks, &view);
+        drop((version_set, w));
+        store.release_values(ks, &view);
         store.signal.wake();
         Ok(())
     }

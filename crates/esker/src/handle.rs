@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::compaction::background;
 use crate::error::{Error, Result};
 use crate::store::{KeyspaceState, Store, Writer};
-use crate::version::{Change, Edit};
+use crate::version::{Change, ManifestEdit};
 
 /// An open store with its background thread.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Handle {
         let ended = flushed.and_then(|()| end_log(store));
         // What is under way elsewhere changes nothing any more.
         store.end_file_numbers();
-        store.control.lock().close();
+        store.version_set.lock().close();
         {
             let mut w = store.writer.lock();
             *w = Writer::new(w.last_seq);
@@ -110,15 +110,15 @@ fn end_log(store: &Store) -> Result<()> {
     w.segment = None;
     w.recent = None;
     // Held to the end: whatever came after would end the clean close.
-    let mut control = store.control.lock();
+    let mut version_set = store.version_set.lock();
     if let Some((segment, end)) = end {
         let changes = vec![
-            Change::LogStart { segment: segment + 1, founded: 0 },
+            Change::LogStart { segment: segment + 1, durable: 0 },
             Change::LastSeq { seq: w.last_seq },
             Change::NextFile { number: store.end_file_numbers() },
             Change::CleanClose { segment, end, last_seq: w.last_seq },
         ];
-        store.commit(&mut control, Edit::from(changes))?;
+        store.commit(&mut version_set, ManifestEdit::from(changes))?;
         store.segments.advance(segment + 1, || store.old_views());
     }
     drop(w);
@@ -126,12 +126,12 @@ fn end_log(store: &Store) -> Result<()> {
         store.segments.discard(spare.segment);
     }
     store.sync.retire(u64::MAX);
-    store.give_back(true);
+    store.delete_obsolete(true);
     // Once more: segments that the first round set free.
-    store.give_back(true);
+    store.delete_obsolete(true);
     // Last: `CURRENT` is not made durable, and no file is removed between its change and that.
-    let told = if end.is_some() { control.tell_manifest_length() } else { Ok(()) };
-    control.close();
+    let told = if end.is_some() { version_set.tell_manifest_length() } else { Ok(()) };
+    version_set.close();
     told
 }
 

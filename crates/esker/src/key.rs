@@ -171,7 +171,7 @@ pub(crate) enum Stored<'a> {
     /// The bytes themselves.
     Inline(&'a [u8]),
     /// Compressed bytes; `dict` is the identity of the table's dictionary, 0 for none.
-    Packed {
+    Compressed {
         /// The codec.
         codec: Codec,
         /// XXH3 of the dictionary, 0 for none.

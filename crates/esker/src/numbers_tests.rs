@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::env::{Env, OsEnv};
 use crate::util::MAX_NUMBER;
-use crate::version::{self, Change, Edit, Manifest, Orders};
+use crate::version::{self, Change, Manifest, ManifestEdit, Orders};
 use crate::{Db, Options};
 
 /// A closed store with one entry whose manifest says that `number` is the next file's.
@@ -16,7 +16,7 @@ fn store_with_next_file(dir: &Path, number: u64) {
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let loaded = version::load(&*env, dir, &Orders::default()).unwrap();
     let mut manifest = Manifest::open(env, dir, loaded).unwrap();
-    manifest.append(&Edit::from(vec![Change::NextFile { number }])).unwrap();
+    manifest.append(&ManifestEdit::from(vec![Change::NextFile { number }])).unwrap();
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::wal::Segment;
 
 /// One thing to give back.
 #[derive(Debug)]
-pub(crate) enum Purge {
+pub(crate) enum Obsolete {
     /// A file that no version names.
     Remove(PathBuf),
     /// Ranges (offset, length in bytes) of a segment that no version points into.
@@ -23,13 +23,13 @@ pub(crate) enum Purge {
 
 /// The list of things to give back.
 #[derive(Debug, Default)]
-pub(crate) struct PurgeQueue {
-    tasks: Mutex<Vec<Purge>>,
+pub(crate) struct ObsoleteFiles {
+    tasks: Mutex<Vec<Obsolete>>,
     /// Bytes of tables that no version names and a reader may still hold.
     pinned: AtomicU64,
 }
 
-impl PurgeQueue {
+impl ObsoleteFiles {
     /// A table of so many bytes waits for its last reader.
     pub(crate) fn note_pinned(&self, bytes: u64) {
         self.pinned.fetch_add(bytes, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl PurgeQueue {
         self.pinned.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn push(&self, task: Purge) {
+    pub(crate) fn push(&self, task: Obsolete) {
         self.tasks.lock().push(task);
     }
 
@@ -63,8 +63,8 @@ impl PurgeQueue {
             }
             for task in tasks {
                 match task {
-                    Purge::Remove(path) => drop(env.remove(&path)),
-                    Purge::Punch(segment, ranges) => {
+                    Obsolete::Remove(path) => drop(env.remove(&path)),
+                    Obsolete::Punch(segment, ranges) => {
                         let pages = ranges.into_iter().map(|(at, len)| whole_pages(at, len));
                         let pages = pages.filter(|(start, end)| start < end);
                         drop(segment.punch(pages.map(|(start, end)| (start, end - start))));

@@ -20,10 +20,10 @@ impl Store {
         // What the failed manifest holds is unknown; a new one holds everything.
         self.check_dir()?;
         {
-            let mut control = self.control.lock();
-            let manifest = control.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
+            let mut version_set = self.version_set.lock();
+            let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
             manifest.replace()?;
-            self.segments.note_manifest(control.manifest_end());
+            self.segments.note_manifest(version_set.manifest_end());
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();
         }
@@ -35,7 +35,7 @@ impl Store {
                 self.rotate_after_failure(&mut w)?;
             }
             // Also where an earlier attempt got no further than the new segment.
-            self.flush_together(self.distrusted.load(Ordering::Acquire))?;
+            self.flush_together(self.failed_sync_below.load(Ordering::Acquire))?;
             // Nothing leads from a segment that failed to the new one: unless the flush said so, the
             // manifest must say that the log starts there, before anything is promised in it.
             self.advance_log()

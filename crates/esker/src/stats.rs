@@ -172,7 +172,7 @@ impl Store {
                 memtable_bytes: view
                     .memtables
                     .iter()
-                    .map(|m| m.moved_bytes() + m.staying_bytes())
+                    .map(|m| m.inline_bytes() + m.blob_bytes())
                     .sum(),
             });
         }
@@ -186,7 +186,7 @@ impl Store {
             log_bytes: segments.log_bytes + segments.pool_bytes,
             separated_bytes: segments.value_bytes,
             garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
-            pinned_bytes: segments.pinned_bytes + self.purge.pinned(),
+            pinned_bytes: segments.pinned_bytes + self.obsolete.pinned(),
             table_bytes,
             disk_bytes: disk_bytes(self, &self.dir),
             memory_budget: self.options.memory,

@@ -11,7 +11,7 @@ use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{self, Remains, Table};
 use crate::version::{self, Orders, State, TableMeta};
-use crate::wal::{self, Behind, ManifestEnd, Segment, Walk};
+use crate::wal::{self, ManifestEnd, Segment, SegmentChain, TrailingRecords};
 
 /// What a verification found.
 #[derive(Clone, Debug, Default)]
@@ -387,8 +387,8 @@ fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut 
     let mut log: BTreeMap<u64, &Arc<Segment>> =
         segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
     let closed = state.clean_close.is_some();
-    let mut walk = Walk::new(state.log_start, state.log_founded, state.flushed());
-    let mut behind = Behind::default();
+    let mut walk = SegmentChain::new(state.log_start, state.durable_segment, state.flushed());
+    let mut behind = TrailingRecords::default();
     while let Some(number) = walk.next().filter(|_| !closed) {
         let path = dir.join(wal::file_name(number));
         let Some(segment) = log.remove(&number) else {

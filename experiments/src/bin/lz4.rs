@@ -8,12 +8,12 @@ use std::hint::black_box;
 use experiments::{Random, median_ns};
 
 // The coder itself, without the store around it.
+#[allow(dead_code, unused_imports, missing_docs)]
+#[path = "../../../crates/esker/src/table/key_prefix.rs"]
+mod key_prefix;
 #[allow(dead_code, missing_docs)]
 #[path = "../../../crates/esker/src/table/lz4.rs"]
 mod lz4;
-#[allow(dead_code, unused_imports, missing_docs)]
-#[path = "../../../crates/esker/src/table/mem.rs"]
-mod mem;
 #[allow(missing_docs)]
 #[path = "../../../crates/esker/src/util/prefetch.rs"]
 mod prefetch;
@@ -57,14 +57,14 @@ fn main() {
         let ns = median_ns(5, VALUES as u64, || {
             for v in &values {
                 out.clear();
-                black_box(e.pack(v, d, 1000, &mut out));
+                black_box(e.compress(v, d, 1000, &mut out));
             }
         });
         let packed: Vec<Vec<u8>> = values
             .iter()
             .map(|v| {
                 out.clear();
-                e.pack(v, d, 1000, &mut out);
+                e.compress(v, d, 1000, &mut out);
                 out.clone()
             })
             .collect();

@@ -89,7 +89,7 @@ impl Store {
             state.wake = false;
             state.settle > 0
         };
-        self.give_back(quiet >= TRIM_AFTER);
+        self.delete_obsolete(quiet >= TRIM_AFTER);
         let idle = settle || quiet >= IDLE_AFTER;
         if self.work_once(idle, settle) {
             return Round::Worked;
@@ -104,7 +104,7 @@ impl Store {
                 Err(e) if !e.is_no_space() => self.halt(e),
                 _ => {}
             }
-            self.give_back(true);
+            self.delete_obsolete(true);
         } else {
             self.prepare_spare();
         }
@@ -120,10 +120,10 @@ impl Store {
     }
 
     /// Removes, punches and pools what no reader holds any more.
-    pub(crate) fn give_back(&self, trim: bool) {
-        self.segments.housekeep(trim);
-        if !self.purge.is_empty() && self.check_dir().is_ok() {
-            self.purge.run(&*self.env);
+    pub(crate) fn delete_obsolete(&self, trim: bool) {
+        self.segments.collect(trim);
+        if !self.obsolete.is_empty() && self.check_dir().is_ok() {
+            self.obsolete.run(&*self.env);
         }
     }
 
@@ -167,7 +167,7 @@ impl Store {
         }
         self.prepare_spare();
         if !flushing
-            && (self.pressure.flush_is_urgent() || self.signal.closing())
+            && (self.backpressure.flush_is_urgent() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
             let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));
@@ -199,7 +199,7 @@ impl Store {
             (state.settled_rounds >= from + 2).then_some(Ok(()))
         });
         self.signal.state.lock().settle -= 1;
-        self.give_back(true);
+        self.delete_obsolete(true);
         result
     }
 }

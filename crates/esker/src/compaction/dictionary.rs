@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::job::Piece;
+use super::job::GroupInputs;
 use crate::error::Result;
 use crate::key::{Cursor, Stored};
 use crate::memtable::Memtable;
@@ -25,7 +25,7 @@ const BLOCKS: u64 = 128;
 /// The dictionary for what comes of these inputs. `last` is that of the part merged before.
 pub(super) fn dictionary_for(
     compression: Compression,
-    piece: &Piece,
+    piece: &GroupInputs,
     last: Option<&Arc<Dictionary>>,
 ) -> Result<Option<Arc<Dictionary>>> {
     if compression == Compression::None {
@@ -77,7 +77,7 @@ fn sample_memtable(m: &Arc<Memtable>, wanted: usize, out: &mut Vec<Vec<u8>>) {
 }
 
 /// Adds up to `wanted` values and a few, of blocks evenly over all tables.
-fn sample_tables(piece: &Piece, wanted: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
+fn sample_tables(piece: &GroupInputs, wanted: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
     let blocks: u64 = piece.tables.iter().flatten().map(|t| u64::from(t.table.blocks())).sum();
     let looks = blocks.min(BLOCKS).min(wanted as u64);
     // The blocks of a look: the one in the middle of its share of them all.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::job::Job;
-use super::overlap::{self, Cluster};
+use super::job::CompactionJob;
+use super::overlap::{self, OverlapGroup};
 use super::schedule::describe;
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::read::SuperVersion;
 use crate::store::{KeyspaceState, Store};
 
 /// Memtables, and a plan that writes them.
-type Flush = (Vec<Arc<Memtable>>, Vec<Cluster>);
+type Flush = (Vec<Arc<Memtable>>, Vec<OverlapGroup>);
 
 impl Store {
     /// Flushes everything written before the call into tables.
@@ -64,7 +64,7 @@ impl Store {
                 .memtables
                 .iter()
                 .filter(|m| m.segment().number() == active)
-                .map(|m| m.moved_bytes())
+                .map(|m| m.inline_bytes())
                 .sum::<u64>();
             in_tables += view.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
         }
@@ -105,7 +105,7 @@ impl Store {
         }
         let (inputs, runs) = (describe(&memtables), view.version.runs());
         let size = self.table_sizes().small;
-        let parts = || Ok(overlap::clusters(&ks.order, &inputs, runs, 0..0, size, |_| false));
+        let parts = || Ok(overlap::groups(&ks.order, &inputs, runs, 0..0, size, |_| false));
         let parts = comparator::catch(parts)?;
         Ok(Some((memtables, parts)))
     }
@@ -115,24 +115,25 @@ impl Store {
     /// another any more. The caller holds the writer and the right to merge.
     pub(crate) fn flush_together(&self, upto: u64) -> Result<()> {
         let keyspaces = self.all_keyspaces();
-        let mut outcomes = Vec::new();
+        let mut edits = Vec::new();
         let mut fresh = Vec::new();
         let result = keyspaces.iter().try_for_each(|ks| {
             let view = ks.view.load_full();
-            let Some((memtables, clusters)) = self.whole_flush(ks, &view, upto)? else {
+            let Some((memtables, groups)) = self.whole_flush(ks, &view, upto)? else {
                 return Ok(());
             };
             let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
             let runs = &view.runs;
-            let merge = Job { store: self, ks, memtables, runs, range, clusters, run, relocate };
-            let outcome = merge.run()?;
-            fresh.extend(outcome.fresh());
-            outcomes.push((&**ks, outcome));
+            let merge =
+                CompactionJob { store: self, ks, memtables, runs, range, groups, run, relocate };
+            let edit = merge.run()?;
+            fresh.extend(edit.fresh());
+            edits.push((&**ks, edit));
             Ok(())
         });
-        let result = result.and_then(|()| match outcomes.is_empty() {
+        let result = result.and_then(|()| match edits.is_empty() {
             true => Ok(()),
-            false => self.install_together(outcomes),
+            false => self.apply_together(edits),
         });
         result.inspect_err(|_| self.remove_tables(&fresh))
     }

@@ -1,6 +1,6 @@
 //! Carrying a merge out: read the inputs in order, keep what somebody can see, write tables.
 //!
-//! The job changes nothing by itself: it hands an [`Outcome`] to the one place that installs
+//! The job changes nothing by itself: it hands an [`VersionEdit`] to the one place that installs
 //! versions. If it fails, the files it wrote are removed and the store is as it was.
 
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use super::dictionary::dictionary_for;
 use super::schedule::likely_written;
-use crate::compaction::overlap::Cluster;
-use crate::compaction::version_filter::{Fate, VersionFilter};
+use crate::compaction::overlap::OverlapGroup;
+use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{Cursor, Stored};
@@ -21,7 +21,7 @@ use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::Source;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
-use crate::store::apply::Outcome;
+use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
 use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
@@ -32,7 +32,7 @@ use crate::version::KeyspaceVersion;
 const ENTRIES_PER_SLICE: u32 = 512;
 
 /// What is merged into one run.
-pub(crate) struct Job<'a> {
+pub(crate) struct CompactionJob<'a> {
     pub store: &'a Store,
     pub ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
@@ -42,7 +42,7 @@ pub(crate) struct Job<'a> {
     /// Which of them are merged; those right below the memtables when there are any.
     pub range: Range<usize>,
     /// The inputs in parts that share no key. Indexes are into `memtables` and `runs`.
-    pub clusters: Vec<Cluster>,
+    pub groups: Vec<OverlapGroup>,
     /// Number of the run that comes out.
     pub run: u64,
     /// Segments whose values are to be moved elsewhere: into the tables.
@@ -57,7 +57,7 @@ impl Store {
         view: &SuperVersion,
         memtables: Vec<Arc<Memtable>>,
         range: Range<usize>,
-        clusters: Vec<Cluster>,
+        groups: Vec<OverlapGroup>,
         relocate: Vec<u64>,
     ) -> Result<()> {
         let ids: Vec<u64> = view.runs[range.clone()].iter().map(|r| r.run.id()).collect();
@@ -65,30 +65,38 @@ impl Store {
             Some(newest) if memtables.is_empty() => *newest,
             _ => self.next_run(ks),
         };
-        let read: u64 = clusters.iter().filter(|c| !c.moves).map(|c| c.bytes).sum();
-        let flushed: u64 = memtables.iter().map(|m| m.moved_bytes()).sum();
-        let likely = likely_written(view, &range, &clusters);
+        let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
+        let flushed: u64 = memtables.iter().map(|m| m.inline_bytes()).sum();
+        let likely = likely_written(view, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
-        let merge =
-            Job { store: self, ks, memtables, runs: &view.runs, range, clusters, run, relocate };
+        let merge = CompactionJob {
+            store: self,
+            ks,
+            memtables,
+            runs: &view.runs,
+            range,
+            groups,
+            run,
+            relocate,
+        };
         ks.busy_runs.lock().extend(&ids);
         let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
         let start = Instant::now();
         let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
-        let scale = self.pressure.scale();
-        let weights = || merge.memtables.iter().map(|m| self.weigh_memtable(m));
-        let weight = weights().sum();
+        let cost_model = self.backpressure.cost_model();
+        let costs = || merge.memtables.iter().map(|m| self.cost_of_memtable(m));
+        let cost = costs().sum();
         if upto.is_some() {
-            self.pressure.begin_flush(weights().map(|w| scale.waiting(w)).sum(), read);
+            self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum(), read);
         }
-        let flushing = upto.map(|_| AtEnd(|| self.pressure.end_flush()));
+        let flushing = upto.map(|_| AtEnd(|| self.backpressure.end_flush()));
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
-        let stays = merge.memtables.iter().any(|m| m.staying_bytes() > 0);
+        let stays = merge.memtables.iter().any(|m| m.blob_bytes() > 0);
         let ready = upto.filter(|_| stays).map_or(Ok(()), |upto| self.sync_log_upto(upto));
-        let result = ready.and_then(|()| merge.run()).and_then(|outcome| {
-            let fresh: Vec<u64> = outcome.fresh().collect();
-            self.install(ks, outcome).inspect_err(|_| self.remove_tables(&fresh))
+        let result = ready.and_then(|()| merge.run()).and_then(|edit| {
+            let fresh: Vec<u64> = edit.fresh().collect();
+            self.apply_edit(ks, edit).inspect_err(|_| self.remove_tables(&fresh))
         });
         drop(flushing);
         if ks.dropped.load(Ordering::Relaxed) {
@@ -99,15 +107,15 @@ impl Store {
         Counters::add(&self.counters.merges, 1);
         Counters::add(&self.counters.merge_read, read);
         if upto.is_some() {
-            self.pressure.note_flush(weight, read, start.elapsed());
+            self.backpressure.note_flush(cost, read, start.elapsed());
         }
         Ok(())
     }
 
     /// What flushing a memtable frees.
-    fn weigh_memtable(&self, m: &Memtable) -> u64 {
-        let staying = m.staying_bytes();
-        self.pressure.scale().weigh(m.segment().end().saturating_sub(staying), staying)
+    fn cost_of_memtable(&self, m: &Memtable) -> u64 {
+        let staying = m.blob_bytes();
+        self.backpressure.cost_model().cost_of(m.segment().end().saturating_sub(staying), staying)
     }
 
     /// Removes table files that no version came to name. Not after a failure that stopped writes:
@@ -129,30 +137,30 @@ impl Store {
 }
 
 /// The inputs of one cluster.
-pub(super) struct Piece {
+pub(super) struct GroupInputs {
     pub memtables: Vec<Arc<Memtable>>,
     /// By input run, newest first.
     pub tables: Vec<Vec<Arc<LoadedTable>>>,
 }
 
-impl Job<'_> {
+impl CompactionJob<'_> {
     /// Writes the output tables.
-    pub(crate) fn run(&self) -> Result<Outcome> {
+    pub(crate) fn run(&self) -> Result<VersionEdit> {
         let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
         let bottom = self.range.end == self.runs.len();
         let inputs = &self.runs[self.range.clone()];
-        let mut outcome = Outcome {
+        let mut edit = VersionEdit {
             removed: inputs.iter().flat_map(|r| r.tables().iter().cloned()).collect(),
             flushed: self.memtables.iter().map(|m| m.segment().number()).max(),
-            ..Outcome::default()
+            ..VersionEdit::default()
         };
         let mut written = Written { to_read: self.entries(), ..Written::default() };
         // The dictionary chosen last.
         let mut last = None;
-        let mut add = |cluster: &Cluster| {
-            let piece = self.piece(cluster);
+        let mut add = |group: &OverlapGroup| {
+            let piece = self.piece(group);
             match piece.tables.iter().flatten().next() {
-                Some(table) if cluster.moves => outcome.added.push((self.run, Arc::clone(table))),
+                Some(table) if group.trivial_move => edit.added.push((self.run, Arc::clone(table))),
                 _ => {
                     let filter = VersionFilter::new(boundaries.clone(), bottom);
                     let chosen = dictionary_for(self.ks.compression, &piece, last.as_ref())?;
@@ -164,10 +172,10 @@ impl Job<'_> {
             Ok(())
         };
         // What was written by then is discarded below.
-        let result = comparator::catch(|| self.clusters.iter().try_for_each(&mut add));
+        let result = comparator::catch(|| self.groups.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
             for summary in std::mem::take(&mut written.tables) {
-                outcome.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));
+                edit.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));
             }
             Ok(())
         });
@@ -175,21 +183,21 @@ impl Job<'_> {
             self.discard(&written);
             return Err(e);
         }
-        outcome.live_values = written.live.into_iter().collect();
-        outcome.dead_values = written.dead;
-        Ok(outcome)
+        edit.live_values = written.live.into_iter().collect();
+        edit.dead_values = written.dead;
+        Ok(edit)
     }
 
-    fn piece(&self, cluster: &Cluster) -> Piece {
+    fn piece(&self, group: &OverlapGroup) -> GroupInputs {
         let mut tables = vec![Vec::new(); self.range.len()];
-        for &(run, table) in &cluster.tables {
+        for &(run, table) in &group.tables {
             tables[run - self.range.start].push(Arc::clone(&self.runs[run].tables()[table]));
         }
-        let memtables = cluster.memtables.iter().map(|m| Arc::clone(&self.memtables[*m])).collect();
-        Piece { memtables, tables }
+        let memtables = group.memtables.iter().map(|m| Arc::clone(&self.memtables[*m])).collect();
+        GroupInputs { memtables, tables }
     }
 
-    fn cursor(&self, piece: &Piece) -> Result<MergeCursor> {
+    fn cursor(&self, piece: &GroupInputs) -> Result<MergeCursor> {
         let order = &self.ks.order;
         let mut sources: Vec<Source> =
             piece.memtables.iter().map(|m| Source::Memtable(m.cursor())).collect();
@@ -208,7 +216,7 @@ impl Job<'_> {
 
     fn merge_piece(
         &self,
-        piece: &Piece,
+        piece: &GroupInputs,
         mut filter: VersionFilter,
         mut outputs: Outputs<'_>,
         written: &mut Written,
@@ -217,7 +225,7 @@ impl Job<'_> {
         let mut cursor = self.cursor(piece)?;
         let mut last_key: Vec<u8> = Vec::new();
         let mut fresh = true;
-        let mut unpacked = Vec::new();
+        let mut decompressed = Vec::new();
         let mut slice = 0;
         cursor.first()?;
         while cursor.valid() {
@@ -233,7 +241,7 @@ impl Job<'_> {
             let (seq, kind) = (cursor.seq(), cursor.kind());
             let value = self.value_for_table(&cursor);
             match filter.decide(seq, kind) {
-                Fate::Drop => {
+                Decision::Drop => {
                     if let (Stored::Pointer(p), Source::Run(_)) = (value, cursor.current()) {
                         written
                             .dead
@@ -242,8 +250,8 @@ impl Job<'_> {
                             .push((p.offset, u64::from(p.len)));
                     }
                 }
-                fate => {
-                    let seq = (fate == Fate::Keep).then_some(seq);
+                decision => {
+                    let seq = (decision == Decision::Keep).then_some(seq);
                     if let (Stored::Pointer(p), Source::Memtable(_)) = (value, cursor.current()) {
                         written
                             .live
@@ -253,9 +261,11 @@ impl Job<'_> {
                     }
                     let builder = outputs.builder(written)?;
                     match (value, cursor.current()) {
-                        (Stored::Packed { .. }, Source::Run(run)) if !builder.accepts(&value) => {
-                            run.table().table.unpack(value, &mut unpacked)?;
-                            builder.add(key, seq, kind, Stored::Inline(&unpacked))?;
+                        (Stored::Compressed { .. }, Source::Run(run))
+                            if !builder.accepts(&value) =>
+                        {
+                            run.table().table.decompress(value, &mut decompressed)?;
+                            builder.add(key, seq, kind, Stored::Inline(&decompressed))?;
                         }
                         (Stored::Pointer(p), Source::Run(run))
                             if self.relocate.contains(&p.segment) =>
@@ -291,7 +301,7 @@ impl Job<'_> {
                 if bytes.len() >= self.ks.separate_values_from =>
             {
                 let pointer = m.value_pointer();
-                if pointer.segment < self.store.distrusted.load(Ordering::Acquire) {
+                if pointer.segment < self.store.failed_sync_below.load(Ordering::Acquire) {
                     return Stored::Inline(bytes);
                 }
                 Stored::Pointer(pointer)
@@ -302,7 +312,7 @@ impl Job<'_> {
 
     /// Entries that are read.
     fn entries(&self) -> u64 {
-        let tables = self.clusters.iter().filter(|c| !c.moves).flat_map(|c| &c.tables);
+        let tables = self.groups.iter().filter(|c| !c.trivial_move).flat_map(|c| &c.tables);
         let entries = |&(run, table): &(usize, usize)| self.runs[run].tables()[table].meta.entries;
         let in_memory: u64 = self.memtables.iter().map(|m| m.len() as u64).sum();
         tables.map(entries).sum::<u64>() + in_memory
@@ -312,7 +322,7 @@ impl Job<'_> {
     fn report(&self, written: &Written) {
         if !self.memtables.is_empty() {
             let share = written.read as f64 / written.to_read.max(1) as f64;
-            self.store.pressure.set_progress(share.min(1.0));
+            self.store.backpressure.set_progress(share.min(1.0));
         }
     }
 
@@ -346,7 +356,7 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn new(merge: &Job<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
+    fn new(merge: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
         let options = TableOptions {
             order: merge.ks.order.clone(),
             keyspace: merge.ks.id,

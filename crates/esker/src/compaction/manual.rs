@@ -52,7 +52,7 @@ impl Store {
             .collect();
         let all = 0..runs.len();
         let rewrite = |t: &TableMeta| chosen.contains(&t.number);
-        let parts = overlap::clusters(
+        let parts = overlap::groups(
             &ks.order,
             &inputs,
             runs,

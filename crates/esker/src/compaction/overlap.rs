@@ -15,7 +15,7 @@ use crate::version::{HasMeta, Run, TableMeta};
 /// Inputs whose key ranges overlap, directly or through others of them. Clusters are disjoint and
 /// come in key order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Cluster {
+pub(crate) struct OverlapGroup {
     /// Indexes into the memtables.
     pub memtables: Vec<usize>,
     /// (run, table) as indexes into all runs and that run's tables.
@@ -23,7 +23,7 @@ pub(crate) struct Cluster {
     /// Bytes of the inputs.
     pub bytes: u64,
     /// Whether the one table goes into the output run as it stands.
-    pub moves: bool,
+    pub trivial_move: bool,
 }
 
 /// Bytes that cost next to nothing beside what any flush costs: four syncs, and a file.
@@ -44,14 +44,14 @@ struct Input<'a> {
 /// below `small` bytes along, so that many small flushes do not leave a run of many small tables; each
 /// neighbour is at most as large as what it joins, so a byte is written about log2(`small` / flush)
 /// times on that account. A [`TINY`] one always joins: a flush of one entry is not worth a file.
-pub(crate) fn clusters<T: HasMeta>(
+pub(crate) fn groups<T: HasMeta>(
     order: &KeyOrder,
     memtables: &[Memtable],
     runs: &[Arc<Run<T>>],
     range: Range<usize>,
     small: u64,
     must_rewrite: impl Fn(&TableMeta) -> bool,
-) -> Vec<Cluster> {
+) -> Vec<OverlapGroup> {
     let mut inputs = Vec::new();
     for (i, m) in memtables.iter().enumerate() {
         let (smallest, largest) = (&m.smallest[..], &m.largest[..]);
@@ -73,33 +73,33 @@ pub(crate) fn clusters<T: HasMeta>(
     join_crowds(join_small_neighbours(group(order, &inputs), small), small)
 }
 
-fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<Cluster> {
-    let mut list: Vec<Cluster> = Vec::new();
+fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<OverlapGroup> {
+    let mut list: Vec<OverlapGroup> = Vec::new();
     let mut reach: &[u8] = &[];
     for input in inputs {
         let meets = !list.is_empty() && order.compare(input.smallest, reach) != Ordering::Greater;
         if !meets {
-            list.push(Cluster::default());
+            list.push(OverlapGroup::default());
         }
         if !meets || order.compare(input.largest, reach) == Ordering::Greater {
             reach = input.largest;
         }
-        let cluster = list.last_mut().expect("one was just made sure of");
-        cluster.moves = !meets && !input.rewrite;
-        cluster.bytes = cluster.bytes.saturating_add(input.bytes);
+        let group = list.last_mut().expect("one was just made sure of");
+        group.trivial_move = !meets && !input.rewrite;
+        group.bytes = group.bytes.saturating_add(input.bytes);
         match input.source {
-            Ok(memtable) => cluster.memtables.push(memtable),
-            Err(table) => cluster.tables.push(table),
+            Ok(memtable) => group.memtables.push(memtable),
+            Err(table) => group.tables.push(table),
         }
     }
     list
 }
 
-fn join_small_neighbours(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
-    let mut out: Vec<Cluster> = Vec::with_capacity(list.len());
+fn join_small_neighbours(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
+    let mut out: Vec<OverlapGroup> = Vec::with_capacity(list.len());
     for mut next in list {
         while let Some(last) = out.last() {
-            let joins = match (last.moves, next.moves) {
+            let joins = match (last.trivial_move, next.trivial_move) {
                 (true, false) => last.bytes < small && last.bytes <= next.bytes.max(TINY),
                 (false, true) => next.bytes < small && next.bytes <= last.bytes.max(TINY),
                 (false, false) => last.bytes.min(next.bytes) < small,
@@ -113,7 +113,7 @@ fn join_small_neighbours(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
             last.memtables.append(&mut next.memtables);
             last.tables.append(&mut next.tables);
             last.bytes = last.bytes.saturating_add(next.bytes);
-            last.moves = false;
+            last.trivial_move = false;
             next = last;
         }
         out.push(next);
@@ -127,9 +127,11 @@ const CROWD: usize = 8;
 /// Joins lone small tables, [`CROWD`] of them or more beside each other, unless one of them is most of
 /// what would be written: so a byte is written about log2(`small` / table) times on that account, and
 /// thousands of small bulk loads do not make thousands of tables.
-fn join_crowds(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
-    let alike = |a: &Cluster, b: &Cluster| a.moves && b.moves && a.bytes.max(b.bytes) < small;
-    let mut out: Vec<Cluster> = Vec::with_capacity(list.len());
+fn join_crowds(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
+    let alike = |a: &OverlapGroup, b: &OverlapGroup| {
+        a.trivial_move && b.trivial_move && a.bytes.max(b.bytes) < small
+    };
+    let mut out: Vec<OverlapGroup> = Vec::with_capacity(list.len());
     for crowd in list.chunk_by(alike) {
         let sum = crowd.iter().fold(0u64, |sum, c| sum.saturating_add(c.bytes));
         let largest = crowd.iter().map(|c| c.bytes).max().unwrap_or(0);
@@ -138,12 +140,12 @@ fn join_crowds(list: Vec<Cluster>, small: u64) -> Vec<Cluster> {
             continue;
         }
         let tables = crowd.iter().flat_map(|c| c.tables.iter().copied()).collect();
-        out.push(Cluster { memtables: Vec::new(), tables, bytes: sum, moves: false });
+        out.push(OverlapGroup { memtables: Vec::new(), tables, bytes: sum, trivial_move: false });
     }
     out
 }
 
 /// Bytes that a merge of these clusters writes, at most.
-pub(crate) fn written(list: &[Cluster]) -> u64 {
-    list.iter().filter(|c| !c.moves).fold(0, |sum, c| sum.saturating_add(c.bytes))
+pub(crate) fn written(list: &[OverlapGroup]) -> u64 {
+    list.iter().filter(|c| !c.trivial_move).fold(0, |sum, c| sum.saturating_add(c.bytes))
 }

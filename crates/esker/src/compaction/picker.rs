@@ -16,7 +16,7 @@
 //! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
 //!
-//! Costs are bytes *written*: tables that meet nothing move for free ([`clusters`]).
+//! Costs are bytes *written*: tables that meet nothing move for free ([`groups`]).
 //!
 //! Every chain of plans ends: 1 uses memtables up, 3 to 5 lower the number of runs, or rewrite
 //! tables into such as need no rewriting, and 2 moves values out of segments for good.
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::overlap::{self, Cluster, TINY};
+use super::overlap::{self, OverlapGroup, TINY};
 use crate::key::{KeyOrder, Seq};
 use crate::version::{HasMeta, Run, TableMeta};
 
@@ -95,7 +95,7 @@ pub(crate) struct SegmentUse {
 
 /// All the picker sees.
 #[derive(Debug, Clone)]
-pub(crate) struct Situation<'a, T> {
+pub(crate) struct PickerInput<'a, T> {
     /// The keyspace's order.
     pub order: &'a KeyOrder,
     /// Sealed memtables with entries of this keyspace that no job is writing yet, oldest first.
@@ -121,7 +121,7 @@ pub(crate) struct Situation<'a, T> {
 
 /// Why a merge was picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum CompactionReason {
     /// Memtables wait.
     Flush,
     /// Too many runs.
@@ -143,47 +143,47 @@ pub(crate) enum Reason {
 /// The output is one run in the place of its inputs: with memtables a new newest run (then `runs`
 /// starts at 0), otherwise the one that has the number of the newest input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Compaction {
     /// How many of the oldest waiting memtables.
     pub memtables: usize,
     /// Which runs, as indexes into the runs of the situation.
     pub runs: Range<usize>,
     /// Why.
-    pub reason: Reason,
+    pub reason: CompactionReason,
     /// Segments whose values are to be moved elsewhere.
     pub relocate: Vec<u64>,
 }
 
-impl Plan {
-    fn new(memtables: usize, runs: Range<usize>, reason: Reason) -> Option<Plan> {
-        Some(Plan { memtables, runs, reason, relocate: Vec::new() })
+impl Compaction {
+    fn new(memtables: usize, runs: Range<usize>, reason: CompactionReason) -> Option<Compaction> {
+        Some(Compaction { memtables, runs, reason, relocate: Vec::new() })
     }
 
     /// Whether nothing older lies below the output, so that settled tombstones can go.
-    pub(crate) fn at_bottom<T>(&self, s: &Situation<'_, T>) -> bool {
+    pub(crate) fn at_bottom<T>(&self, s: &PickerInput<'_, T>) -> bool {
         self.runs.end == s.runs.len()
     }
 
     /// The merge in independent parts.
-    pub(crate) fn clusters<T: HasMeta>(&self, s: &Situation<'_, T>) -> Vec<Cluster> {
+    pub(crate) fn groups<T: HasMeta>(&self, s: &PickerInput<'_, T>) -> Vec<OverlapGroup> {
         let bottom = self.at_bottom(s);
         let rewrite = |t: &TableMeta| {
             t.references.iter().any(|r| self.relocate.contains(&r.segment))
                 || bottom && settles(s, t)
         };
         let memtables = &s.memtables[..self.memtables];
-        overlap::clusters(s.order, memtables, s.runs, self.runs.clone(), s.small_table, rewrite)
+        overlap::groups(s.order, memtables, s.runs, self.runs.clone(), s.small_table, rewrite)
     }
 }
 
 /// Whether rewriting a table of the oldest run surely drops enough.
-fn settles<T>(s: &Situation<'_, T>, t: &TableMeta) -> bool {
+fn settles<T>(s: &PickerInput<'_, T>, t: &TableMeta) -> bool {
     let tombstones = t.tombstones.saturating_mul(SETTLE_SHARE) >= t.entries;
     (tombstones || !t.unique_keys) && t.max_seq <= s.settled_seq
 }
 
 /// The next merge, if there is any to do.
-pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+pub(crate) fn pick<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if !s.memtables.is_empty() {
         return flush(s);
     }
@@ -197,7 +197,7 @@ pub(crate) fn pick<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
 }
 
 /// The waiting memtables, and as many of the newest runs as go along cheaply.
-pub(crate) fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if s.memtables.is_empty() {
         return None;
     }
@@ -234,11 +234,11 @@ pub(crate) fn flush<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
         let best = (must..=free).min_by(|&a, &b| per_run(a).total_cmp(&per_run(b)));
         end = best.unwrap_or(end);
     }
-    Plan::new(memtables, 0..end, Reason::Flush)
+    Compaction::new(memtables, 0..end, CompactionReason::Flush)
 }
 
 /// The next step towards fewer runs, memtables or not, where there are more than flushes leave.
-pub(crate) fn thin_out<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if s.runs.len() > RUNS_HARD { too_many_runs(s) } else { None }
 }
 
@@ -248,31 +248,31 @@ fn ratio(debt: f64) -> f64 {
 }
 
 /// Bytes that the merge would write.
-fn cost<T: HasMeta>(s: &Situation<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
+fn cost<T: HasMeta>(s: &PickerInput<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
     let memtables = &s.memtables[..memtables];
-    let list = overlap::clusters(s.order, memtables, s.runs, runs, s.small_table, |_| false);
+    let list = overlap::groups(s.order, memtables, s.runs, runs, s.small_table, |_| false);
     overlap::written(&list)
 }
 
 /// Nobody knows how much of the newer runs only repeats the oldest. When they are larger than it
 /// by this much, all are merged, so that a store of nothing but overwrites stays within
 /// `SPACE` + 1 times its live data (and what comes in meanwhile).
-fn too_much_space<T: HasMeta>(s: &Situation<'_, T>) -> bool {
+fn too_much_space<T: HasMeta>(s: &PickerInput<'_, T>) -> bool {
     let Some((oldest, newer)) = s.runs.split_last() else { return false };
     let newer: u64 = newer.iter().map(|r| r.bytes()).sum();
     let meets = || cost(s, 0, 0..s.runs.len()) > newer;
     newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
 }
 
-fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
     if all.len() <= RUNS_AT_ONCE && is_free(s, &all) && too_much_space(s) {
-        return Plan::new(0, all, Reason::Space);
+        return Compaction::new(0, all, CompactionReason::Space);
     }
     if s.runs.len() <= RUNS_SOFT {
         return None;
     }
-    Plan::new(0, best_group(s, 0..s.runs.len())?, Reason::Runs)
+    Compaction::new(0, best_group(s, 0..s.runs.len())?, CompactionReason::Runs)
 }
 
 /// The neighbours whose merge brings most per byte written; among equals the newest.
@@ -283,7 +283,7 @@ fn too_many_runs<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
 /// bytes written says how well a merge uses its writes: best for many runs of equal size, badly for
 /// a small one beside a large one. Taking the smallest instead rewrites the newest runs over and
 /// over (128 GiB at random: 46 writes per byte, not 8).
-fn best_group<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
+fn best_group<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
     let mut best: Option<(f64, Range<usize>)> = None;
     for start in within.clone() {
         for end in start + 2..=within.end.min(start + RUNS_AT_ONCE) {
@@ -300,23 +300,23 @@ fn best_group<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<
 }
 
 /// The sum of si log(S / si).
-fn lift<T: HasMeta>(s: &Situation<'_, T>, group: Range<usize>) -> f64 {
+fn lift<T: HasMeta>(s: &PickerInput<'_, T>, group: Range<usize>) -> f64 {
     let sizes = || s.runs[group.clone()].iter().map(|r| r.bytes().max(1) as f64);
     let sum: f64 = sizes().sum();
     sizes().map(|size| size * (sum / size).ln()).sum()
 }
 
-fn is_free<T>(s: &Situation<'_, T>, group: &Range<usize>) -> bool {
+fn is_free<T>(s: &PickerInput<'_, T>, group: &Range<usize>) -> bool {
     s.busy.is_empty() || group.end <= s.busy.start || s.busy.end <= group.start
 }
 
 /// Tombstones above the oldest run that could hide half of it: a scan would wade through them.
-fn tombstones<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+fn tombstones<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let (oldest, newer) = s.runs.split_last()?;
     let hidden: u64 = newer.iter().map(|r| r.tombstones()).sum();
     let all = 0..s.runs.len();
     if hidden > 0 && hidden.saturating_mul(2) >= oldest.entries() && is_free(s, &all) {
-        return Plan::new(0, all, Reason::Tombstones);
+        return Compaction::new(0, all, CompactionReason::Tombstones);
     }
     None
 }
@@ -328,7 +328,7 @@ fn weight<T: HasMeta>(run: &Run<T>, hidden_entry: u64) -> u64 {
 
 /// A merge on the way to one run, where the smaller runs weigh enough beside the largest. Where
 /// they do not, the largest stays and its newer and older neighbours are looked at by themselves.
-fn towards_one_run<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Option<Plan> {
+fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Option<Compaction> {
     if within.len() < 2 {
         return None;
     }
@@ -342,10 +342,10 @@ fn towards_one_run<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Op
         || smaller.saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
         || cost(s, 0, within.clone()) <= total / 100;
     if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= SMALL_STORE {
-        return Plan::new(0, within, Reason::Idle);
+        return Compaction::new(0, within, CompactionReason::Idle);
     }
     if worth && let Some(group) = best_group(s, within.clone()) {
-        return Plan::new(0, group, Reason::Idle);
+        return Compaction::new(0, group, CompactionReason::Idle);
     }
     let at = within.start + at;
     towards_one_run(s, within.start..at).or_else(|| towards_one_run(s, at + 1..within.end))
@@ -353,19 +353,19 @@ fn towards_one_run<T: HasMeta>(s: &Situation<'_, T>, within: Range<usize>) -> Op
 
 /// Tables of the oldest run that hold what nothing needs any more: half of their entries
 /// tombstones, or as few as [`SETTLE_SHARE`] says when idle.
-fn settled<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+fn settled<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let last = s.runs.len().checked_sub(1)?;
     let due = |t: &TableMeta| settles(s, t) && (s.idle || t.tombstones * 2 >= t.entries);
     let tables = s.runs[last].tables();
     if is_free(s, &(last..last + 1)) && tables.iter().any(|t| due(t.meta())) {
-        return Plan::new(0, last..last + 1, Reason::Settled);
+        return Compaction::new(0, last..last + 1, CompactionReason::Settled);
     }
     None
 }
 
 /// A run that keeps values in segments that are to be emptied: those with the largest dead share,
 /// until the rest is bearable. When idle, those of which half is dead.
-fn garbage<T: HasMeta>(s: &Situation<'_, T>, idle: bool) -> Option<Plan> {
+fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction> {
     let live: u64 = s.segments.iter().map(|g| g.live).sum();
     let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
     if !idle && dead <= live / 2 + GARBAGE_FLOOR {
@@ -394,11 +394,16 @@ fn garbage<T: HasMeta>(s: &Situation<'_, T>, idle: bool) -> Option<Plan> {
     }
     let run =
         (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
-    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+    Some(Compaction {
+        memtables: 0,
+        runs: run..run + 1,
+        reason: CompactionReason::Garbage,
+        relocate,
+    })
 }
 
 /// The runs' values in the segments that hold least, where there are too many of these.
-fn too_many_segments<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
+fn too_many_segments<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let over = s.segments.len().saturating_sub(SEGMENTS_MOST);
     if over == 0 {
         return None;
@@ -419,7 +424,12 @@ fn too_many_segments<T: HasMeta>(s: &Situation<'_, T>) -> Option<Plan> {
     }
     let run =
         (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
-    Some(Plan { memtables: 0, runs: run..run + 1, reason: Reason::Garbage, relocate })
+    Some(Compaction {
+        memtables: 0,
+        runs: run..run + 1,
+        reason: CompactionReason::Garbage,
+        relocate,
+    })
 }
 
 fn uses<T: HasMeta>(run: &Run<T>, segments: &[u64]) -> bool {

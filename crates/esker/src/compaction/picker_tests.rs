@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::overlap::written;
-use super::picker::{self, Memtable, Plan, RUNS_HARD, RUNS_SOFT, SegmentUse, Situation};
+use super::picker::{self, Compaction, Memtable, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse};
 use super::simulation::{ENTRY, KEYS, Load, Sim, key, leveled};
 use crate::key::KeyOrder;
 use crate::version::script::{Case, run_folder, size, word};
@@ -55,7 +55,7 @@ fn pick(case: &Case<'_>) -> String {
     }
     let version = KeyspaceVersion::default().edit(Some(&order), &[], added).unwrap();
     let busy = case.word("busy").map(|b| b.split_once('-').unwrap());
-    let situation = Situation {
+    let picker_input = PickerInput {
         order: &order,
         memtables: &memtables,
         runs: version.runs(),
@@ -67,9 +67,9 @@ fn pick(case: &Case<'_>) -> String {
         settled_seq: size(&get("settled", "0")),
         segments: &segments,
     };
-    match picker::pick(&situation) {
+    match picker::pick(&picker_input) {
         None => "nothing".into(),
-        Some(plan) => describe(&plan, &situation),
+        Some(plan) => describe(&plan, &picker_input),
     }
 }
 
@@ -105,7 +105,7 @@ fn tables(words: &[&str], run: u64) -> Vec<(u64, Arc<TableMeta>)> {
     (0..n).map(|i| (run, Arc::new(table(i)))).collect()
 }
 
-fn describe(plan: &Plan, s: &Situation<'_, Arc<TableMeta>>) -> String {
+fn describe(plan: &Compaction, s: &PickerInput<'_, Arc<TableMeta>>) -> String {
     let mut out = format!("{:?}:", plan.reason);
     if plan.memtables > 0 {
         write!(out, " {} memtables", plan.memtables).unwrap();
@@ -113,11 +113,11 @@ fn describe(plan: &Plan, s: &Situation<'_, Arc<TableMeta>>) -> String {
     if !plan.runs.is_empty() {
         write!(out, " runs {}..{}", plan.runs.start, plan.runs.end).unwrap();
     }
-    let list = plan.clusters(s);
+    let list = plan.groups(s);
     let bytes = written(&list);
-    let moves = list.iter().filter(|c| c.moves).count();
-    write!(out, "\nwrites {} KiB in {} clusters", bytes >> 10, list.len() - moves).unwrap();
-    write!(out, ", moves {moves} tables").unwrap();
+    let trivial_move = list.iter().filter(|c| c.trivial_move).count();
+    write!(out, "\nwrites {} KiB in {} clusters", bytes >> 10, list.len() - trivial_move).unwrap();
+    write!(out, ", moves {trivial_move} tables").unwrap();
     if !plan.relocate.is_empty() {
         write!(out, "\nempties segments {:?}", plan.relocate).unwrap();
     }
@@ -272,7 +272,7 @@ fn thousands_of_tables_take_no_work_that_grows_with_their_square() {
     spent("a load");
     let moved = loaded.edit(Some(&order), &numbers, into(2)).unwrap();
     spent("a move");
-    let list = super::overlap::clusters(&order, &[], moved.runs(), 0..1, MIB, |_| true);
+    let list = super::overlap::groups(&order, &[], moved.runs(), 0..1, MIB, |_| true);
     assert_eq!(list.len(), 1, "small ones become one");
     spent("a plan");
 }
@@ -290,7 +290,7 @@ fn what_little_is_in_too_many_segments_goes_into_tables() {
     let added = vec![(sim.version.runs()[0].id(), Arc::new(t))];
     sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[number], added).unwrap();
     let plan = sim.step(&[], 0.0, false).unwrap();
-    assert_eq!((plan.reason, plan.relocate.len()), (picker::Reason::Garbage, 256));
+    assert_eq!((plan.reason, plan.relocate.len()), (picker::CompactionReason::Garbage, 256));
     assert!(plan.relocate.iter().all(|s| s % 9 == 0), "those that hold least");
     sim.settle(0.0, false);
     let left: usize = sim.version.tables().map(|t| t.references.len()).sum();
@@ -347,7 +347,7 @@ proptest! {
         let order = KeyOrder::Bytewise;
         let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
         let memtable = Memtable { bytes: MIB, smallest: key(0), largest: key(KEYS) };
-        let plan = picker::pick(&Situation {
+        let plan = picker::pick(&PickerInput {
             order: &order,
             memtables: if flush { std::slice::from_ref(&memtable) } else { &[] },
             runs: version.runs(),

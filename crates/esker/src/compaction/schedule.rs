@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::overlap::{self, Cluster};
-use super::picker::{self, RUNS_MOST, Reason, Situation};
+use super::overlap::{self, OverlapGroup};
+use super::picker::{self, CompactionReason, PickerInput, RUNS_MOST};
 use crate::comparator;
 use crate::error::Result;
 use crate::memtable::Memtable;
@@ -35,13 +35,15 @@ impl Store {
         let sealed = self.sealed(&view);
         let waiting = describe(&sealed);
         let segments = self.segments.usage();
-        let situation = self.situation(ks, &view, &waiting, &segments, idle);
-        let plan = if nested { picker::flush(&situation) } else { picker::pick(&situation) };
+        let picker_input = self.picker_input(ks, &view, &waiting, &segments, idle);
+        let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
-        let clusters = plan.clusters(&situation);
-        if matches!(plan.reason, Reason::Idle | Reason::Settled) {
-            let bytes = overlap::written(&clusters);
-            if !settle && !self.pressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+        let groups = plan.groups(&picker_input);
+        if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
+            let bytes = overlap::written(&groups);
+            if !settle
+                && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes))
+            {
                 return Ok(false);
             }
         }
@@ -51,10 +53,10 @@ impl Store {
             return Ok(false);
         }
         let (most, likely) =
-            (overlap::written(&clusters), likely_written(&view, &plan.runs, &clusters));
+            (overlap::written(&groups), likely_written(&view, &plan.runs, &groups));
         let tight = self.is_tight(most);
         if !tight || self.may_hope(likely) {
-            match self.merge(ks, &view, memtables, plan.runs, clusters, plan.relocate) {
+            match self.merge(ks, &view, memtables, plan.runs, groups, plan.relocate) {
                 Err(e)
                     if (e.is_no_space() || flush && e.is_corruption())
                         && self.halt_cause().is_none() =>
@@ -75,7 +77,7 @@ impl Store {
         }
         // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
         // flush makes do with what it needs.
-        self.give_back_spare();
+        self.discard_spare();
         if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
@@ -84,13 +86,13 @@ impl Store {
     pub(super) fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
         let view = ks.view.load_full();
         let segments = self.segments.usage();
-        let situation = self.situation(ks, &view, &[], &segments, false);
-        let Some(plan) = picker::thin_out(&situation) else { return Ok(false) };
-        let clusters = plan.clusters(&situation);
-        if self.is_tight(overlap::written(&clusters)) {
+        let picker_input = self.picker_input(ks, &view, &[], &segments, false);
+        let Some(plan) = picker::thin_out(&picker_input) else { return Ok(false) };
+        let groups = plan.groups(&picker_input);
+        if self.is_tight(overlap::written(&groups)) {
             return Ok(false);
         }
-        match self.merge(ks, &view, Vec::new(), plan.runs, clusters, plan.relocate) {
+        match self.merge(ks, &view, Vec::new(), plan.runs, groups, plan.relocate) {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
             merged => merged.map(|()| true),
         }
@@ -110,27 +112,27 @@ impl Store {
     }
 
     /// What the picker sees.
-    pub(super) fn situation<'a>(
+    pub(super) fn picker_input<'a>(
         &self,
         ks: &'a KeyspaceState,
         view: &'a SuperVersion,
         memtables: &'a [picker::Memtable],
         segments: &'a [picker::SegmentUse],
         idle: bool,
-    ) -> Situation<'a, Arc<LoadedTable>> {
+    ) -> PickerInput<'a, Arc<LoadedTable>> {
         let busy = {
             let ids = ks.busy_runs.lock();
             let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.run.id());
             let start = view.runs.iter().position(is_busy).unwrap_or(0);
             start..start + view.runs.iter().filter(|r| is_busy(r)).count()
         };
-        Situation {
+        PickerInput {
             order: &ks.order,
             memtables,
             runs: view.version.runs(),
             busy,
-            pending_cap: self.pressure.cap(),
-            debt: self.pressure.debt(),
+            pending_cap: self.backpressure.cap(),
+            debt: self.backpressure.debt(),
             idle,
             small_table: self.table_sizes().small,
             settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
@@ -141,18 +143,22 @@ impl Store {
 
 /// Bytes that a merge of these clusters is likely to write: each tombstone that reaches the bottom takes
 /// an entry along.
-pub(super) fn likely_written(view: &SuperVersion, runs: &Range<usize>, list: &[Cluster]) -> u64 {
+pub(super) fn likely_written(
+    view: &SuperVersion,
+    runs: &Range<usize>,
+    list: &[OverlapGroup],
+) -> u64 {
     if runs.end < view.runs.len() {
         return overlap::written(list);
     }
-    let likely = |c: &Cluster| {
+    let likely = |c: &OverlapGroup| {
         let metas = c.tables.iter().map(|&(run, table)| &view.runs[run].tables()[table].meta);
         let (entries, dead) =
             metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
         let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;
         (c.bytes as f64 * share) as u64
     };
-    list.iter().filter(|c| !c.moves).map(likely).sum()
+    list.iter().filter(|c| !c.trivial_move).map(likely).sum()
 }
 
 /// What the picker has to know of memtables that wait.
@@ -161,7 +167,7 @@ pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<picker::Memtable> {
         .iter()
         .map(|m| {
             let (smallest, largest) = m.key_range().unwrap_or_default();
-            picker::Memtable { bytes: m.moved_bytes(), smallest, largest }
+            picker::Memtable { bytes: m.inline_bytes(), smallest, largest }
         })
         .collect()
 }

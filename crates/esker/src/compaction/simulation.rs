@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::overlap::{Cluster, written};
-use super::picker::{self, Memtable, Plan, RUNS_HARD, Reason, SegmentUse, Situation};
+use super::overlap::{OverlapGroup, written};
+use super::picker::{
+    self, Compaction, CompactionReason, Memtable, PickerInput, RUNS_HARD, SegmentUse,
+};
 use crate::key::KeyOrder;
 use crate::version::{KeyspaceVersion, SegmentRef, TableMeta};
 
@@ -84,7 +86,12 @@ impl Sim {
     }
 
     /// Picks and applies; the plan, unless there was none.
-    pub(super) fn step(&mut self, memtables: &[Memtable], debt: f64, idle: bool) -> Option<Plan> {
+    pub(super) fn step(
+        &mut self,
+        memtables: &[Memtable],
+        debt: f64,
+        idle: bool,
+    ) -> Option<Compaction> {
         let plan = self.step_with(memtables, debt, idle, picker::pick)?;
         assert!(self.version.runs().len() <= RUNS_HARD);
         Some(plan)
@@ -96,11 +103,11 @@ impl Sim {
         memtables: &[Memtable],
         debt: f64,
         idle: bool,
-        pick: impl Fn(&Situation<'_, Arc<TableMeta>>) -> Option<Plan>,
-    ) -> Option<Plan> {
+        pick: impl Fn(&PickerInput<'_, Arc<TableMeta>>) -> Option<Compaction>,
+    ) -> Option<Compaction> {
         let version = self.version.clone();
         let uses: Vec<SegmentUse> = self.segment_uses();
-        let situation = Situation {
+        let picker_input = PickerInput {
             order: &KeyOrder::Bytewise,
             memtables,
             runs: version.runs(),
@@ -112,8 +119,8 @@ impl Sim {
             settled_seq: self.seq,
             segments: &uses,
         };
-        let plan = pick(&situation)?;
-        self.apply(&plan, &situation);
+        let plan = pick(&picker_input)?;
+        self.apply(&plan, &picker_input);
         self.max_runs = self.max_runs.max(self.version.runs().len());
         let bytes = self.version.runs().iter().map(|r| r.bytes()).sum();
         self.max_bytes = self.max_bytes.max(bytes);
@@ -142,29 +149,29 @@ impl Sim {
         uses.filter(|g| g.live > 0).collect()
     }
 
-    fn apply(&mut self, plan: &Plan, s: &Situation<'_, Arc<TableMeta>>) {
-        let list = plan.clusters(s);
+    fn apply(&mut self, plan: &Compaction, s: &PickerInput<'_, Arc<TableMeta>>) {
+        let list = plan.groups(s);
         let target = match plan.memtables {
             0 => self.version.merged_run(plan.runs.clone()).unwrap(),
             _ => self.version.next_run(),
         };
         let mut removed = Vec::new();
         let mut added = Vec::new();
-        for cluster in &list {
-            for &(run, i) in &cluster.tables {
+        for group in &list {
+            for &(run, i) in &group.tables {
                 let table = &s.runs[run].tables()[i];
                 removed.push(table.number);
-                if cluster.moves {
+                if group.trivial_move {
                     added.push((target, table.clone()));
                 }
             }
-            if !cluster.moves {
-                added.extend(self.merge(cluster, plan, s).into_iter().map(|t| (target, t)));
+            if !group.trivial_move {
+                added.extend(self.merge(group, plan, s).into_iter().map(|t| (target, t)));
             }
         }
         self.written += added.iter().map(|(_, t)| t.size).sum::<u64>();
-        for cluster in list.iter().filter(|c| c.moves) {
-            self.written -= cluster.bytes;
+        for group in list.iter().filter(|c| c.trivial_move) {
+            self.written -= group.bytes;
         }
         self.flushed += s.memtables[..plan.memtables].iter().map(|m| m.bytes).sum::<u64>();
         self.largest_plan = self.largest_plan.max(written(&list));
@@ -174,16 +181,16 @@ impl Sim {
 
     fn merge(
         &mut self,
-        cluster: &Cluster,
-        plan: &Plan,
-        s: &Situation<'_, Arc<TableMeta>>,
+        group: &OverlapGroup,
+        plan: &Compaction,
+        s: &PickerInput<'_, Arc<TableMeta>>,
     ) -> Vec<Arc<TableMeta>> {
         // Entries, tombstones and the range, per input run.
         let mut per_run = BTreeMap::<usize, (u64, u64)>::new();
         let (mut low, mut high) = (u64::MAX, 0);
         let (mut min_seq, mut max_seq) = (u64::MAX, 0);
         let mut references = BTreeMap::<u64, (u64, u64)>::new();
-        for &(run, i) in &cluster.tables {
+        for &(run, i) in &group.tables {
             let t = &s.runs[run].tables()[i];
             let sums = per_run.entry(run).or_default();
             *sums = (sums.0 + t.entries, sums.1 + t.tombstones);
@@ -194,7 +201,7 @@ impl Sim {
                 *sum = (sum.0 + r.bytes, sum.1 + r.count);
             }
         }
-        for &m in &cluster.memtables {
+        for &m in &group.memtables {
             let m = &s.memtables[m];
             per_run.insert(usize::MAX - self.seq as usize, (m.bytes / ENTRY, 0));
             (low, high) = (low.min(number(&m.smallest)), high.max(number(&m.largest)));
@@ -270,7 +277,7 @@ impl Sim {
             let waiting: Vec<Memtable> = (0..together).map(|_| self.memtable(bytes)).collect();
             let debt = (together * bytes) as f64 / self.cap as f64;
             let plan = self.step(&waiting, debt, false).unwrap();
-            assert_eq!(plan.reason, Reason::Flush);
+            assert_eq!(plan.reason, CompactionReason::Flush);
             if spare {
                 self.settle(0.0, false);
             }

@@ -4,7 +4,7 @@ use crate::key::{Kind, Seq};
 
 /// What becomes of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Decision {
     /// Written with its sequence.
     Keep,
     /// Written without one: it is older than every reader, and nothing lies below it.
@@ -43,29 +43,29 @@ impl VersionFilter {
 
     /// Decides on the next version (the next older one) of the key.
     #[inline]
-    pub(crate) fn decide(&mut self, seq: Seq, kind: Kind) -> Fate {
+    pub(crate) fn decide(&mut self, seq: Seq, kind: Kind) -> Decision {
         // The first boundary that can see this version.
         let stripe = self.boundaries.partition_point(|b| *b < seq);
         if stripe == self.boundaries.len() {
             self.fresh_key = false;
-            return Fate::Keep;
+            return Decision::Keep;
         }
         if self.answered.is_some_and(|a| a <= stripe) {
-            return Fate::Drop;
+            return Decision::Drop;
         }
         self.answered = Some(stripe);
         let only_version_below = stripe == 0;
         let first = std::mem::replace(&mut self.fresh_key, false);
         if !self.bottom || !only_version_below {
-            return Fate::Keep;
+            return Decision::Keep;
         }
         match kind {
             // Everything older is dropped with it, and newer versions do not need it.
-            Kind::Delete => Fate::Drop,
+            Kind::Delete => Decision::Drop,
             // Only a sole version may lose its sequence: beside newer ones the order would blur
             // for nothing.
-            Kind::Put if first => Fate::KeepWithoutSequence,
-            Kind::Put => Fate::Keep,
+            Kind::Put if first => Decision::KeepWithoutSequence,
+            Kind::Put => Decision::Keep,
         }
     }
 }
@@ -74,14 +74,14 @@ impl VersionFilter {
 mod tests {
     use super::*;
 
-    fn fates(boundaries: &[Seq], bottom: bool, versions: &[(Seq, Kind)]) -> Vec<Fate> {
+    fn fates(boundaries: &[Seq], bottom: bool, versions: &[(Seq, Kind)]) -> Vec<Decision> {
         let mut filter = VersionFilter::new(boundaries.to_vec(), bottom);
         versions.iter().map(|(s, k)| filter.decide(*s, *k)).collect()
     }
 
     #[test]
     fn without_snapshots_only_the_newest_version_stays() {
-        use Fate::*;
+        use Decision::*;
         assert_eq!(fates(&[100], false, &[(9, Kind::Put), (5, Kind::Put)]), [Keep, Drop]);
         assert_eq!(
             fates(&[100], true, &[(9, Kind::Put), (5, Kind::Put)]),
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_keeps_exactly_the_version_it_sees() {
-        use Fate::*;
+        use Decision::*;
         let versions = [(9, Kind::Put), (7, Kind::Put), (5, Kind::Put), (3, Kind::Put)];
         assert_eq!(fates(&[6, 100], true, &versions), [Keep, Drop, Keep, Drop]);
         assert_eq!(fates(&[2, 6, 100], true, &versions), [Keep, Drop, Keep, Drop]);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_tombstone_goes_only_at_the_bottom_and_when_no_snapshot_needs_it() {
-        use Fate::*;
+        use Decision::*;
         let versions = [(9, Kind::Delete), (5, Kind::Put)];
         assert_eq!(fates(&[100], false, &versions), [Keep, Drop]);
         assert_eq!(fates(&[100], true, &versions), [Drop, Drop]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn versions_from_after_the_merge_began_are_all_kept() {
-        use Fate::*;
+        use Decision::*;
         let versions = [(12, Kind::Put), (11, Kind::Delete), (5, Kind::Put)];
         assert_eq!(fates(&[10], true, &versions), [Keep, Keep, Keep]);
     }

@@ -21,7 +21,7 @@ pub(super) struct Counts {
 
 /// What to explore.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct Compaction {
     pub seed: u64,
     pub ops: usize,
     pub points: CrashPoints,
@@ -32,7 +32,7 @@ pub(super) struct Plan {
 }
 
 /// Runs a workload and explores what each of its moments may leave.
-pub(super) fn explore(plan: Plan) -> Counts {
+pub(super) fn explore(plan: Compaction) -> Counts {
     let _note = OnPanic(format!(
         "to see this again: ESKER_SEED={} cargo test -p esker --lib crash_tests ({plan:?})",
         plan.seed
@@ -91,7 +91,7 @@ impl Drop for OnPanic {
 struct Explorer<'a> {
     world: &'a World,
     moment: &'a Frozen,
-    plan: Plan,
+    plan: Compaction,
 }
 
 impl Explorer<'_> {

@@ -3,18 +3,18 @@
 //! A memtable holds no keys and no values; they are in the segment, mapped. It is an ordered
 //! [`index`] from key to record, [`chains`] of older versions, and a [`filter`] in front.
 
-mod chains;
 mod cursor;
 mod filter;
 pub(crate) mod index;
+mod version_chains;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use chains::Chains;
 pub(crate) use cursor::MemtableCursor;
 use filter::Filter;
 use index::{Index, IndexCursor, KeySource};
+use version_chains::Chains;
 
 use crate::key::{Cursor, KeyOrder, Kind, Seq, key_hash};
 use crate::wal::{Record, Segment};
@@ -32,11 +32,11 @@ pub(crate) struct Memtable {
     level: Arc<AtomicUsize>,
     entries: AtomicUsize,
     tombstones: AtomicUsize,
-    /// Bytes that a flush moves into tables: keys, and values shorter than `stays_from`.
+    /// Bytes that a flush moves into tables: keys, and values shorter than `blob_threshold`.
     moved: AtomicU64,
     /// Bytes of values that stay in the segment.
     staying: AtomicU64,
-    stays_from: usize,
+    blob_threshold: usize,
     min_seq: AtomicU64,
     max_seq: AtomicU64,
     /// Bytes of memory when that was last asked, and from how many entries on it is asked again.
@@ -66,7 +66,7 @@ impl Memtable {
     pub(crate) fn new(
         segment: Arc<Segment>,
         order: KeyOrder,
-        stays_from: usize,
+        blob_threshold: usize,
         level: Arc<AtomicUsize>,
     ) -> Memtable {
         let before = level.swap(0, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl Memtable {
             tombstones: AtomicUsize::new(0),
             moved: AtomicU64::new(0),
             staying: AtomicU64::new(0),
-            stays_from,
+            blob_threshold,
             min_seq: AtomicU64::new(u64::MAX),
             max_seq: AtomicU64::new(0),
             counted: AtomicUsize::new(0),
@@ -144,7 +144,7 @@ impl Memtable {
         let count = |n: &AtomicU64, bytes: usize| {
             n.store(n.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
         };
-        if value < self.stays_from {
+        if value < self.blob_threshold {
             count(&self.moved, key.len() + value);
         } else {
             count(&self.moved, key.len());
@@ -235,18 +235,18 @@ impl Memtable {
     }
 
     /// Bytes of keys and values that a flush moves into tables.
-    pub(crate) fn moved_bytes(&self) -> u64 {
+    pub(crate) fn inline_bytes(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
 
     /// Bytes of keys and values of an entry, on average.
     fn average_len(&self) -> usize {
-        let bytes = self.moved_bytes() + self.staying_bytes();
+        let bytes = self.inline_bytes() + self.blob_bytes();
         (bytes / (self.len() as u64).max(1)) as usize
     }
 
     /// Bytes of values that are large enough to stay in the segment.
-    pub(crate) fn staying_bytes(&self) -> u64 {
+    pub(crate) fn blob_bytes(&self) -> u64 {
         self.staying.load(Ordering::Relaxed)
     }
 

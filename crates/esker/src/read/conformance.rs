@@ -14,7 +14,7 @@ use crate::Result;
 use crate::env::{Env, Lock, OsEnv};
 use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::memtable::Memtable;
-use crate::obsolete_files::PurgeQueue;
+use crate::obsolete_files::ObsoleteFiles;
 use crate::store::apply::meta_of;
 use crate::table::{self, Table, TableBuilder, TableOptions};
 use crate::version::KeyspaceVersion;
@@ -336,7 +336,7 @@ impl Files {
             meta,
             vec![],
             path,
-            Arc::new(PurgeQueue::default()),
+            Arc::new(ObsoleteFiles::default()),
         ))
     }
 

@@ -43,24 +43,24 @@ use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
 /// # Ok(()) }
 /// ```
 pub struct Cursor {
-    walk: Walk,
+    walk: SegmentChain,
     keys_only: bool,
     /// Whether moves ask a comparator of the user's, which may panic.
     custom: bool,
-    /// Holds an unpacked value; `unpacked` says whether the current one is here.
+    /// Holds an unpacked value; `decompressed` says whether the current one is here.
     buf: Vec<u8>,
     place: Place,
     /// Keeps every file of the view.
     _view: Arc<SuperVersion>,
 }
 
-enum Walk {
+enum SegmentChain {
     /// One run in which every entry is visible: nothing to merge, nothing to check.
     Clean(RunCursor),
     Merged(VisibleCursor),
     /// The last move failed, in this way. The walk goes on where it is positioned next; without one,
     /// there is nothing to walk.
-    Failed(Error, Option<Box<Walk>>),
+    Failed(Error, Option<Box<SegmentChain>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Cursor {
         keys_only: bool,
     ) -> Cursor {
         let walk = if let Some(run) = view.single_clean_run(seq) {
-            Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
+            SegmentChain::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {
             let mut sources = Vec::with_capacity(view.memtables.len() + view.runs.len());
             for m in &view.memtables {
@@ -91,7 +91,7 @@ impl Cursor {
                 sources.push(Source::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);
-            Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
+            SegmentChain::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
         };
         let custom = order.is_custom();
         Cursor { walk, keys_only, custom, buf: Vec::new(), place: Place::Entry, _view: view }
@@ -100,7 +100,7 @@ impl Cursor {
     /// The same, if it may be used; else every move gives the error.
     pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
         if let Err(e) = allowed {
-            self.walk = Walk::Failed(e, None);
+            self.walk = SegmentChain::Failed(e, None);
         }
         self
     }
@@ -135,11 +135,11 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "the field's name for it; not an Iterator")]
     pub fn next(&mut self) -> Result<bool> {
         let moved = match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.next(),
-            Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.next()),
-            Walk::Merged(c) => c.next(),
-            Walk::Failed(e, _) => return Err(e.clone()),
+            SegmentChain::Clean(c) if c.valid() => c.next(),
+            SegmentChain::Clean(_) => return Ok(false),
+            SegmentChain::Merged(c) if self.custom => comparator::catch(|| c.next()),
+            SegmentChain::Merged(c) => c.next(),
+            SegmentChain::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
     }
@@ -151,11 +151,11 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         let moved = match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.prev(),
-            Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.prev()),
-            Walk::Merged(c) => c.prev(),
-            Walk::Failed(e, _) => return Err(e.clone()),
+            SegmentChain::Clean(c) if c.valid() => c.prev(),
+            SegmentChain::Clean(_) => return Ok(false),
+            SegmentChain::Merged(c) if self.custom => comparator::catch(|| c.prev()),
+            SegmentChain::Merged(c) => c.prev(),
+            SegmentChain::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
     }
@@ -167,14 +167,14 @@ impl Cursor {
         clean: impl FnOnce(&mut RunCursor) -> Result<()>,
         merged: impl FnOnce(&mut VisibleCursor) -> Result<()>,
     ) -> Result<bool> {
-        if let Walk::Failed(e, walk) = &mut self.walk {
+        if let SegmentChain::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }
         let walk = &mut self.walk;
         let go = || match walk {
-            Walk::Clean(c) => clean(c),
-            Walk::Merged(c) => merged(c),
-            Walk::Failed(e, _) => Err(e.clone()),
+            SegmentChain::Clean(c) => clean(c),
+            SegmentChain::Merged(c) => merged(c),
+            SegmentChain::Failed(e, _) => Err(e.clone()),
         };
         let moved = if self.custom { comparator::catch(go) } else { go() };
         self.arrive(moved)
@@ -184,9 +184,9 @@ impl Cursor {
     #[inline]
     pub fn valid(&self) -> bool {
         match &self.walk {
-            Walk::Clean(c) => c.valid(),
-            Walk::Merged(c) => c.valid(),
-            Walk::Failed(..) => false,
+            SegmentChain::Clean(c) => c.valid(),
+            SegmentChain::Merged(c) => c.valid(),
+            SegmentChain::Failed(..) => false,
         }
     }
 
@@ -194,8 +194,8 @@ impl Cursor {
     #[inline]
     pub fn key(&self) -> &[u8] {
         match &self.walk {
-            Walk::Clean(c) if c.valid() => c.key(),
-            Walk::Merged(c) if c.valid() => c.key(),
+            SegmentChain::Clean(c) if c.valid() => c.key(),
+            SegmentChain::Merged(c) if c.valid() => c.key(),
             _ => &[],
         }
     }
@@ -204,8 +204,8 @@ impl Cursor {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match &self.walk {
-            Walk::Merged(c) if c.valid() => c.value(),
-            Walk::Clean(c) if c.valid() => match self.place {
+            SegmentChain::Merged(c) if c.valid() => c.value(),
+            SegmentChain::Clean(c) if c.valid() => match self.place {
                 Place::Buffer => &self.buf,
                 Place::Entry => match c.stored() {
                     Stored::Inline(bytes) => bytes,
@@ -234,17 +234,17 @@ impl Cursor {
 
     #[cold]
     fn fail(&mut self, e: Error) -> Error {
-        let walk = std::mem::replace(&mut self.walk, Walk::Failed(e.clone(), None));
-        self.walk = Walk::Failed(e.clone(), Some(Box::new(walk)));
+        let walk = std::mem::replace(&mut self.walk, SegmentChain::Failed(e.clone(), None));
+        self.walk = SegmentChain::Failed(e.clone(), Some(Box::new(walk)));
         e
     }
 
     #[inline]
     fn ready(&mut self) -> Result<bool> {
         match &self.walk {
-            Walk::Merged(c) => Ok(c.valid()),
-            Walk::Failed(e, _) => Err(e.clone()),
-            Walk::Clean(c) => {
+            SegmentChain::Merged(c) => Ok(c.valid()),
+            SegmentChain::Failed(e, _) => Err(e.clone()),
+            SegmentChain::Clean(c) => {
                 if !c.valid() {
                     return Ok(false);
                 }
@@ -266,8 +266,8 @@ impl Cursor {
     fn fetch(c: &RunCursor, stored: Stored<'_>, buf: &mut Vec<u8>) -> Result<Place> {
         match stored {
             Stored::Inline(_) => Ok(Place::Entry),
-            Stored::Packed { .. } => {
-                c.table().table.unpack(stored, buf)?;
+            Stored::Compressed { .. } => {
+                c.table().table.decompress(stored, buf)?;
                 Ok(Place::Buffer)
             }
             Stored::Pointer(p) => {

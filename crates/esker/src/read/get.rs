@@ -92,7 +92,7 @@ pub(crate) fn get(
         Some(Place::Table(table, Stored::Pointer(p))) => table.segment(&p)?.value(&p)?,
         Some(Place::Table(table, stored)) => {
             let mut out = Vec::new();
-            table.table.unpack(stored, &mut out)?;
+            table.table.decompress(stored, &mut out)?;
             return Ok(Some(Slice::owned(out)));
         }
     };

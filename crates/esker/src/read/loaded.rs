@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, ValuePointer};
-use crate::obsolete_files::{Purge, PurgeQueue};
+use crate::obsolete_files::{Obsolete, ObsoleteFiles};
 use crate::table::Table;
 use crate::version::{HasMeta, Run, TableMeta};
 use crate::wal::Segment;
@@ -22,7 +22,7 @@ pub(crate) struct LoadedTable {
     segments: Vec<Arc<Segment>>,
     path: PathBuf,
     obsolete: AtomicBool,
-    purge: Arc<PurgeQueue>,
+    files: Arc<ObsoleteFiles>,
 }
 
 impl LoadedTable {
@@ -31,16 +31,16 @@ impl LoadedTable {
         meta: TableMeta,
         mut segments: Vec<Arc<Segment>>,
         path: PathBuf,
-        purge: Arc<PurgeQueue>,
+        files: Arc<ObsoleteFiles>,
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
-        LoadedTable { table, meta, segments, path, obsolete: AtomicBool::new(false), purge }
+        LoadedTable { table, meta, segments, path, obsolete: AtomicBool::new(false), files }
     }
 
     /// No version names this table any more: its file is removed when the last reader lets go.
     pub(crate) fn retire(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
-            self.purge.note_pinned(self.meta.size);
+            self.files.note_pinned(self.meta.size);
         }
     }
 
@@ -73,8 +73,8 @@ impl LoadedTable {
 impl Drop for LoadedTable {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            self.purge.note_free(self.meta.size);
-            self.purge.push(Purge::Remove(std::mem::take(&mut self.path)));
+            self.files.note_free(self.meta.size);
+            self.files.push(Obsolete::Remove(std::mem::take(&mut self.path)));
         }
     }
 }

@@ -201,8 +201,8 @@ impl VisibleCursor {
         value: &mut Value,
     ) -> Result<()> {
         match (stored, inner.current()) {
-            (Stored::Packed { .. }, Source::Run(run)) => {
-                run.table().table.unpack(stored, buf)?;
+            (Stored::Compressed { .. }, Source::Run(run)) => {
+                run.table().table.decompress(stored, buf)?;
                 *value = Value::Buffer;
             }
             (Stored::Pointer(p), Source::Run(run)) => {

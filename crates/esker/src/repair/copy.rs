@@ -51,7 +51,7 @@ impl Files {
     }
 
     /// Removes a table, if it is one of those made here.
-    pub(super) fn give_up(&self, number: u64) {
+    pub(super) fn release(&self, number: u64) {
         let path = self.dir.join(table::file_name(number));
         let mut made = self.made.borrow_mut();
         if let Some(at) = made.iter().position(|p| *p == path) {
@@ -96,7 +96,7 @@ impl Copy {
     /// Whether a packed value can be added as it is.
     pub(super) fn takes(&self, value: &Stored<'_>) -> bool {
         let ours = self.options.dictionary.as_ref().map_or(0, |d| d.id());
-        !matches!(value, Stored::Packed { dict, .. } if *dict != 0 && *dict != ours)
+        !matches!(value, Stored::Compressed { dict, .. } if *dict != 0 && *dict != ours)
     }
 
     /// Adds an entry, unless it does not come after the last one: whether it did.

@@ -35,10 +35,10 @@ impl Source {
         }
     }
 
-    fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+    fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
         match self {
-            Source::Opened(t) => t.unpack(stored, out).map_err(|e| Finding::from(&e).what),
-            Source::Remains(r) => r.unpack(stored, out).map_err(str::to_string),
+            Source::Opened(t) => t.decompress(stored, out).map_err(|e| Finding::from(&e).what),
+            Source::Remains(r) => r.decompress(stored, out).map_err(str::to_string),
         }
     }
 }
@@ -92,15 +92,15 @@ impl Repair<'_> {
         let mut each = |key: &[u8], seq: Seq, kind, stored: Stored<'_>| {
             let value = match stored {
                 // Not lost: another build can read it.
-                Stored::Packed { codec: Codec::Zstd, .. } if cfg!(not(feature = "zstd")) => {
+                Stored::Compressed { codec: Codec::Zstd, .. } if cfg!(not(feature = "zstd")) => {
                     return Err(Error::NoZstd { path: path.clone() });
                 }
                 Stored::Pointer(p) => match segments.iter().find(|s| s.number() == p.segment) {
                     None => Err(format!("log segment {} is missing or damaged", p.segment)),
                     Some(s) => s.value(&p).map(|_| stored).map_err(|e| e.to_string()),
                 },
-                Stored::Packed { .. } => source
-                    .unpack(stored, &mut buf)
+                Stored::Compressed { .. } => source
+                    .decompress(stored, &mut buf)
                     .map(|()| if copy.takes(&stored) { stored } else { Stored::Inline(&buf) }),
                 Stored::Inline(_) => Ok(stored),
             };

@@ -11,7 +11,7 @@ use crate::key::{Cursor, Seq, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;
-use crate::wal::{self, Behind, End, Segment, Walk};
+use crate::wal::{self, End, Segment, SegmentChain, TrailingRecords};
 
 /// Values that a dictionary is trained on.
 const SAMPLES: usize = 1024;
@@ -45,8 +45,9 @@ impl Repair<'_> {
     /// The log from its start to its end, and then whatever else there is.
     fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>) -> Result<()> {
         let closed = self.old.clean_close.is_some();
-        let mut walk = Walk::new(self.old.log_start, self.old.log_founded, self.old.flushed());
-        let mut behind = Behind::default();
+        let mut walk =
+            SegmentChain::new(self.old.log_start, self.old.durable_segment, self.old.flushed());
+        let mut behind = TrailingRecords::default();
         // The last segment of the log and the last sequence in it.
         let mut newest = (0, 0);
         while let Some(number) = walk.next().filter(|_| !closed) {
@@ -90,7 +91,7 @@ impl Repair<'_> {
     }
 
     /// The log is torn here and went on behind.
-    fn lose_from(&mut self, segment: u64, offset: u64, why: wal::Why) {
+    fn lose_from(&mut self, segment: u64, offset: u64, why: wal::StopReason) {
         let name = wal::file_name(segment);
         let what = format!("{why}, and the log went on after it");
         self.lose(Finding::new(&name, what).at(offset));

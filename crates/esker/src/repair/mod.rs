@@ -37,7 +37,7 @@ use crate::store::lock_dir;
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::{check_files, check_manifest, lock_existing};
-use crate::version::{self, Change, Edit, Manifest, Orders, State, TableMeta};
+use crate::version::{self, Change, Manifest, ManifestEdit, Orders, State, TableMeta};
 use crate::wal::{self, ManifestEnd, Segment};
 use carry::{Carried, NewLog};
 use copy::Files;
@@ -291,7 +291,7 @@ impl Repair<'_> {
         // Ids that the lost part of the manifest had used may come in any order.
         let mut old = self.old.clone();
         old.next_keyspace = old.next_keyspace.min(id);
-        let Ok(mut next) = old.apply(&Edit::from(vec![add])) else { return false };
+        let Ok(mut next) = old.apply(&ManifestEdit::from(vec![add])) else { return false };
         next.next_keyspace = next.next_keyspace.max(self.old.next_keyspace);
         if let Some(ks) = next.keyspaces.get_mut(&id) {
             ks.order = self.orders.of(&name, order_name);
@@ -314,7 +314,7 @@ impl Repair<'_> {
         self.name_tables(&mut state);
         match &new_log {
             Some(NewLog { reach: (first, last), entries, .. }) => {
-                (state.log_start, state.log_founded) = (*first, *last);
+                (state.log_start, state.durable_segment) = (*first, *last);
                 self.report.entries += entries;
             }
             None => state.close(self.files.next()),
@@ -383,7 +383,7 @@ impl Repair<'_> {
             changes.push(Change::Repaired { note });
         }
         let state = State::new(self.orders.clone());
-        state.apply(&Edit::from(changes)).map_err(|e| self.cannot_be(e))
+        state.apply(&ManifestEdit::from(changes)).map_err(|e| self.cannot_be(e))
     }
 
     /// Adds all tables that were found: together, or one by one where some do not fit, as those of a
@@ -396,11 +396,11 @@ impl Repair<'_> {
             run: *run,
             meta: meta.clone(),
         };
-        let all = Edit::from(found.iter().map(add).collect::<Vec<_>>());
+        let all = ManifestEdit::from(found.iter().map(add).collect::<Vec<_>>());
         let together = state.apply(&all).map(|next| *state = next).is_ok();
         for table in found {
             if !together {
-                match state.apply(&Edit::from(vec![add(&table)])) {
+                match state.apply(&ManifestEdit::from(vec![add(&table)])) {
                     Ok(next) => *state = next,
                     Err(e) => {
                         let name = table::file_name(table.2.number);

@@ -79,7 +79,7 @@ impl Repair<'_> {
                 let value = if copy.takes(&stored) {
                     stored
                 } else {
-                    t.unpack(stored, &mut buf)?;
+                    t.decompress(stored, &mut buf)?;
                     Stored::Inline(&buf)
                 };
                 copy.add(cursor.key(), (seq > 0).then_some(seq), cursor.kind(), value)?;
@@ -89,7 +89,7 @@ impl Repair<'_> {
             }
         }
         let merged = copy.finish(0)?;
-        inputs.into_iter().for_each(|number| self.files.give_up(number));
+        inputs.into_iter().for_each(|number| self.files.release(number));
         Ok(merged)
     }
 

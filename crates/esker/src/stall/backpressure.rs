@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::cost::Scale;
-use super::throttle::{Admission, FlushRate, Pressure as Forces, Throttle, remaining};
+use super::cost::CostModel;
+use super::throttle::{Admission, FlushRate, StallInput, Throttle, remaining};
 use crate::options::Options;
 
 /// Sealed log that waits to be flushed, its caps, and how fast flushing goes. Bytes are
 /// [weighed](super::cost).
 #[derive(Debug)]
-pub(crate) struct Pressure {
+pub(crate) struct Backpressure {
     pending: AtomicU64,
     /// Of these, what the running flush will free, and how much of that is done.
     flushing: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct Pressure {
     flush_writes: AtomicU64,
     soft: u64,
     hard: u64,
-    scale: Scale,
+    cost_model: CostModel,
     start: Instant,
     inner: Mutex<Inner>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
@@ -49,10 +49,10 @@ struct Inner {
     throttle: Throttle,
 }
 
-impl Pressure {
-    pub(crate) fn new(options: &Options) -> Pressure {
+impl Backpressure {
+    pub(crate) fn new(options: &Options) -> Backpressure {
         let hard = options.pending_cap();
-        Pressure {
+        Backpressure {
             pending: AtomicU64::new(0),
             flushing: AtomicU64::new(0),
             progress: AtomicU64::new(0),
@@ -60,7 +60,7 @@ impl Pressure {
             flush_writes: AtomicU64::new(0),
             soft: hard / 4,
             hard,
-            scale: Scale::new(hard),
+            cost_model: CostModel::new(hard),
             start: Instant::now(),
             inner: Mutex::default(),
             unasked: AtomicU64::new(0),
@@ -107,8 +107,8 @@ impl Pressure {
     }
 
     /// What bytes weigh.
-    pub(crate) fn scale(&self) -> Scale {
-        self.scale
+    pub(crate) fn cost_model(&self) -> CostModel {
+        self.cost_model
     }
 
     /// Whether writers may go on without asking.
@@ -120,12 +120,12 @@ impl Pressure {
     /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
     /// many are to be admitted: small writes one by one would pay more for asking than for waiting.
     #[inline]
-    pub(crate) fn due(&self, weight: impl FnOnce(Scale) -> u64) -> Option<u64> {
+    pub(crate) fn due(&self, cost: impl FnOnce(CostModel) -> u64) -> Option<u64> {
         const TOGETHER: u64 = 8 << 10;
         if self.is_low() {
             return None;
         }
-        let bytes = weight(self.scale);
+        let bytes = cost(self.cost_model);
         let unasked = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes;
         (unasked >= TOGETHER || self.pending() >= self.hard)
             .then(|| self.unasked.swap(0, Ordering::Relaxed))
@@ -144,7 +144,7 @@ impl Pressure {
             progress as f64 / flushing.max(1) as f64,
             inner.measured.then(expected),
         );
-        let forces = Forces {
+        let forces = StallInput {
             held: self.pending(),
             flushing,
             progress,

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::backpressure::Pressure;
+use super::backpressure::Backpressure;
 use super::throttle::Admission;
 use crate::options::Options;
 
 const GIB: u64 = 1 << 30;
 
 /// Its cap is twice the memory.
-fn new() -> (Pressure, u64) {
+fn new() -> (Backpressure, u64) {
     let options = Options::new().memory(64 << 20);
-    let pressure = Pressure::new(&options);
-    let cap = pressure.cap();
+    let backpressure = Backpressure::new(&options);
+    let cap = backpressure.cap();
     assert_eq!(cap, options.pending_cap());
-    (pressure, cap)
+    (backpressure, cap)
 }
 
 #[test]

@@ -10,6 +10,6 @@ pub(crate) mod throttle;
 #[cfg(test)]
 mod backpressure_tests;
 #[cfg(test)]
-mod brake_tests;
+mod slowdown_tests;
 #[cfg(test)]
 mod throttle_tests;

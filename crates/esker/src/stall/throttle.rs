@@ -67,7 +67,7 @@ pub(crate) fn remaining(elapsed: Duration, share: f64, expected: Option<Duration
 
 /// What presses on writers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pressure {
+pub(crate) struct StallInput {
     /// Bytes that occupy log and memory until a flush has ended. Never passes `hard`.
     pub held: u64,
     /// Of these, what the running flush will free at its end.
@@ -96,10 +96,10 @@ pub(crate) enum Admission {
     Full,
 }
 
-impl Pressure {
+impl StallInput {
     /// How many times the flush time of its own bytes a write should take: 0 below the soft cap,
     /// 1 at balance, [`STEEPEST`] at the hard cap; continuous, but where the room runs out.
-    pub(crate) fn brake(&self) -> f64 {
+    pub(crate) fn slowdown(&self) -> f64 {
         let left = self.held.saturating_sub(self.progress) as f64;
         let (soft, hard) = (self.soft as f64, self.hard as f64);
         let balance = (hard * BALANCE).max(soft + 1.0);
@@ -112,12 +112,12 @@ impl Pressure {
             let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
             1.0 + (STEEPEST - 1.0) * x * x
         };
-        level.max(self.room_brake())
+        level.max(self.room_slowdown())
     }
 
     /// What comes in until the running flush ends must fit under the hard cap. Counts only for a
     /// flush that is too large for the balance, as after a burst or a halt of the disk.
-    fn room_brake(&self) -> f64 {
+    fn room_slowdown(&self) -> f64 {
         let to_write = self.flushing.saturating_sub(self.progress);
         let room = self.hard.saturating_sub(self.held);
         if self.held <= self.soft || to_write <= room {
@@ -128,7 +128,7 @@ impl Pressure {
 
     /// How long a write of this many bytes should take in all.
     pub(crate) fn fair_time(&self, bytes: u64) -> Duration {
-        let seconds = bytes as f64 / self.rate.bytes_per_s() * self.brake();
+        let seconds = bytes as f64 / self.rate.bytes_per_s() * self.slowdown();
         Duration::from_secs_f64(seconds.min(1.0)).max(self.share_of_room(bytes))
     }
 
@@ -160,7 +160,7 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     /// Admits a write at `now`. Waits too short to sleep are kept for a later write.
-    pub(crate) fn admit(&mut self, now: Duration, p: &Pressure, bytes: u64) -> Admission {
+    pub(crate) fn admit(&mut self, now: Duration, p: &StallInput, bytes: u64) -> Admission {
         if !p.fits(bytes) {
             return Admission::Full;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::throttle::{Admission, FlushRate, Pressure, SLICE, Throttle, remaining};
+use super::throttle::{Admission, FlushRate, SLICE, StallInput, Throttle, remaining};
 
 const MIB: u64 = 1 << 20;
 
@@ -46,7 +46,7 @@ fn run(setup: &Setup) -> Run {
                 remaining(now - start, done / bytes as f64, None)
             });
             let (soft, hard) = (HARD / 4, HARD);
-            let p = Pressure { held, flushing, progress, remaining, soft, hard, rate };
+            let p = StallInput { held, flushing, progress, remaining, soft, hard, rate };
             let answer = match admitted {
                 false => throttle.admit(now, &p, setup.put),
                 true if !p.fits(setup.put) => Admission::Full,
@@ -169,7 +169,7 @@ fn a_disk_that_halts_stops_writers_at_the_cap_only() {
 
 #[test]
 fn the_brake_is_continuous_and_rises() {
-    let p = |held| Pressure {
+    let p = |held| StallInput {
         held,
         flushing: 0,
         progress: 0,
@@ -180,9 +180,9 @@ fn the_brake_is_continuous_and_rises() {
     };
     let mut last = 0.0;
     for step in 0..=1000 {
-        let brake = p(HARD / 1000 * step).brake();
-        assert!(brake >= last && brake - last < 0.1, "{step}: {last} -> {brake}");
-        last = brake;
+        let slowdown = p(HARD / 1000 * step).slowdown();
+        assert!(slowdown >= last && slowdown - last < 0.1, "{step}: {last} -> {slowdown}");
+        last = slowdown;
     }
     assert!(last > 9.0);
 }

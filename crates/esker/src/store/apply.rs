@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::key::{Cursor, Seq, Stored};
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
-use crate::version::{Change, Edit, KeyspaceVersion, SegmentRef, TableMeta};
+use crate::version::{Change, KeyspaceVersion, ManifestEdit, SegmentRef, TableMeta};
 use crate::wal::Segment;
 
 /// The open tables of a keyspace at one moment.
@@ -18,7 +18,7 @@ type Version = KeyspaceVersion<Arc<LoadedTable>>;
 
 /// What a flush, a merge or a bulk load does to one keyspace.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct VersionEdit {
     /// Tables that leave their runs. One that moves to another run is in `added` too.
     pub removed: Vec<Arc<LoadedTable>>,
     /// Tables and the runs they join.
@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
     pub dead_values: HashMap<u64, Vec<(u64, u64)>>,
 }
 
-impl Outcome {
+impl VersionEdit {
     /// Numbers of the tables that were written for it.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = u64> {
         let was: HashSet<u64> = self.removed.iter().map(|t| t.meta.number).collect();
@@ -40,69 +40,69 @@ impl Outcome {
 }
 
 /// What the manifest has to know of one keyspace.
-fn changes_of(ks: &KeyspaceState, outcome: &Outcome) -> Vec<Change> {
+fn changes_of(ks: &KeyspaceState, edit: &VersionEdit) -> Vec<Change> {
     let mut changes = Vec::new();
-    for t in &outcome.removed {
+    for t in &edit.removed {
         changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
     }
-    for (run, t) in &outcome.added {
+    for (run, t) in &edit.added {
         changes.push(Change::AddTable { keyspace: ks.id, run: *run, meta: t.meta.clone() });
     }
-    if let Some(upto) = outcome.flushed {
+    if let Some(upto) = edit.flushed {
         changes.push(Change::Flushed { keyspace: ks.id, segment: upto });
     }
     changes
 }
 
 impl Store {
-    /// Makes `outcome` the truth. On an error nothing has changed for readers, and the caller
+    /// Makes `edit` the truth. On an error nothing has changed for readers, and the caller
     /// removes the files of the added tables.
-    pub(crate) fn install(&self, ks: &KeyspaceState, outcome: Outcome) -> Result<()> {
-        self.install_together(vec![(ks, outcome)])
+    pub(crate) fn apply_edit(&self, ks: &KeyspaceState, edit: VersionEdit) -> Result<()> {
+        self.apply_together(vec![(ks, edit)])
     }
 
     /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
-    pub(crate) fn install_together(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+    pub(crate) fn apply_together(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
         // Keys are compared up to the edit, which changes all or nothing; not afterwards.
-        comparator::catch(|| self.install_all(outcomes))
+        comparator::catch(|| self.apply_all(edits))
     }
 
-    fn install_all(&self, outcomes: Vec<(&KeyspaceState, Outcome)>) -> Result<()> {
+    fn apply_all(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
         let mut flushed = Vec::new();
-        for (ks, outcome) in &outcomes {
-            if let Some(upto) = outcome.flushed {
-                self.sync_log(ks, upto, !outcome.live_values.is_empty())?;
+        for (ks, edit) in &edits {
+            if let Some(upto) = edit.flushed {
+                self.sync_log(ks, upto, !edit.live_values.is_empty())?;
                 flushed.push((ks.id, upto));
             }
         }
-        self.sync_names(&outcomes)?;
-        let mut control = self.control.lock();
-        outcomes.iter().try_for_each(|(ks, _)| ks.check_alive())?;
-        // Only who holds `control` changes a version: these are the next ones.
-        let versions = outcomes.iter().map(|(ks, outcome)| self.version_after(ks, outcome));
+        self.sync_names(&edits)?;
+        let mut version_set = self.version_set.lock();
+        edits.iter().try_for_each(|(ks, _)| ks.check_alive())?;
+        // Only who holds `version_set` changes a version: these are the next ones.
+        let versions = edits.iter().map(|(ks, edit)| self.version_after(ks, edit));
         let versions = versions.collect::<Result<Vec<_>>>()?;
-        let (log_start, founded) = self.segments.log_start_after(self.active_number(), &flushed);
+        let (log_start, durable) = self.segments.log_start_after(self.active_number(), &flushed);
         let mut changes: Vec<Change> =
-            outcomes.iter().flat_map(|(ks, outcome)| changes_of(ks, outcome)).collect();
+            edits.iter().flat_map(|(ks, edit)| changes_of(ks, edit)).collect();
         if !flushed.is_empty() {
-            changes.extend(self.log_starts_in(&control, log_start, founded));
+            changes.extend(self.log_starts_in(&version_set, log_start, durable));
         }
         changes.push(Change::NextFile { number: self.next_file() });
-        self.commit(&mut control, Edit { changes })?;
-        for ((ks, outcome), version) in outcomes.iter().zip(&versions) {
-            show(ks, outcome, version);
+        self.commit(&mut version_set, ManifestEdit { changes })?;
+        for ((ks, edit), version) in edits.iter().zip(&versions) {
+            show(ks, edit, version);
         }
-        for (ks, outcome) in outcomes {
-            self.give_up(ks, outcome, log_start);
+        for (ks, edit) in edits {
+            self.release(ks, edit, log_start);
         }
         Ok(())
     }
 
     /// The version that an outcome leads to.
-    fn version_after(&self, ks: &KeyspaceState, outcome: &Outcome) -> Result<Version> {
-        let removed: Vec<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
+    fn version_after(&self, ks: &KeyspaceState, edit: &VersionEdit) -> Result<Version> {
+        let removed: Vec<u64> = edit.removed.iter().map(|t| t.meta.number).collect();
         let version = &ks.view.load().version;
-        let next = version.edit(Some(&ks.order), &removed, outcome.added.clone());
+        let next = version.edit(Some(&ks.order), &removed, edit.added.clone());
         next.map_err(|e| {
             let bug = if ks.order.is_custom() { "" } else { "; this is a bug" };
             Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}){bug}"))
@@ -111,12 +111,16 @@ impl Store {
 
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
     /// whether the edit is durable is unknown until a new manifest is written.
-    pub(crate) fn commit(&self, control: &mut super::Control, edit: Edit) -> Result<()> {
-        let manifest = control.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
+    pub(crate) fn commit(
+        &self,
+        version_set: &mut super::VersionSet,
+        edit: ManifestEdit,
+    ) -> Result<()> {
+        let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
         // Where the manifest is made anew, it is by its path.
         self.check_dir().inspect_err(|e| self.halt(e.clone()))?;
         manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
-        self.segments.note_manifest(control.manifest_end());
+        self.segments.note_manifest(version_set.manifest_end());
         Ok(())
     }
 
@@ -130,12 +134,12 @@ impl Store {
     /// takes sequences out that nobody asks for.)
     pub(crate) fn log_starts_in(
         &self,
-        control: &super::Control,
+        version_set: &super::VersionSet,
         segment: u64,
-        founded: u64,
+        durable: u64,
     ) -> [Change; 2] {
-        let seq = self.visible_seq().max(control.state().last_seq);
-        [Change::LogStart { segment, founded }, Change::LastSeq { seq }]
+        let seq = self.visible_seq().max(version_set.state().last_seq);
+        [Change::LogStart { segment, durable }, Change::LastSeq { seq }]
     }
 
     /// Number of the active segment.
@@ -161,8 +165,8 @@ impl Store {
 
     /// A new table is synced, but a power cut may still take its name away, and that of a segment
     /// that it points into; the manifest must not know it longer than the directory does.
-    fn sync_names(&self, outcomes: &[(&KeyspaceState, Outcome)]) -> Result<()> {
-        if outcomes.iter().all(|(_, outcome)| outcome.fresh().next().is_none()) {
+    fn sync_names(&self, edits: &[(&KeyspaceState, VersionEdit)]) -> Result<()> {
+        if edits.iter().all(|(_, edit)| edit.fresh().next().is_none()) {
             return Ok(());
         }
         self.env
@@ -172,16 +176,16 @@ impl Store {
     }
 
     /// After the version is durable and public: files that nothing needs any more.
-    fn give_up(&self, ks: &KeyspaceState, outcome: Outcome, log_start: u64) {
-        let staying: HashSet<u64> = outcome.added.iter().map(|(_, t)| t.meta.number).collect();
+    fn release(&self, ks: &KeyspaceState, edit: VersionEdit, log_start: u64) {
+        let staying: HashSet<u64> = edit.added.iter().map(|(_, t)| t.meta.number).collect();
         let leaving: Vec<&Arc<LoadedTable>> =
-            outcome.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
-        let was: HashSet<u64> = outcome.removed.iter().map(|t| t.meta.number).collect();
-        let coming = outcome.added.iter().map(|(_, t)| t).filter(|t| !was.contains(&t.meta.number));
-        for (segment, ranges) in outcome.live_values {
+            edit.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
+        let was: HashSet<u64> = edit.removed.iter().map(|t| t.meta.number).collect();
+        let coming = edit.added.iter().map(|(_, t)| t).filter(|t| !was.contains(&t.meta.number));
+        for (segment, ranges) in edit.live_values {
             self.segments.note_live(segment, ranges);
         }
-        let dead = self.segments.strike(outcome.dead_values);
+        let dead = self.segments.mark_dead(edit.dead_values);
         self.segments.account(
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
@@ -190,7 +194,7 @@ impl Store {
         for t in &leaving {
             t.retire();
         }
-        if let Some(upto) = outcome.flushed {
+        if let Some(upto) = edit.flushed {
             self.segments.note_flushed(ks.id, upto);
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
@@ -202,7 +206,7 @@ impl Store {
     /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
     /// their space goes back once no reader holds the `view`. (A segment that no table points into
     /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
-    pub(crate) fn give_up_values(&self, ks: &KeyspaceState, view: &SuperVersion) {
+    pub(crate) fn release_values(&self, ks: &KeyspaceState, view: &SuperVersion) {
         let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
         for table in view.version.tables() {
             let shared = |s: &Arc<Segment>| {
@@ -220,7 +224,7 @@ impl Store {
                 moved = cursor.next();
             }
         }
-        let dead = self.segments.strike(dead);
+        let dead = self.segments.mark_dead(dead);
         self.segments.punch_unread(dead, &ks.old_views());
     }
 
@@ -266,16 +270,16 @@ impl Store {
             meta,
             segments,
             path,
-            Arc::clone(&self.purge),
+            Arc::clone(&self.obsolete),
         )))
     }
 }
 
 /// Publishes the version that an outcome leads to.
-fn show(ks: &KeyspaceState, outcome: &Outcome, version: &Version) {
+fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
     ks.publish(|view| {
         let mut next = view.with_version(version.clone());
-        if let Some(upto) = outcome.flushed {
+        if let Some(upto) = edit.flushed {
             next.memtables.retain(|m| m.segment().number() > upto);
         }
         next

@@ -1,7 +1,7 @@
 //! The state that all handles of an open store share, and the rules for changing it.
 //!
 //! Locks, in the order in which they may be taken: `jobs` (one merge at a time), `writer` (the log's
-//! end), `control` (the manifest). Readers take none of them: they load a keyspace's view.
+//! end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use parking_lot::{Mutex, RwLock};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
-use crate::obsolete_files::PurgeQueue;
+use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options, TableSizes};
 use crate::read::SuperVersion;
 use crate::snapshot::SnapshotList;
-use crate::stall::backpressure::Pressure;
-use crate::stall::cost::Scale;
+use crate::stall::backpressure::Backpressure;
+use crate::stall::cost::CostModel;
 use crate::util::Padded;
 use crate::version::{Manifest, State};
-use crate::wal::manager::Segments;
+use crate::wal::manager::SegmentManager;
 use crate::wal::{ManifestEnd, SyncGroup};
 
 pub(crate) mod apply;
@@ -66,26 +66,26 @@ pub(crate) struct Store {
     pub keyspaces: RwLock<Names>,
     /// Views of dropped keyspaces, as long as a reader may hold one.
     pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
-    pub control: Mutex<Control>,
+    pub version_set: Mutex<VersionSet>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
-    pub segments: Segments,
+    pub segments: SegmentManager,
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
     /// Whether the worker is flushing in the middle of a merge.
     pub nested: AtomicBool,
-    pub purge: Arc<PurgeQueue>,
-    pub pressure: Pressure,
+    pub obsolete: Arc<ObsoleteFiles>,
+    pub backpressure: Backpressure,
     pub signal: Signal,
     pub counters: Counters,
     next_file: AtomicU64,
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
     /// Were a segment of the log up to this one gone, a seal or the manifest would tell.
-    pub witnessed: AtomicU64,
+    pub tracked_segment: AtomicU64,
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
-    pub distrusted: AtomicU64,
+    pub failed_sync_below: AtomicU64,
     /// Whether the log holds a frame that memory does not: only another open puts that right.
     pub unindexed: AtomicBool,
     gate: Gate,
@@ -94,48 +94,48 @@ pub(crate) struct Store {
 }
 
 /// The manifest and what it says.
-pub(crate) enum Control {
+pub(crate) enum VersionSet {
     /// Open for writing.
     Writable(Manifest),
     /// Open for reading only, or closed: what the manifest said.
     ReadOnly(State),
 }
 
-impl Control {
+impl VersionSet {
     pub(crate) fn state(&self) -> &State {
         match self {
-            Control::Writable(manifest) => manifest.state(),
-            Control::ReadOnly(state) => state,
+            VersionSet::Writable(manifest) => manifest.state(),
+            VersionSet::ReadOnly(state) => state,
         }
     }
 
     /// Puts down how long the manifest is, so that it is noticed when it loses its end.
     pub(crate) fn tell_manifest_length(&self) -> Result<()> {
         match self {
-            Control::Writable(m) => m.tell_length(),
-            Control::ReadOnly(_) => Ok(()),
+            VersionSet::Writable(m) => m.tell_length(),
+            VersionSet::ReadOnly(_) => Ok(()),
         }
     }
 
     /// How long the manifest is.
     pub(crate) fn manifest_end(&self) -> ManifestEnd {
         match self {
-            Control::Writable(m) => ManifestEnd { number: m.number(), end: m.len() },
-            Control::ReadOnly(_) => ManifestEnd::default(),
+            VersionSet::Writable(m) => ManifestEnd { number: m.number(), end: m.len() },
+            VersionSet::ReadOnly(_) => ManifestEnd::default(),
         }
     }
 
     /// Nothing is written to the manifest from here on.
     pub(crate) fn close(&mut self) {
-        if let Control::Writable(manifest) = self {
-            *self = Control::ReadOnly(manifest.state().clone());
+        if let VersionSet::Writable(manifest) = self {
+            *self = VersionSet::ReadOnly(manifest.state().clone());
         }
     }
 
     pub(crate) fn manifest_mut(&mut self) -> Option<&mut Manifest> {
         match self {
-            Control::Writable(manifest) => Some(manifest),
-            Control::ReadOnly(_) => None,
+            VersionSet::Writable(manifest) => Some(manifest),
+            VersionSet::ReadOnly(_) => None,
         }
     }
 }
@@ -211,11 +211,11 @@ impl KeyspaceState {
     }
 
     /// What an entry weighs as debt.
-    pub(crate) fn weigh(&self, scale: Scale, key: &[u8], value: &[u8]) -> u64 {
+    pub(crate) fn cost_of(&self, cost_model: CostModel, key: &[u8], value: &[u8]) -> u64 {
         let (key, value) = (key.len() as u64, value.len() as u64);
         match value < self.separate_values_from as u64 {
-            true => scale.weigh(key + value, 0),
-            false => scale.weigh(key, value),
+            true => cost_model.cost_of(key + value, 0),
+            false => cost_model.cost_of(key, value),
         }
     }
 
@@ -235,14 +235,14 @@ impl Store {
         options: Options,
         lock: DirLock,
         writer: Writer,
-        control: Control,
-        segments: Segments,
+        version_set: VersionSet,
+        segments: SegmentManager,
         sync: SyncGroup,
-        purge: Arc<PurgeQueue>,
+        obsolete: Arc<ObsoleteFiles>,
         last_seq: Seq,
         next_file: u64,
     ) -> Store {
-        let pressure = Pressure::new(&options);
+        let backpressure = Backpressure::new(&options);
         let read_only = options.read_only;
         let active = writer.active_number();
         Store {
@@ -256,20 +256,20 @@ impl Store {
             room: Room::default(),
             keyspaces: RwLock::default(),
             dropped_views: Mutex::default(),
-            control: Mutex::new(control),
+            version_set: Mutex::new(version_set),
             jobs: Mutex::new(()),
             segments,
             sync,
             snapshots: Arc::default(),
             nested: AtomicBool::new(false),
-            purge,
-            pressure,
+            obsolete,
+            backpressure,
             signal: Signal::default(),
             counters: Counters::default(),
             next_file: AtomicU64::new(next_file),
             active: AtomicU64::new(active),
-            witnessed: AtomicU64::new(0),
-            distrusted: AtomicU64::new(0),
+            tracked_segment: AtomicU64::new(0),
+            failed_sync_below: AtomicU64::new(0),
             unindexed: AtomicBool::new(false),
             gate: Gate::new(read_only),
             lock: Mutex::new(Some(lock)),

@@ -5,8 +5,8 @@
 //! merge keeps of it. The steps and their order are those of
 //!
 //! - `write/mod.rs`, `memtable_of` to `publish`: view, entry, sequence;
-//! - `worker/mod.rs`, `merge`: view, boundaries, table, `install`;
-//! - `segments.rs`, `Quieting::is_read`: what no view of before is held for is punched;
+//! - `worker/mod.rs`, `merge`: view, boundaries, table, `apply_edit`;
+//! - `segments.rs`, `PendingReclaim::is_read`: what no view of before is held for is punched;
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;

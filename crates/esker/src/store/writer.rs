@@ -13,7 +13,7 @@ pub(crate) struct Writer {
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
     /// How many syncs there were when the log was last told how far it is durable.
-    pub marked: u64,
+    pub marker_round: u64,
     /// The memtable last written to, of the active segment: usually the next one too.
     pub recent: Option<(u32, Arc<Memtable>)>,
     /// Bytes of memory of all memtables over the active segment, about.
@@ -24,13 +24,20 @@ pub(crate) struct Writer {
 pub(crate) struct NewSegment {
     pub segment: Arc<Segment>,
     /// Whether its name, size and header are durable.
-    pub founded: bool,
+    pub durable: bool,
 }
 
 impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {
-        Writer { appender: None, segment: None, last_seq, marked: 0, recent: None, index_bytes: 0 }
+        Writer {
+            appender: None,
+            segment: None,
+            last_seq,
+            marker_round: 0,
+            recent: None,
+            index_bytes: 0,
+        }
     }
 
     /// Whether the active segment holds anything. Entries of no bytes count too.

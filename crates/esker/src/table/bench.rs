@@ -115,7 +115,7 @@ fn measure(store: &Store, n: u64) {
             let _ = t.get(key_hash(&k), &k, u64::MAX).unwrap();
         }
     }
-    let mut gets = |what: &str, odd: u64, unpack: bool| {
+    let mut gets = |what: &str, odd: u64, decompress: bool| {
         rate(what, ops, || {
             for _ in 0..ops {
                 let i = random();
@@ -128,7 +128,7 @@ fn measure(store: &Store, n: u64) {
                         Stored::Inline(v) => {
                             black_box(v.iter().step_by(64).fold(0u8, |a, b| a ^ b));
                         }
-                        s if unpack => table(i).unpack(s, &mut out).unwrap(),
+                        s if decompress => table(i).decompress(s, &mut out).unwrap(),
                         s => drop(black_box(s)),
                     }
                 }
@@ -185,7 +185,7 @@ fn measure(store: &Store, n: u64) {
         while c.valid() {
             sum += u64::from(c.key_fast()[15]);
             let s = black_box(c.stored_fast());
-            if let (true, Stored::Inline(v) | Stored::Packed { bytes: v, .. }) = (touch, s) {
+            if let (true, Stored::Inline(v) | Stored::Compressed { bytes: v, .. }) = (touch, s) {
                 sum += u64::from(v[0]) + u64::from(v[v.len() - 1]);
             }
             if forward { c.next_fast().unwrap() } else { c.prev_fast().unwrap() }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-use super::mem::{self, load_u32, load_u64};
+use super::key_prefix::{self, load_u32, load_u64};
 use super::wire::get_varint;
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, ValuePointer};
 
@@ -90,7 +90,7 @@ pub(super) struct Record<'a> {
 impl<'a> Block<'a> {
     /// # Safety
     /// At `base` lies a block for which [`validate`] found no fault, and it stays there, followed
-    /// by [`mem::SLACK`] readable bytes, for `'a`.
+    /// by [`key_prefix::SLACK`] readable bytes, for `'a`.
     #[inline(always)]
     pub unsafe fn new(base: *const u8) -> Block<'a> {
         // SAFETY: a valid block is at least a page long, so the header is readable.
@@ -181,7 +181,7 @@ impl<'a> Block<'a> {
     /// Asks for the cache line of a record.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
-        mem::prefetch(self.base.wrapping_add(self.span(i).0));
+        key_prefix::prefetch(self.base.wrapping_add(self.span(i).0));
     }
 
     /// The record. `i < count`.
@@ -230,7 +230,7 @@ impl<'a> Block<'a> {
         let prefix = self.prefix();
         match key.split_at_checked(prefix.len()) {
             Some((start, rest)) => {
-                mem::equal(self.record(i).suffix(), rest) && mem::equal(start, prefix)
+                key_prefix::equal(self.record(i).suffix(), rest) && key_prefix::equal(start, prefix)
             }
             None => false,
         }
@@ -266,13 +266,13 @@ impl<'a> Block<'a> {
         }
         self.prefetch_middles(0, self.count);
         let rest = &key[common..];
-        let head = mem::head(rest);
+        let head = key_prefix::head(rest);
         // Which comparison results mean "before": one bit each for less, equal, greater.
         let before = [if reverse { Ordering::Greater } else { Ordering::Less }];
         self.partition(|i| {
             let r = self.record(i);
             // SAFETY: the suffix is in the block, which has the slack behind it.
-            let side = unsafe { mem::compare(r.suffix_at, r.suffix_len, rest, head) };
+            let side = unsafe { key_prefix::compare(r.suffix_at, r.suffix_len, rest, head) };
             side == before[0] || (or_equal && side.is_eq())
         })
     }
@@ -358,10 +358,10 @@ pub(super) fn stored(tag: u8, payload: &[u8], dict: u64) -> Stored<'_> {
     match tag & tag::ENCODING {
         tag::RAW => Stored::Inline(payload),
         tag::POINTER => pointer(payload),
-        packed => {
+        compressed => {
             let (raw_len, n) = get_varint(payload).unwrap_or_default();
-            Stored::Packed {
-                codec: if packed == tag::LZ4 { Codec::Lz4 } else { Codec::Zstd },
+            Stored::Compressed {
+                codec: if compressed == tag::LZ4 { Codec::Lz4 } else { Codec::Zstd },
                 dict: if tag & tag::DICT != 0 { dict } else { 0 },
                 raw_len,
                 bytes: &payload[n..],
@@ -381,11 +381,11 @@ fn pointer(payload: &[u8]) -> Stored<'_> {
 
 /// Whether a tag is one that can be stored.
 fn tag_is_valid(tag: u8) -> bool {
-    let packed = matches!(tag & tag::ENCODING, tag::LZ4 | tag::ZSTD);
+    let compressed = matches!(tag & tag::ENCODING, tag::LZ4 | tag::ZSTD);
     tag & 0x80 == 0
         && Kind::from_u8(tag & tag::KIND)
             .is_some_and(|k| k == Kind::Put || tag & (tag::ENCODING | tag::DICT) == 0)
-        && (packed || tag & tag::DICT == 0)
+        && (compressed || tag & tag::DICT == 0)
 }
 
 /// Length in pages a block claims, 0 when it cannot be. `bytes` is at least a page.

@@ -5,7 +5,7 @@ use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
     WIDE_LEN, checksum, tag,
 };
-use super::mem::common_prefix;
+use super::key_prefix::common_prefix;
 use super::wire::{put_varint, varint_len};
 use crate::key::Seq;
 
@@ -303,7 +303,7 @@ impl BlockBuilder {
 #[cfg(test)]
 mod tests {
     use super::super::block::{Block, tag, validate};
-    use super::super::mem::SLACK;
+    use super::super::key_prefix::SLACK;
     use super::*;
     use crate::key::KeyOrder;
 

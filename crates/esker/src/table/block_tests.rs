@@ -122,7 +122,7 @@ fn record(tag: u8, suffix: &[u8], rest: &[u8]) -> Vec<u8> {
     [r, suffix.to_vec(), rest.to_vec()].concat()
 }
 
-fn packed(raw_len: u32) -> Vec<u8> {
+fn compressed(raw_len: u32) -> Vec<u8> {
     let mut value = Vec::new();
     put_varint(&mut value, raw_len);
     value.extend(b"packed");
@@ -266,9 +266,9 @@ fn keys_are_no_longer_than_the_longest() {
 fn every_tag_is_one_that_can_be_written() {
     let sound = |t: u8| {
         let (kind, encoding) = (t & tag::KIND, t & tag::ENCODING);
-        let packed = encoding == tag::LZ4 || encoding == tag::ZSTD;
+        let compressed = encoding == tag::LZ4 || encoding == tag::ZSTD;
         match kind {
-            PUT => t & 0x80 == 0 && (packed || t & tag::DICT == 0),
+            PUT => t & 0x80 == 0 && (compressed || t & tag::DICT == 0),
             DELETE => t & 0x80 == 0 && encoding == tag::RAW && t & tag::DICT == 0,
             _ => false,
         }
@@ -278,7 +278,7 @@ fn every_tag_is_one_that_can_be_written() {
         let rest = match t & tag::ENCODING {
             tag::RAW => Vec::new(),
             tag::POINTER => vec![1; ValuePointer::ENCODED_LEN],
-            _ => packed(100),
+            _ => compressed(100),
         };
         let own = Forged::varying(&[record(t, b"key", &rest)]).verdict();
         assert_eq!(own.is_ok(), sound(t), "tag {t:#x} of a record: {own:?}");
@@ -307,8 +307,8 @@ fn values_are_what_their_tags_say() {
     }
     for t in [PUT | tag::LZ4, PUT | tag::ZSTD | tag::DICT] {
         assert_eq!(one(t, b""), Err("value"), "no length");
-        assert_eq!(one(t, &packed(MAX_VALUE_LEN as u32)), Ok(()));
-        assert_eq!(one(t, &packed(MAX_VALUE_LEN as u32 + 1)), Err("value"));
+        assert_eq!(one(t, &compressed(MAX_VALUE_LEN as u32)), Ok(()));
+        assert_eq!(one(t, &compressed(MAX_VALUE_LEN as u32 + 1)), Err("value"));
     }
 }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::block::{PAGE, tag};
 use super::block_builder::{Added, BlockBuilder, Entry};
-use super::codec::Packer;
+use super::block_index;
+use super::codec::Compressor;
 use super::dictionary::SAMPLE;
-use super::fence;
 use super::footer::{FOOTER_LEN, Footer, Properties};
-use super::index::{self, Geometry, Keyed};
-use super::mem::common_prefix;
+use super::hash_index::{self, Geometry, Keyed};
+use super::key_prefix::common_prefix;
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub(crate) struct TableBuilder {
     path: PathBuf,
     number: u64,
     options: TableOptions,
-    packer: Packer,
+    packer: Compressor,
     blocks: Blocks,
     /// Bytes in the file.
     written: u64,
@@ -81,7 +81,7 @@ impl TableBuilder {
         );
         let file =
             env.open(path, OpenMode::CreateNew).map_err(|e| Error::io("create table", path, e))?;
-        let packer = Packer::new(options.compression, options.dictionary.clone());
+        let packer = Compressor::new(options.compression, options.dictionary.clone());
         let props = Properties {
             keyspace: options.keyspace,
             order: options.order.name().to_owned(),
@@ -207,7 +207,7 @@ impl TableBuilder {
     /// one that was packed without a dictionary is not, where there is one.
     pub(crate) fn accepts(&self, value: &Stored<'_>) -> bool {
         match value {
-            Stored::Packed { codec, dict, raw_len, .. } => {
+            Stored::Compressed { codec, dict, raw_len, .. } => {
                 let ours = self.packer.dictionary().map_or(0, |d| d.id());
                 let long = *raw_len as usize > SAMPLE;
                 self.packer.codec() == Some(*codec) && (*dict == ours || *dict == 0 && long)
@@ -247,7 +247,7 @@ impl TableBuilder {
                 .unwrap_or(none);
         let data_end = self.blocks.out.len();
         if geometry.lines > 0 {
-            self.blocks.out.extend(index::build(&self.blocks.keyed, &geometry));
+            self.blocks.out.extend(hash_index::build(&self.blocks.keyed, &geometry));
         }
         let sums = chunk_sums(&self.blocks.out[data_end..]);
         self.blocks.out.extend_from_slice(&sums);
@@ -362,7 +362,7 @@ impl Fences {
         if order.equal_means_same_bytes() {
             let mut start = 0;
             for &end in &self.ends {
-                let head = fence::head(order, &self.keys[start + prefix..end]);
+                let head = block_index::head(order, &self.keys[start + prefix..end]);
                 out.extend(head.to_le_bytes());
                 start = end;
             }
@@ -375,13 +375,13 @@ impl Fences {
 /// One checksum per chunk of the index.
 fn chunk_sums(index: &[u8]) -> Vec<u8> {
     index
-        .chunks(index::CHUNK)
+        .chunks(hash_index::CHUNK)
         .enumerate()
         .flat_map(|(i, c)| super::block::checksum(c, i as u64).to_le_bytes())
         .collect()
 }
 
-impl Packer {
+impl Compressor {
     /// Raw length, encoding bits of the tag, and bytes of a value to be stored.
     fn encode<'a>(&'a mut self, kind: Kind, value: Stored<'a>) -> Result<(usize, u8, &'a [u8])> {
         if kind == Kind::Delete {
@@ -394,12 +394,12 @@ impl Packer {
                 }
                 let dict = if self.dictionary().is_some() { tag::DICT } else { 0 };
                 let codec = self.codec();
-                match self.pack(bytes) {
-                    Some(packed) => Ok((bytes.len(), codec_tag(codec) | dict, packed)),
+                match self.compress(bytes) {
+                    Some(compressed) => Ok((bytes.len(), codec_tag(codec) | dict, compressed)),
                     None => Ok((bytes.len(), tag::RAW, bytes)),
                 }
             }
-            Stored::Packed { codec, dict, raw_len, bytes } => {
+            Stored::Compressed { codec, dict, raw_len, bytes } => {
                 let ours = self.dictionary().map_or(0, |d| d.id());
                 if dict != 0 && dict != ours {
                     return Err(Error::InvalidOption {
@@ -408,8 +408,8 @@ impl Packer {
                     });
                 }
                 let dict = if dict != 0 { tag::DICT } else { 0 };
-                let packed = self.pass_through(raw_len, bytes);
-                Ok((raw_len as usize, codec_tag(Some(codec)) | dict, packed))
+                let compressed = self.pass_through(raw_len, bytes);
+                Ok((raw_len as usize, codec_tag(Some(codec)) | dict, compressed))
             }
             Stored::Pointer(p) => {
                 let bytes = self.hold(&p.encode());

@@ -139,7 +139,7 @@ fn packed_values_are_taken_where_the_table_can_unpack_them() {
     let taken = |compression, dictionary: Option<&Arc<Dictionary>>, codec, dict| {
         let dictionary = dictionary.cloned();
         let (_dir, b) = builder(TableOptions { compression, dictionary, ..Default::default() });
-        b.accepts(&Stored::Packed { codec, dict, raw_len: 9, bytes: b"packed" })
+        b.accepts(&Stored::Compressed { codec, dict, raw_len: 9, bytes: b"packed" })
     };
     for (compression, codec, other) in
         [(Compression::Lz4, Codec::Lz4, Codec::Zstd), (Compression::Zstd, Codec::Zstd, Codec::Lz4)]
@@ -153,7 +153,7 @@ fn packed_values_are_taken_where_the_table_can_unpack_them() {
         assert!(!taken(compression, Some(&foreign), codec, own.id()));
         assert!(!taken(compression, None, codec, own.id()));
         // Each table can unpack what needs no dictionary; a short value gains by one.
-        let alone = |raw_len| Stored::Packed { codec, dict: 0, raw_len, bytes: b"packed" };
+        let alone = |raw_len| Stored::Compressed { codec, dict: 0, raw_len, bytes: b"packed" };
         let dictionary = Some(own.clone());
         let (_dir, b) = builder(TableOptions { compression, dictionary, ..Default::default() });
         assert!(!b.accepts(&alone(100)));

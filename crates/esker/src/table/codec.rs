@@ -16,7 +16,7 @@ const GIVE_UP_AFTER: u32 = 64;
 const PROBE: u32 = 16;
 
 /// Packs the values of one table.
-pub(super) struct Packer {
+pub(super) struct Compressor {
     codec: Option<Codec>,
     dictionary: Option<Arc<Dictionary>>,
     out: Vec<u8>,
@@ -26,9 +26,9 @@ pub(super) struct Packer {
     failures: u32,
 }
 
-impl Packer {
+impl Compressor {
     /// A dictionary of another codec is not used.
-    pub fn new(compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Packer {
+    pub fn new(compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Compressor {
         let codec = match compression {
             Compression::None => None,
             Compression::Lz4 => Some(Codec::Lz4),
@@ -36,7 +36,7 @@ impl Packer {
         };
         let dictionary = dictionary.filter(|d| Some(d.codec()) == codec);
         let zstd = (codec == Some(Codec::Zstd)).then(|| zstd::Encoder::new(dictionary.as_deref()));
-        Packer {
+        Compressor {
             codec,
             dictionary,
             out: Vec::new(),
@@ -56,7 +56,7 @@ impl Packer {
     }
 
     /// The packed value behind its raw length, when that saves at least 1/8.
-    pub fn pack(&mut self, value: &[u8]) -> Option<&[u8]> {
+    pub fn compress(&mut self, value: &[u8]) -> Option<&[u8]> {
         let codec = self.codec?;
         if value.len() < MIN_LEN {
             return None;
@@ -74,9 +74,11 @@ impl Packer {
         let pays = match codec {
             Codec::Lz4 => {
                 let dict = self.dictionary.as_ref().and_then(|d| d.lz4());
-                self.lz4.pack(value, dict, max, &mut self.out)
+                self.lz4.compress(value, dict, max, &mut self.out)
             }
-            Codec::Zstd => self.zstd.as_mut().is_some_and(|z| z.pack(value, max, &mut self.out)),
+            Codec::Zstd => {
+                self.zstd.as_mut().is_some_and(|z| z.compress(value, max, &mut self.out))
+            }
         };
         if pays {
             self.failures = 0;
@@ -114,7 +116,7 @@ pub(super) enum Problem {
 }
 
 /// Replaces `out` with the value that was stored. The error says what is wrong with it.
-pub(super) fn unpack(
+pub(super) fn decompress(
     stored: Stored<'_>,
     dictionary: Option<&Dictionary>,
     out: &mut Vec<u8>,
@@ -127,7 +129,9 @@ pub(super) fn unpack(
             return Ok(());
         }
         Stored::Pointer(_) => return Err(damaged("a pointer's value is in the log")),
-        Stored::Packed { codec, dict, raw_len, bytes } => (codec, dict, raw_len as usize, bytes),
+        Stored::Compressed { codec, dict, raw_len, bytes } => {
+            (codec, dict, raw_len as usize, bytes)
+        }
     };
     let dictionary = match dict {
         0 => None,
@@ -146,9 +150,9 @@ pub(super) fn unpack(
                 Some(d) => Some(d.lz4().ok_or(damaged("dictionary of another codec"))?),
                 None => None,
             };
-            lz4::unpack(bytes, dict, out)
+            lz4::decompress(bytes, dict, out)
         }
-        Codec::Zstd => zstd::unpack(bytes, dictionary, raw_len, out)?,
+        Codec::Zstd => zstd::decompress(bytes, dictionary, raw_len, out)?,
     };
     if whole { Ok(()) } else { Err(damaged("packed value does not unpack")) }
 }

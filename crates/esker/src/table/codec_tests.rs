@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::codec::{Packer, Problem, unpack};
+use super::codec::{Compressor, Problem, decompress};
 use super::dictionary::Dictionary;
 use super::wire::{get_varint, varint_len};
 use crate::key::{Codec, Stored};
@@ -26,12 +26,12 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 }
 
 /// What is in a table of a packed value: raw length, and the bytes behind it.
-fn parts(packed: &[u8]) -> (u32, &[u8]) {
-    let (raw_len, n) = get_varint(packed).unwrap();
-    (raw_len, &packed[n..])
+fn parts(compressed: &[u8]) -> (u32, &[u8]) {
+    let (raw_len, n) = get_varint(compressed).unwrap();
+    (raw_len, &compressed[n..])
 }
 
-fn unpacked(
+fn decompressed(
     codec: Codec,
     raw_len: u32,
     bytes: &[u8],
@@ -39,27 +39,28 @@ fn unpacked(
 ) -> Result<Vec<u8>, Problem> {
     let dict = dictionary.map_or(0, Dictionary::id);
     let mut out = vec![1, 2, 3];
-    unpack(Stored::Packed { codec, dict, raw_len, bytes }, dictionary, &mut out).map(|()| out)
+    decompress(Stored::Compressed { codec, dict, raw_len, bytes }, dictionary, &mut out)
+        .map(|()| out)
 }
 
 #[test]
 fn a_value_is_packed_where_that_saves_an_eighth() {
     for &(compression, codec) in BUILT_IN {
-        let (mut packed, mut left) = (0, 0);
+        let (mut compressed, mut left) = (0, 0);
         for len in [16usize, 17, 100, 127, 128, 130, 1000, 20_000] {
             for noisy in (0..=20).map(|part| len * part / 20) {
                 let mut value = noise(noisy, len as u64);
                 value.resize(len, b'x');
                 // A new one for each value: what did not pay before makes no difference.
-                let mut packer = Packer::new(compression, None);
+                let mut packer = Compressor::new(compression, None);
                 let most = len - len / 8;
-                match packer.pack(&value) {
+                match packer.compress(&value) {
                     Some(bytes) => {
-                        packed += 1;
+                        compressed += 1;
                         assert!(bytes.len() <= most, "{codec:?} {noisy} of {len}");
                         let (raw_len, bytes) = parts(bytes);
                         assert_eq!(raw_len as usize, len);
-                        assert_eq!(unpacked(codec, raw_len, bytes, None).unwrap(), value);
+                        assert_eq!(decompressed(codec, raw_len, bytes, None).unwrap(), value);
                     }
                     None => {
                         left += 1;
@@ -69,7 +70,7 @@ fn a_value_is_packed_where_that_saves_an_eighth() {
                 }
             }
         }
-        assert!(packed > 40 && left > 20, "{codec:?}: {packed} packed, {left} left");
+        assert!(compressed > 40 && left > 20, "{codec:?}: {compressed} packed, {left} left");
     }
 }
 
@@ -94,10 +95,10 @@ fn alone(codec: Codec, value: &[u8]) -> usize {
 #[test]
 fn short_values_and_stores_without_compression_keep_them_as_they_are() {
     for &(compression, _) in BUILT_IN {
-        assert!(Packer::new(compression, None).pack(&[b'x'; 15]).is_none());
-        assert!(Packer::new(compression, None).pack(&[b'x'; 100]).is_some());
+        assert!(Compressor::new(compression, None).compress(&[b'x'; 15]).is_none());
+        assert!(Compressor::new(compression, None).compress(&[b'x'; 100]).is_some());
     }
-    assert!(Packer::new(Compression::None, None).pack(&[b'x'; 1000]).is_none());
+    assert!(Compressor::new(Compression::None, None).compress(&[b'x'; 1000]).is_none());
 }
 
 #[test]
@@ -105,21 +106,21 @@ fn after_many_values_that_do_not_pack_only_some_are_tried() {
     let good = [b'x'; 200];
     for &(compression, _) in BUILT_IN {
         // So many that the next is tried all the same, and one more.
-        let mut patient = Packer::new(compression, None);
+        let mut patient = Compressor::new(compression, None);
         for seed in 0..63 {
-            assert!(patient.pack(&noise(200, seed)).is_none());
+            assert!(patient.compress(&noise(200, seed)).is_none());
         }
-        assert!(patient.pack(&good).is_some());
+        assert!(patient.compress(&good).is_some());
         for seed in 0..64 {
-            assert!(patient.pack(&noise(200, seed)).is_none());
+            assert!(patient.compress(&noise(200, seed)).is_none());
         }
         // Now each sixteenth: fifteen that would have packed are let pass.
         for n in 0..15 {
-            assert!(patient.pack(&good).is_none(), "{compression:?}: {n}");
+            assert!(patient.compress(&good).is_none(), "{compression:?}: {n}");
         }
-        assert!(patient.pack(&good).is_some());
+        assert!(patient.compress(&good).is_some());
         // It pays again: everything is tried.
-        assert!(patient.pack(&good).is_some());
+        assert!(patient.compress(&good).is_some());
     }
 }
 
@@ -127,20 +128,20 @@ fn after_many_values_that_do_not_pack_only_some_are_tried() {
 fn what_does_not_unpack_to_its_length_is_refused() {
     let value = [&noise(50, 3)[..], &[b'x'; 500]].concat();
     for &(compression, codec) in BUILT_IN {
-        let mut packer = Packer::new(compression, None);
-        let packed = packer.pack(&value).unwrap().to_vec();
-        let (raw_len, bytes) = parts(&packed);
-        assert_eq!(unpacked(codec, raw_len, bytes, None).unwrap(), value);
+        let mut packer = Compressor::new(compression, None);
+        let compressed = packer.compress(&value).unwrap().to_vec();
+        let (raw_len, bytes) = parts(&compressed);
+        assert_eq!(decompressed(codec, raw_len, bytes, None).unwrap(), value);
         for lie in [0, 1, raw_len - 1, raw_len + 1, raw_len + 100_000, u32::MAX] {
-            assert!(unpacked(codec, lie, bytes, None).is_err(), "{codec:?} {lie}");
+            assert!(decompressed(codec, lie, bytes, None).is_err(), "{codec:?} {lie}");
         }
         for cut in 0..bytes.len() {
-            assert!(unpacked(codec, raw_len, &bytes[..cut], None).is_err(), "{codec:?} {cut}");
+            assert!(decompressed(codec, raw_len, &bytes[..cut], None).is_err(), "{codec:?} {cut}");
         }
         // No memory for what these few bytes cannot stand for.
         let mut out = Vec::new();
-        let lie = Stored::Packed { codec, dict: 0, raw_len: u32::MAX, bytes };
-        assert!(unpack(lie, None, &mut out).is_err());
+        let lie = Stored::Compressed { codec, dict: 0, raw_len: u32::MAX, bytes };
+        assert!(decompress(lie, None, &mut out).is_err());
         assert!(out.capacity() < 1 << 20, "{codec:?}: {}", out.capacity());
     }
 }
@@ -152,10 +153,10 @@ fn the_longest_run_that_a_codec_can_stand_for_is_believed() {
     for &(compression, codec) in BUILT_IN {
         for len in [100_000, 128 << 10, (128 << 10) + 1, 3 << 20] {
             let value = vec![b'x'; len];
-            let mut packer = Packer::new(compression, None);
-            let packed = packer.pack(&value).unwrap().to_vec();
-            let (raw_len, bytes) = parts(&packed);
-            assert!(unpacked(codec, raw_len, bytes, None).unwrap() == value, "{codec:?} {len}");
+            let mut packer = Compressor::new(compression, None);
+            let compressed = packer.compress(&value).unwrap().to_vec();
+            let (raw_len, bytes) = parts(&compressed);
+            assert!(decompressed(codec, raw_len, bytes, None).unwrap() == value, "{codec:?} {len}");
         }
     }
 }
@@ -172,24 +173,24 @@ fn a_dictionary_is_used_by_its_codec_and_for_its_values_only() {
         };
         assert!(dictionary.is_for(compression) && !dictionary.is_for(other.0));
         assert!(!dictionary.is_for(Compression::None));
-        let mut packer = Packer::new(compression, Some(dictionary.clone()));
+        let mut packer = Compressor::new(compression, Some(dictionary.clone()));
         assert_eq!(packer.dictionary().map(|d| d.id()), Some(dictionary.id()));
-        let packed = packer.pack(&value).unwrap().to_vec();
-        assert!(packed.len() < 60, "{codec:?}: {} bytes", packed.len());
-        let (raw_len, bytes) = parts(&packed);
-        assert_eq!(unpacked(codec, raw_len, bytes, Some(&dictionary)).unwrap(), value);
+        let compressed = packer.compress(&value).unwrap().to_vec();
+        assert!(compressed.len() < 60, "{codec:?}: {} bytes", compressed.len());
+        let (raw_len, bytes) = parts(&compressed);
+        assert_eq!(decompressed(codec, raw_len, bytes, Some(&dictionary)).unwrap(), value);
         // Without it, with another one, and with the same bytes for the other codec.
         let mut out = Vec::new();
-        let stored = Stored::Packed { codec, dict: dictionary.id(), raw_len, bytes };
-        assert!(unpack(stored, None, &mut out).is_err());
+        let stored = Stored::Compressed { codec, dict: dictionary.id(), raw_len, bytes };
+        assert!(decompress(stored, None, &mut out).is_err());
         let stranger = Dictionary::new(codec, b"something else that is long enough");
-        assert!(unpack(stored, Some(&stranger), &mut out).is_err());
+        assert!(decompress(stored, Some(&stranger), &mut out).is_err());
         let same_bytes = Dictionary::new(other.1, &common);
         assert_eq!(same_bytes.id(), dictionary.id());
-        assert!(unpack(stored, Some(&same_bytes), &mut out).is_err());
+        assert!(decompress(stored, Some(&same_bytes), &mut out).is_err());
         // A packer for another codec does not take it.
-        let mut without = Packer::new(other.0, Some(dictionary.clone()));
-        assert!(without.dictionary().is_none() && without.pack(&value).is_none());
+        let mut without = Compressor::new(other.0, Some(dictionary.clone()));
+        assert!(without.dictionary().is_none() && without.compress(&value).is_none());
     }
 }
 
@@ -232,9 +233,13 @@ fn a_dictionary_that_zstandard_refuses_is_refused() {
     let magic = [0x37, 0xA4, 0x30, 0xEC];
     let bytes = [&magic[..], &noise(300, 4)].concat();
     let dictionary = Dictionary::new(Codec::Zstd, &bytes);
-    let stored =
-        Stored::Packed { codec: Codec::Zstd, dict: dictionary.id(), raw_len: 50, bytes: &[1; 30] };
-    assert!(unpack(stored, Some(&dictionary), &mut Vec::new()).is_err());
+    let stored = Stored::Compressed {
+        codec: Codec::Zstd,
+        dict: dictionary.id(),
+        raw_len: 50,
+        bytes: &[1; 30],
+    };
+    assert!(decompress(stored, Some(&dictionary), &mut Vec::new()).is_err());
     let samples: Vec<Vec<u8>> = (0..200).map(|n| [&bytes[..60], &noise(6, n)].concat()).collect();
     let samples: Vec<&[u8]> = samples.iter().map(|s| &s[..]).collect();
     for &(compression, codec) in BUILT_IN {
@@ -282,8 +287,8 @@ fn a_dictionary_is_kept_until_another_is_clearly_better() {
 #[test]
 fn a_build_without_zstandard_says_so() {
     use crate::{Db, Error, KeyspaceOptions, Options};
-    let stored = Stored::Packed { codec: Codec::Zstd, dict: 0, raw_len: 50, bytes: &[1; 30] };
-    assert_eq!(unpack(stored, None, &mut Vec::new()), Err(Problem::NoZstd));
+    let stored = Stored::Compressed { codec: Codec::Zstd, dict: 0, raw_len: 50, bytes: &[1; 30] };
+    assert_eq!(decompress(stored, None, &mut Vec::new()), Err(Problem::NoZstd));
     let dir = tempfile::tempdir().unwrap();
     let asked = Options::new().compression(Compression::Zstd).open(dir.path());
     assert!(matches!(asked, Err(Error::InvalidOption { option: "compression", .. })));

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
-use super::mem::{self, SLACK};
+use super::key_prefix::{self, SLACK};
+use super::page_hints;
 use super::reader::Table;
-use super::recency;
 use crate::error::Result;
 use crate::key::{Cursor, Kind, Seq, Stored};
 
@@ -100,7 +100,7 @@ impl TableCursor {
         // the key's length with that of the longest, for which and the slack there is room.
         unsafe {
             let to = self.key.as_mut_ptr().add(prefix_len);
-            mem::copy_over(r.suffix_at, to, r.suffix_len);
+            key_prefix::copy_over(r.suffix_at, to, r.suffix_len);
         }
         self.slot = slot;
         self.key_len = prefix_len + r.suffix_len;
@@ -232,7 +232,7 @@ impl Cursor for TableCursor {
         let ordinal = self.table.locate(key, false)?;
         self.enter(ordinal)?;
         let slot = self.block.rank(&self.table.order, key, false);
-        if recency::is_due() {
+        if page_hints::is_due() {
             self.table.mark_sought(ordinal);
         }
         if slot < self.block.count {
@@ -251,7 +251,7 @@ impl Cursor for TableCursor {
         self.enter(ordinal)?;
         // Only the first block may hold nothing at or before the key.
         let rank = self.block.rank(&self.table.order, key, true);
-        if recency::is_due() {
+        if page_hints::is_due() {
             self.table.mark_sought(ordinal);
         }
         if rank > 0 {

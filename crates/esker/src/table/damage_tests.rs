@@ -186,7 +186,7 @@ fn resealed_garbage_does_no_harm() {
 
 fn value_quietly(table: &Table, stored: crate::key::Stored<'_>) -> crate::Result<usize> {
     let mut out = Vec::new();
-    table.unpack(stored, &mut out)?;
+    table.decompress(stored, &mut out)?;
     Ok(out.len())
 }
 

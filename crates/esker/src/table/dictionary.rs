@@ -86,14 +86,14 @@ impl Dictionary {
         }
         let step = usable.len().div_ceil(2 * TRIALS) * 2;
         let trials = || usable.iter().skip(1).step_by(step);
-        let packed = |dictionary: Option<&Arc<Dictionary>>| -> usize {
-            let mut packer = super::codec::Packer::new(compression, dictionary.cloned());
-            trials().map(|s| packer.pack(s).map_or(s.len(), <[u8]>::len)).sum()
+        let compressed = |dictionary: Option<&Arc<Dictionary>>| -> usize {
+            let mut packer = super::codec::Compressor::new(compression, dictionary.cloned());
+            trials().map(|s| packer.compress(s).map_or(s.len(), <[u8]>::len)).sum()
         };
-        let mut least = packed(None);
+        let mut least = compressed(None);
         let mut best: Option<Arc<Dictionary>> = None;
         for d in known.chain([Dictionary::new(codec, &gathered(&usable, max))]) {
-            let bytes = packed(Some(&d));
+            let bytes = compressed(Some(&d));
             let shift = if best.is_none() { WORTH_SHIFT } else { BETTER_SHIFT };
             if bytes + (least >> shift) < least {
                 (least, best) = (bytes, Some(d));

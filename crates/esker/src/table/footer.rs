@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::SegmentRef;
 use super::block::PAGE;
 use super::dictionary::Dictionary;
-use super::index::Geometry;
+use super::hash_index::Geometry;
 use super::wire::{Reader, Writer};
 use crate::env::{Env, OpenMode};
 use crate::key::{Codec, MAX_KEY_LEN, Seq};

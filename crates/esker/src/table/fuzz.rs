@@ -8,8 +8,8 @@ use super::block::{self, Block, PAGE};
 use super::codec;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, MAGIC, VERSION};
-use super::index::{Geometry, LINE_BYTES, Line};
-use super::{Table, mem};
+use super::hash_index::{Geometry, LINE_BYTES, Line};
+use super::{Table, key_prefix};
 use crate::env::{Env, OpenMode};
 use crate::key::{Codec, Cursor, KeyOrder, Stored, ValuePointer, key_hash};
 
@@ -20,9 +20,9 @@ pub(crate) const NUMBER: u64 = 7;
 const MOST_STEPS: usize = 1 << 20;
 
 /// Checks what can be checked of a value.
-fn unpack(table: &Table, stored: Stored<'_>, out: &mut Vec<u8>) {
+fn decompress(table: &Table, stored: Stored<'_>, out: &mut Vec<u8>) {
     if !matches!(stored, Stored::Pointer(_)) {
-        drop(table.unpack(stored, out));
+        drop(table.decompress(stored, out));
     }
 }
 
@@ -45,7 +45,7 @@ fn read(table: &Arc<Table>, order: &KeyOrder) {
     while moved.is_ok() && cursor.valid() {
         steps += 1;
         assert!(steps < MOST_STEPS, "a walk that does not end");
-        unpack(table, cursor.stored(), &mut out);
+        decompress(table, cursor.stored(), &mut out);
         let _ = (cursor.seq(), cursor.kind());
         if steps % 16 == 1 && keys.len() < 100 {
             keys.push(cursor.key().to_vec());
@@ -64,7 +64,7 @@ fn read(table: &Arc<Table>, order: &KeyOrder) {
         for seq in [0, 40, u64::MAX] {
             if let Ok(Some(found)) = table.get(key_hash(key), key, seq) {
                 assert!(found.seq <= seq, "a version from the future");
-                unpack(table, found.stored, &mut out);
+                decompress(table, found.stored, &mut out);
             }
         }
         if cursor.seek(key).is_ok() && cursor.valid() {
@@ -80,7 +80,7 @@ fn read(table: &Arc<Table>, order: &KeyOrder) {
     let lost = table.salvage(&mut |key, _, _, stored| {
         salvaged += 1;
         assert!(key.len() <= crate::MAX_KEY_LEN);
-        unpack(table, stored, &mut Vec::new());
+        decompress(table, stored, &mut Vec::new());
         Ok(())
     });
     let lost = lost.expect("salvage goes around what is damaged");
@@ -156,7 +156,7 @@ pub(crate) fn a_block(data: &[u8]) {
     bytes.resize(data.len().max(1).next_multiple_of(PAGE), 0);
     let len = bytes.len();
     // What lies behind a block in a file: here a pattern that no answer may depend on.
-    bytes.resize(len + mem::SLACK, 0xEE);
+    bytes.resize(len + key_prefix::SLACK, 0xEE);
     if block::validate(&bytes[..len], 100).is_err() {
         return;
     }
@@ -223,8 +223,8 @@ pub(crate) fn a_value(data: &[u8]) {
     let dictionary = Dictionary::new(codec, dictionary);
     let mut out = Vec::new();
     for dict in [0, dictionary.id()] {
-        let stored = Stored::Packed { codec, dict, raw_len, bytes };
-        if codec::unpack(stored, Some(&dictionary), &mut out).is_ok() {
+        let stored = Stored::Compressed { codec, dict, raw_len, bytes };
+        if codec::decompress(stored, Some(&dictionary), &mut out).is_ok() {
             assert_eq!(out.len(), raw_len as usize);
         }
         let bound = (bytes.len() + 3).saturating_mul(128 << 10);

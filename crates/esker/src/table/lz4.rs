@@ -7,7 +7,7 @@
 //! positions keep growing from value to value, and those of earlier values are too small to be
 //! taken. The format is LZ4's own: any decoder reads it, given the dictionary.
 
-use super::mem::common_prefix;
+use super::key_prefix::common_prefix;
 
 /// log2 of the entries of the value's hash table.
 const HASH_BITS: u32 = 12;
@@ -70,7 +70,7 @@ impl Default for Encoder {
 impl Encoder {
     /// Appends `value` packed to `out`; false (and anything behind `out`'s end) when it would take
     /// more than `max` bytes.
-    pub fn pack(
+    pub fn compress(
         &mut self,
         value: &[u8],
         dict: Option<&Prepared>,
@@ -82,10 +82,10 @@ impl Encoder {
         }
         self.prepare(value.len());
         let limit = out.len() + max;
-        let packed = self.pack_with(value, dict, limit, out);
+        let compressed = self.pack_with(value, dict, limit, out);
         // Whatever came of it: no place of this value may be taken for one of the next.
         self.base += value.len() as u32;
-        packed && out.len() <= limit
+        compressed && out.len() <= limit
     }
 
     fn pack_with(
@@ -169,8 +169,8 @@ impl Encoder {
 fn pack_alone(value: &[u8], max: usize, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.resize(start + lz4_flex::block::get_maximum_output_size(value.len()), 0);
-    let packed = lz4_flex::block::compress_into(value, &mut out[start..]);
-    let n = packed.unwrap_or(usize::MAX);
+    let compressed = lz4_flex::block::compress_into(value, &mut out[start..]);
+    let n = compressed.unwrap_or(usize::MAX);
     out.truncate(start.saturating_add(n));
     n <= max
 }
@@ -210,11 +210,11 @@ fn put_rest(out: &mut Vec<u8>, len: usize) {
 
 /// Unpacks a value into `out`, which has its length; false when the packed bytes are not those of
 /// a value of this length.
-pub(super) fn unpack(packed: &[u8], dict: Option<&Prepared>, out: &mut [u8]) -> bool {
+pub(super) fn decompress(compressed: &[u8], dict: Option<&Prepared>, out: &mut [u8]) -> bool {
     let len = out.len();
     let n = match dict {
-        Some(d) => lz4_flex::block::decompress_into_with_dict(packed, out, &d.bytes),
-        None => lz4_flex::block::decompress_into(packed, out),
+        Some(d) => lz4_flex::block::decompress_into_with_dict(compressed, out, &d.bytes),
+        None => lz4_flex::block::decompress_into(compressed, out),
     };
     n.is_ok_and(|n| n == len)
 }
@@ -225,16 +225,16 @@ mod tests {
 
     fn round_trip(value: &[u8], dict: &[u8], e: &mut Encoder) -> usize {
         let prepared = Prepared::new(dict);
-        let mut packed = Vec::new();
-        assert!(e.pack(value, Some(&prepared), usize::MAX / 2, &mut packed));
+        let mut compressed = Vec::new();
+        assert!(e.compress(value, Some(&prepared), usize::MAX / 2, &mut compressed));
         let mut out = vec![0xEE; value.len()];
-        assert!(unpack(&packed, Some(&prepared), &mut out));
+        assert!(decompress(&compressed, Some(&prepared), &mut out));
         assert_eq!(out, value);
         let mut alone = Vec::new();
-        assert!(e.pack(value, None, usize::MAX / 2, &mut alone));
-        assert!(unpack(&alone, None, &mut out));
+        assert!(e.compress(value, None, usize::MAX / 2, &mut alone));
+        assert!(decompress(&alone, None, &mut out));
         assert_eq!(out, value);
-        packed.len()
+        compressed.len()
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let value: Vec<u8> = (0..=255).collect();
         let dict = Prepared::new(b"something else");
         for dict in [None, Some(&dict)] {
-            assert!(!Encoder::default().pack(&value, dict, 200, &mut Vec::new()));
+            assert!(!Encoder::default().compress(&value, dict, 200, &mut Vec::new()));
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
         // The first match is found far in, behind more literals than are allowed.
         let mut long: Vec<u8> = (0..40).map(|i| i * 5 + 1).collect();
         long.extend_from_within(0..20);
-        assert!(!e.pack(&long, Some(&dict), 30, &mut Vec::new()));
+        assert!(!e.compress(&long, Some(&dict), 30, &mut Vec::new()));
         let short = &long[20..50];
         round_trip(short, b"something else", &mut e);
     }

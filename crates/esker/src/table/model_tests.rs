@@ -90,7 +90,7 @@ pub(super) fn value_of(table: &Table, kind: Kind, stored: Stored<'_>) -> crate::
         return Ok(Value::Pointer(p));
     }
     let mut out = vec![1, 2, 3];
-    table.unpack(stored, &mut out)?;
+    table.decompress(stored, &mut out)?;
     Ok(Value::Bytes(out))
 }
 
@@ -357,13 +357,13 @@ fn packed_values_pass_through_and_references_are_counted() {
         let mut b = TableBuilder::new(&first.env, &path, 8, options.clone()).unwrap();
         let mut c = table.cursor();
         c.first().unwrap();
-        let mut packed = 0;
+        let mut compressed = 0;
         while c.valid() {
-            packed += usize::from(matches!(c.stored(), Stored::Packed { dict: 1.., .. }));
+            compressed += usize::from(matches!(c.stored(), Stored::Compressed { dict: 1.., .. }));
             b.add(c.key(), None, c.kind(), c.stored()).unwrap();
             c.next().unwrap();
         }
-        assert!(packed > 400, "{packed}");
+        assert!(compressed > 400, "{compressed}");
         let p =
             |segment, len| Stored::Pointer(ValuePointer { segment, offset: 1, len, checksum: 2 });
         b.add(b"x", Some(2), Kind::Put, p(9, 10_000)).unwrap();
@@ -390,7 +390,7 @@ fn packed_values_pass_through_and_references_are_counted() {
         let path = first.path.with_extension("third");
         let mut b = TableBuilder::new(&first.env, &path, 9, options).unwrap();
         c.first().unwrap();
-        while !matches!(c.stored(), Stored::Packed { dict: 1.., .. }) {
+        while !matches!(c.stored(), Stored::Compressed { dict: 1.., .. }) {
             c.next().unwrap();
         }
         assert!(b.add(c.key(), None, c.kind(), c.stored()).is_err());

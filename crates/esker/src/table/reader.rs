@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering as Memory};
 use std::sync::{Arc, OnceLock};
 
 use super::block::{self, Block, PAGE};
+use super::block_index::{self, Fences};
 use super::codec::Problem;
 use super::dictionary::Dictionary;
-use super::fence::{self, Fences};
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
-use super::index::{self, Geometry, LINE_BYTES, Line};
-use super::{Found, SegmentRef, TableCursor, mem, recency};
+use super::hash_index::{self, Geometry, LINE_BYTES, Line};
+use super::{Found, SegmentRef, TableCursor, key_prefix, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
@@ -122,7 +122,7 @@ impl Table {
             let what = format!("this is table {}, it should be {number}", footer.number);
             return Err(Error::corrupt(path, footer_at, what));
         }
-        let fences_len = fence::section_len(&order, footer.blocks);
+        let fences_len = block_index::section_len(&order, footer.blocks);
         let props_at = footer_at.checked_sub(footer.props_len);
         let props_at = props_at.ok_or_else(|| bad(footer_at, "properties: length"))?;
         let props = &bytes[props_at as usize..footer_at as usize];
@@ -253,7 +253,7 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         let line = self.geometry.line(hash) as usize;
-        mem::prefetch(self.index.load(Memory::Relaxed).wrapping_add(line * LINE_BYTES));
+        key_prefix::prefetch(self.index.load(Memory::Relaxed).wrapping_add(line * LINE_BYTES));
     }
 
     /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
@@ -271,8 +271,8 @@ impl Table {
         let index = self.index.load(Memory::Acquire);
         // Bounded, so that a damaged table in which every line overflows ends too.
         for _ in 0..g.lines {
-            if !self.chunks_seen.has(line_no / (index::CHUNK / LINE_BYTES) as u32) {
-                self.check_chunk(line_no / (index::CHUNK / LINE_BYTES) as u32)?;
+            if !self.chunks_seen.has(line_no / (hash_index::CHUNK / LINE_BYTES) as u32) {
+                self.check_chunk(line_no / (hash_index::CHUNK / LINE_BYTES) as u32)?;
             }
             // SAFETY: the line is one of the index, whose memory lives as long as `self`.
             let line = unsafe { Line::new(index.add(line_no as usize * LINE_BYTES)) };
@@ -285,7 +285,7 @@ impl Table {
                     return Err(self.corrupt(self.layout.index, "index: slot out of range"));
                 }
                 if block.key_is(slot, key) {
-                    if recency::is_due() {
+                    if page_hints::is_due() {
                         self.mark_read(line_no, Some(page));
                     }
                     return self.newest_visible(block, page, slot, key, seq);
@@ -293,7 +293,7 @@ impl Table {
                 matches &= matches - 1;
             }
             if !line.overflowed() {
-                if recency::is_due() {
+                if page_hints::is_due() {
                     self.mark_read(line_no, None);
                 }
                 return Ok(None);
@@ -308,12 +308,12 @@ impl Table {
     #[inline(always)]
     fn prefetch_record(&self, page: u32, slot: u32) {
         let block = self.base.wrapping_add(page as usize * PAGE);
-        mem::prefetch(block);
+        key_prefix::prefetch(block);
         let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
-        mem::prefetch(block.wrapping_add(guess));
-        mem::prefetch(block.wrapping_add(guess + 64));
+        key_prefix::prefetch(block.wrapping_add(guess));
+        key_prefix::prefetch(block.wrapping_add(guess + 64));
         let end = guess + ((self.guess_stride as usize) >> 8).min(MOST_AHEAD);
-        mem::prefetch(block.wrapping_add(end));
+        key_prefix::prefetch(block.wrapping_add(end));
     }
 
     /// Goes from the newest version of a key to the newest that is old enough.
@@ -363,7 +363,7 @@ impl Table {
         let i = self.locate(key, false)?;
         let mut page = self.fences.page(i);
         let mut block = self.block(page)?;
-        if recency::is_due() {
+        if page_hints::is_due() {
             self.mark_sought(i);
         }
         let mut slot = block.rank(&self.order, key, false);
@@ -431,7 +431,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_block(&self, page: u32) -> Result<()> {
-        if self.blocks_seen.group_is_new(page) && recency::reads_around() {
+        if self.blocks_seen.group_is_new(page) && page_hints::reads_around() {
             let from = u64::from(page / GROUP * GROUP) * PAGE as u64;
             self.will_need(from, u64::from(GROUP) * PAGE as u64);
         }
@@ -485,9 +485,10 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_chunk(&self, chunk: u32) -> Result<()> {
-        if self.chunks_seen.group_is_new(chunk) && recency::reads_around() {
-            let from = self.layout.index + u64::from(chunk / GROUP * GROUP) * index::CHUNK as u64;
-            let end = (from + u64::from(GROUP) * index::CHUNK as u64).min(self.layout.sums);
+        if self.chunks_seen.group_is_new(chunk) && page_hints::reads_around() {
+            let from =
+                self.layout.index + u64::from(chunk / GROUP * GROUP) * hash_index::CHUNK as u64;
+            let end = (from + u64::from(GROUP) * hash_index::CHUNK as u64).min(self.layout.sums);
             self.ask_for(from, end);
         }
         self.chunk_problem(self.index_bytes(), chunk)?;
@@ -502,8 +503,8 @@ impl Table {
 
     /// Checks a chunk of `index`, which is the index or a copy of it.
     pub(super) fn chunk_problem(&self, index: &[u8], chunk: u32) -> Result<()> {
-        let at = chunk as usize * index::CHUNK;
-        let bytes = &index[at..index.len().min(at + index::CHUNK)];
+        let at = chunk as usize * hash_index::CHUNK;
+        let bytes = &index[at..index.len().min(at + hash_index::CHUNK)];
         let sum = &self.bytes()[self.layout.sums as usize + 8 * chunk as usize..][..8];
         if block::checksum(bytes, u64::from(chunk)).to_le_bytes() != sum {
             return Err(self.corrupt(self.layout.index + at as u64, "index: checksum"));
@@ -553,14 +554,14 @@ impl Table {
     // ---- values, errors
 
     /// Unpacks a value of this table into `out`, whose contents it replaces.
-    pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
-        super::codec::unpack(stored, self.props.dictionary.as_deref(), out).map_err(|problem| {
+    pub(crate) fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
+        super::codec::decompress(stored, self.props.dictionary.as_deref(), out).map_err(|problem| {
             let Problem::Damaged(what) = problem else {
                 return Error::NoZstd { path: self.path.clone() };
             };
             let at = match stored {
                 // Where in the file the bytes are, if they are ours.
-                Stored::Packed { bytes, .. } => {
+                Stored::Compressed { bytes, .. } => {
                     (bytes.as_ptr() as usize).wrapping_sub(self.base as usize)
                 }
                 _ => 0,

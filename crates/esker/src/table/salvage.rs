@@ -13,7 +13,7 @@ use super::block::{self, Block, PAGE};
 use super::codec::Problem;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, Footer, Properties};
-use super::mem::SLACK;
+use super::key_prefix::SLACK;
 use super::reader::Table;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
@@ -189,10 +189,14 @@ impl Remains {
     }
 
     /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
-    pub(crate) fn unpack(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
-        let lost = matches!(stored, Stored::Packed { dict: NO_DICTIONARY, .. });
-        let unpacked = super::codec::unpack(stored, self.dictionary().map(|d| &**d), out);
-        unpacked.map_err(|problem| match problem {
+    pub(crate) fn decompress(
+        &self,
+        stored: Stored<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        let lost = matches!(stored, Stored::Compressed { dict: NO_DICTIONARY, .. });
+        let decompressed = super::codec::decompress(stored, self.dictionary().map(|d| &**d), out);
+        decompressed.map_err(|problem| match problem {
             _ if lost => "the dictionary it is packed with is lost",
             Problem::Damaged(what) => what,
             Problem::NoZstd => "this build has no Zstandard",

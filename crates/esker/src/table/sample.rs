@@ -32,12 +32,12 @@ impl Table {
             let stored = block.record(slot).stored(self.dict_id());
             let len = match stored {
                 Stored::Inline(value) => value.len(),
-                Stored::Packed { raw_len, .. } => raw_len as usize,
+                Stored::Compressed { raw_len, .. } => raw_len as usize,
                 Stored::Pointer(_) => continue,
             };
             if len > 0 && len <= SAMPLE {
                 let mut value = Vec::new();
-                self.unpack(stored, &mut value)?;
+                self.decompress(stored, &mut value)?;
                 out.push(value);
             }
         }

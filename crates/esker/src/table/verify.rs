@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::block::Block;
-use super::index::{LINE, LINE_BYTES, Line};
+use super::hash_index::{LINE, LINE_BYTES, Line};
 use super::reader::Table;
 use crate::error::{Error, Result};
 use crate::key::{Kind, Seq, key_hash};

@@ -1,9 +1,9 @@
 //! Zstandard frames of single values: the library, or what stands in for it in a build without.
 
 #[cfg(feature = "zstd")]
-pub(super) use with::{Encoder, unpack};
+pub(super) use with::{Encoder, decompress};
 #[cfg(not(feature = "zstd"))]
-pub(super) use without::{Encoder, unpack};
+pub(super) use without::{Encoder, decompress};
 
 #[cfg(feature = "zstd")]
 mod with {
@@ -29,7 +29,7 @@ mod with {
 
         /// Appends `value` packed to `out`; false (and anything behind `out`'s end) when it would
         /// take more than `max` bytes.
-        pub fn pack(&mut self, value: &[u8], max: usize, out: &mut Vec<u8>) -> bool {
+        pub fn compress(&mut self, value: &[u8], max: usize, out: &mut Vec<u8>) -> bool {
             let Some(context) = &mut self.0 else { return false };
             let start = out.len();
             out.resize(start + compress_bound(value.len()), 0);
@@ -72,7 +72,7 @@ mod with {
 
     /// Unpacks a value into `out`, which becomes as long as it; false when the packed bytes are not
     /// those of a value of this length.
-    pub(in crate::table) fn unpack(
+    pub(in crate::table) fn decompress(
         bytes: &[u8],
         dictionary: Option<&Dictionary>,
         raw_len: usize,
@@ -121,12 +121,12 @@ mod without {
             Encoder
         }
 
-        pub fn pack(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> bool {
+        pub fn compress(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> bool {
             false
         }
     }
 
-    pub(in crate::table) fn unpack(
+    pub(in crate::table) fn decompress(
         _: &[u8],
         _: Option<&Dictionary>,
         _: usize,

@@ -47,7 +47,7 @@ pub(crate) enum Change {
         segment: u64,
         /// The newest segment known to be durable, by name, size and header, and all before it whole: any
         /// crash leaves a log that reaches it. Below `segment`: none is.
-        founded: u64,
+        durable: u64,
     },
     /// File numbers from here on were never used.
     NextFile { number: u64 },
@@ -70,18 +70,18 @@ pub(crate) enum Change {
 
 /// A list of changes that take effect together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Edit {
+pub(crate) struct ManifestEdit {
     /// The changes, in order (but see [`Change::RemoveTable`]).
     pub changes: Vec<Change>,
 }
 
-impl From<Vec<Change>> for Edit {
-    fn from(changes: Vec<Change>) -> Edit {
-        Edit { changes }
+impl From<Vec<Change>> for ManifestEdit {
+    fn from(changes: Vec<Change>) -> ManifestEdit {
+        ManifestEdit { changes }
     }
 }
 
-impl Edit {
+impl ManifestEdit {
     /// All of it as one payload.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -114,7 +114,7 @@ impl Edit {
     }
 
     /// The reverse of [`encode`](Edit::encode). Refuses everything that `encode` cannot have made.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Edit, Invalid> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<ManifestEdit, Invalid> {
         let mut r = Reader::new(bytes);
         let mut changes = Vec::new();
         while r.left() > 0 {
@@ -126,7 +126,7 @@ impl Edit {
         if changes.is_empty() {
             return Err(Invalid::new("an edit without changes"));
         }
-        Ok(Edit { changes })
+        Ok(ManifestEdit { changes })
     }
 }
 
@@ -168,9 +168,9 @@ impl Change {
                 put_u64(out, *segment);
                 5
             }
-            Change::LogStart { segment, founded } => {
+            Change::LogStart { segment, durable } => {
                 put_u64(out, *segment);
-                put_u64(out, *founded);
+                put_u64(out, *durable);
                 6
             }
             Change::NextFile { number } => {
@@ -220,7 +220,7 @@ impl Change {
             }
             4 => Change::RemoveTable { keyspace: r.u32()?, number: r.u64()? },
             5 => Change::Flushed { keyspace: r.u32()?, segment: r.u64()? },
-            6 => Change::LogStart { segment: r.u64()?, founded: r.u64()? },
+            6 => Change::LogStart { segment: r.u64()?, durable: r.u64()? },
             7 => Change::NextFile { number: r.u64()? },
             8 => Change::NextKeyspace { id: r.u32()? },
             9 => Change::LastSeq { seq: r.u64()? },
@@ -252,7 +252,7 @@ impl Change {
             }
             Change::RemoveTable { number, .. } | Change::NextFile { number } => [*number, 0, 0],
             Change::Flushed { segment, .. } => [*segment, 0, 0],
-            Change::LogStart { segment, founded } => [*segment, *founded, 0],
+            Change::LogStart { segment, durable } => [*segment, *durable, 0],
             Change::LastSeq { seq } => [*seq, 0, 0],
             Change::CleanClose { segment, end, last_seq } => [*segment, *end, *last_seq],
             Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {

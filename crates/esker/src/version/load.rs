@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::current::{self, CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
 use super::record::{self, Found, HEADER_LEN};
-use super::{Change, Edit, Orders, State};
+use super::{Change, ManifestEdit, Orders, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
 
@@ -209,13 +209,14 @@ fn accept(
     payload: &[u8],
     end: u64,
 ) -> std::result::Result<(), String> {
-    let part = Edit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
+    let part =
+        ManifestEdit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
     begun.extend(part.changes);
     if begun.last() == Some(&Change::Continued) {
         begun.pop();
         return Ok(());
     }
-    let edit = Edit::from(std::mem::take(begun));
+    let edit = ManifestEdit::from(std::mem::take(begun));
     loaded.state = loaded.state.apply(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;

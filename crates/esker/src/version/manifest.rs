@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::current::{self, manifest_name, parse_manifest_name};
 use super::record::{self, HEADER_LEN};
-use super::{Edit, Loaded, State};
+use super::{Loaded, ManifestEdit, State};
 use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::key::KeyOrder;
@@ -115,7 +115,7 @@ impl Manifest {
 
     /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused
     /// and leaves all as it was; any other error fails the manifest (see the module).
-    pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
+    pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();
         let refuse = |what| Error::corrupt(&path, self.end, format!("edit refused: {what}"));
@@ -196,7 +196,7 @@ fn rollover_at(snapshot_bytes: u64) -> u64 {
 
 /// The records of an edit, of which the first will lie at `end`; that becomes the end of the last.
 /// `None` where a record cannot hold what it has to.
-fn encode(number: u64, end: &mut u64, edit: &Edit) -> Option<Vec<Vec<u8>>> {
+fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>>> {
     let mut records = Vec::new();
     for payload in edit.records() {
         let record = record::encode(number, *end, &payload)?;

@@ -14,7 +14,7 @@
 
 mod current;
 mod edit;
-mod fences;
+mod file_bounds;
 mod load;
 mod manifest;
 mod meta;
@@ -33,7 +33,7 @@ mod tests;
 pub(crate) use current::{
     CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name, refuse_foreign,
 };
-pub(crate) use edit::{Change, Edit};
+pub(crate) use edit::{Change, ManifestEdit};
 pub(crate) use load::{Loaded, load, load_prefix};
 pub(crate) use manifest::Manifest;
 pub(crate) use meta::{HasMeta, SegmentRef, TableMeta};

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use super::fences::Fences;
+use super::file_bounds::Fences;
 use super::{HasMeta, Invalid};
 use crate::key::KeyOrder;
 

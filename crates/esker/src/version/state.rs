@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::meta::TableMeta;
-use super::{Change, Edit, Invalid, KeyspaceVersion};
+use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
 use crate::key::{KeyOrder, Seq};
 
 /// The orders that this process knows. A keyspace has the one that was given for it; one that none was
@@ -102,7 +102,7 @@ pub(crate) struct State {
     /// Segments below this one are not replayed.
     pub log_start: u64,
     /// The log reaches this segment after any crash; 0 when nothing is known of it.
-    pub log_founded: u64,
+    pub durable_segment: u64,
     /// File numbers from here on were never used.
     pub next_file: u64,
     /// The highest sequence known to have been used.
@@ -166,22 +166,22 @@ impl State {
     }
 
     /// The state after an edit, or why there is none.
-    pub(crate) fn apply(&self, edit: &Edit) -> Result<State> {
+    pub(crate) fn apply(&self, edit: &ManifestEdit) -> Result<State> {
         let mut next = self.clone();
         next.apply_in_place(edit)?;
         Ok(next)
     }
 
     /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
-    pub(super) fn apply_in_place(&mut self, edit: &Edit) -> Result<()> {
+    pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.clean_close = None;
-        let mut moves = BTreeMap::<u32, TableMoves>::new();
+        let mut trivial_move = BTreeMap::<u32, TableMoves>::new();
         for change in &edit.changes {
             change.check()?;
-            self.change(change, &mut moves)?;
+            self.change(change, &mut trivial_move)?;
         }
         // Removals in all keyspaces first: a number may leave one and enter another.
-        for (id, m) in &moves {
+        for (id, m) in &trivial_move {
             self.known(*id)?;
             for number in &m.removed {
                 if self.tables.get(number) != Some(id) {
@@ -192,7 +192,7 @@ impl State {
                 self.tables.remove(number);
             }
         }
-        for (id, m) in moves {
+        for (id, m) in trivial_move {
             for (_, table) in &m.added {
                 if self.tables.insert(table.number, id).is_some() {
                     return Err(Invalid::new(format!("table {} is added twice", table.number)));
@@ -212,7 +212,11 @@ impl State {
         Ok(())
     }
 
-    fn change(&mut self, change: &Change, moves: &mut BTreeMap<u32, TableMoves>) -> Result<()> {
+    fn change(
+        &mut self,
+        change: &Change,
+        trivial_move: &mut BTreeMap<u32, TableMoves>,
+    ) -> Result<()> {
         match change {
             Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
                 if *id < self.next_keyspace {
@@ -240,11 +244,11 @@ impl State {
                 self.tables.retain(|_, keyspace| keyspace != id);
             }
             Change::AddTable { keyspace, run, meta } => {
-                let m = moves.entry(*keyspace).or_default();
+                let m = trivial_move.entry(*keyspace).or_default();
                 m.added.push((*run, Arc::new(meta.clone())));
             }
             Change::RemoveTable { keyspace, number } => {
-                moves.entry(*keyspace).or_default().removed.push(*number);
+                trivial_move.entry(*keyspace).or_default().removed.push(*number);
             }
             Change::Flushed { keyspace, segment } => {
                 let k = self.known(*keyspace)?;
@@ -252,11 +256,11 @@ impl State {
                 k.flushed = *segment;
                 self.raise_file(*segment + 1);
             }
-            Change::LogStart { segment, founded } => {
+            Change::LogStart { segment, durable } => {
                 not_below("log start", self.log_start, *segment)?;
                 self.log_start = *segment;
-                self.log_founded = self.log_founded.max(*founded);
-                self.raise_file((*segment).max(*founded));
+                self.durable_segment = self.durable_segment.max(*durable);
+                self.raise_file((*segment).max(*durable));
             }
             Change::NextFile { number } => {
                 not_below("next file", self.next_file, *number)?;
@@ -299,13 +303,13 @@ impl State {
     /// Says that the store is closed in order: nothing is in the log from `log_start` on.
     pub(crate) fn close(&mut self, log_start: u64) {
         self.log_start = log_start;
-        self.log_founded = 0;
+        self.durable_segment = 0;
         let segment = log_start.saturating_sub(1);
         self.clean_close = Some(CleanClose { segment, end: 0, last_seq: self.last_seq });
     }
 
     /// The one edit that makes this state out of an empty one.
-    pub(crate) fn snapshot(&self) -> Edit {
+    pub(crate) fn snapshot(&self) -> ManifestEdit {
         let mut changes = Vec::new();
         if let Some(note) = &self.repaired {
             changes.push(Change::Repaired { note: note.clone() });
@@ -329,8 +333,8 @@ impl State {
             }
         }
         changes.push(Change::NextKeyspace { id: self.next_keyspace });
-        let (segment, founded) = (self.log_start, self.log_founded);
-        changes.push(Change::LogStart { segment, founded });
+        let (segment, durable) = (self.log_start, self.durable_segment);
+        changes.push(Change::LogStart { segment, durable });
         changes.push(Change::NextFile { number: self.next_file });
         changes.push(Change::LastSeq { seq: self.last_seq });
         if let Some(c) = self.clean_close {
@@ -340,7 +344,7 @@ impl State {
                 last_seq: c.last_seq,
             });
         }
-        Edit { changes }
+        ManifestEdit { changes }
     }
 }
 

@@ -7,25 +7,25 @@
 //! file that the log does not lead to are what a power cut left behind its tear, or the log was
 //! damaged before them.
 
-use super::frames::{Behind, End, Why};
+use super::frames::{End, StopReason, TrailingRecords};
 use super::sync::Position;
 use crate::key::Seq;
 
 /// Where the log ends before its files do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tear {
+pub(crate) struct TornTail {
     /// Number of the segment.
     pub segment: u64,
     /// Where in it, in bytes from its start.
     pub offset: u64,
     /// What is found there.
-    pub why: Why,
+    pub why: StopReason,
 }
 
-impl Tear {
+impl TornTail {
     /// Whether it is damage: what is found behind says that the place was durable. `strict` takes
     /// anything behind for that; after a power cut there may be frames that were never synced.
-    fn is_damage(&self, behind: Behind, strict: bool) -> bool {
+    fn is_damage(&self, behind: TrailingRecords, strict: bool) -> bool {
         let here = Position { segment: self.segment, end: self.offset };
         behind.durable > here || strict && behind.frames
     }
@@ -34,7 +34,7 @@ impl Tear {
     /// none.
     fn is_within(&self, durable: u64) -> bool {
         // What is missing behind a segment is the next one, of which nothing is known.
-        let behind_it = self.why == Why::Missing && self.offset > 0;
+        let behind_it = self.why == StopReason::Missing && self.offset > 0;
         durable > 0 && (self.segment < durable || self.segment == durable && !behind_it)
     }
 }
@@ -44,14 +44,14 @@ impl Tear {
 struct Next {
     number: u64,
     /// Whether it must be there.
-    founded: bool,
+    durable: bool,
     /// Where the log ends if it is not.
-    else_end: Tear,
+    else_end: TornTail,
 }
 
 /// Walks the segments of a log.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct SegmentChain {
     /// The log reaches this segment, whatever happened.
     reaches: u64,
     /// The segments up to this one were durable to their ends.
@@ -59,16 +59,16 @@ pub(crate) struct Walk {
     next: Option<Next>,
     /// The sequence that the next frame has; not known of the first.
     expected: Option<Seq>,
-    tear: Option<Tear>,
+    tear: Option<TornTail>,
 }
 
-impl Walk {
+impl SegmentChain {
     /// For the log that starts with segment `start` and was durable up to some place in `reaches`, and to
     /// the end of segment `whole`; 0 where nothing is known.
-    pub(crate) fn new(start: u64, reaches: u64, whole: u64) -> Walk {
-        let else_end = Tear { segment: start, offset: 0, why: Why::Missing };
-        let next = Some(Next { number: start, founded: start <= reaches, else_end });
-        Walk { reaches, whole, next, expected: None, tear: None }
+    pub(crate) fn new(start: u64, reaches: u64, whole: u64) -> SegmentChain {
+        let else_end = TornTail { segment: start, offset: 0, why: StopReason::Missing };
+        let next = Some(Next { number: start, durable: start <= reaches, else_end });
+        SegmentChain { reaches, whole, next, expected: None, tear: None }
     }
 
     /// The segment that the log goes on in; `None` when it ended.
@@ -77,14 +77,14 @@ impl Walk {
     }
 
     /// Where the log ended.
-    pub(crate) fn tear(&self) -> Option<Tear> {
+    pub(crate) fn tear(&self) -> Option<TornTail> {
         self.tear
     }
 
     /// Where the log ended, if that is damage; for what is found `behind` and `strict`, see
-    /// [`Tear::is_damage`].
-    pub(crate) fn damage(&self, behind: Behind, strict: bool) -> Option<Tear> {
-        let durable = |t: &Tear| t.segment < self.reaches || t.is_within(self.whole);
+    /// [`TornTail::is_damage`].
+    pub(crate) fn damage(&self, behind: TrailingRecords, strict: bool) -> Option<TornTail> {
+        let durable = |t: &TornTail| t.segment < self.reaches || t.is_within(self.whole);
         self.tear.filter(|t| durable(t) || t.is_damage(behind, strict))
     }
 
@@ -93,7 +93,7 @@ impl Walk {
     pub(crate) fn missing(&mut self) -> bool {
         let Some(next) = self.next.take() else { return false };
         self.tear = Some(next.else_end);
-        next.founded
+        next.durable
     }
 
     /// Passes the segment that came next: the sequence of its first frame, if it has one, and how it
@@ -102,16 +102,16 @@ impl Walk {
         let Some(Next { number: segment, .. }) = self.next.take() else { return Ok(()) };
         let expected = self.expected.take();
         match end {
-            End::Clean { offset, last_seq, next, founded } => {
+            End::Clean { offset, last_seq, next, durable } => {
                 self.expected = Some(last_seq.saturating_add(1));
                 if next <= segment {
                     return Err(format!("its seal says that segment {next} follows"));
                 }
-                let else_end = Tear { segment, offset, why: Why::Missing };
-                let founded = founded || next <= self.reaches;
-                self.next = Some(Next { number: next, founded, else_end });
+                let else_end = TornTail { segment, offset, why: StopReason::Missing };
+                let durable = durable || next <= self.reaches;
+                self.next = Some(Next { number: next, durable, else_end });
             }
-            End::Torn { offset, why } => self.tear = Some(Tear { segment, offset, why }),
+            End::Torn { offset, why } => self.tear = Some(TornTail { segment, offset, why }),
         }
         match (first, expected) {
             (Some(first), Some(expected)) if first != expected => {
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     fn sealed(last_seq: Seq, next: u64) -> End {
-        End::Clean { offset: 5000, last_seq, next, founded: next.is_multiple_of(2) }
+        End::Clean { offset: 5000, last_seq, next, durable: next.is_multiple_of(2) }
     }
 
-    const OPEN: End = End::Torn { offset: 6000, why: Why::Unwritten };
+    const OPEN: End = End::Torn { offset: 6000, why: StopReason::Unwritten };
 
     #[test]
     fn seals_lead_from_segment_to_segment() {
-        let mut walk = Walk::new(3, 3, 0);
+        let mut walk = SegmentChain::new(3, 3, 0);
         assert_eq!(walk.next(), Some(3));
         walk.pass(Some(7), sealed(9, 5)).unwrap();
         assert_eq!(walk.next(), Some(5));
@@ -142,12 +142,15 @@ mod tests {
         walk.pass(None, sealed(10, 6)).unwrap();
         walk.pass(Some(11), OPEN).unwrap();
         assert_eq!(walk.next(), None);
-        assert_eq!(walk.tear(), Some(Tear { segment: 6, offset: 6000, why: Why::Unwritten }));
+        assert_eq!(
+            walk.tear(),
+            Some(TornTail { segment: 6, offset: 6000, why: StopReason::Unwritten })
+        );
     }
 
     #[test]
     fn a_gap_in_the_sequences_is_named() {
-        let mut walk = Walk::new(1, 0, 0);
+        let mut walk = SegmentChain::new(1, 0, 0);
         walk.pass(Some(1), sealed(9, 2)).unwrap();
         let why = walk.pass(Some(11), OPEN).unwrap_err();
         assert_eq!(why, "it begins at sequence 11 where 10 should follow");
@@ -155,29 +158,29 @@ mod tests {
 
     #[test]
     fn a_seal_that_leads_back_ends_the_walk() {
-        let mut walk = Walk::new(4, 4, 0);
+        let mut walk = SegmentChain::new(4, 4, 0);
         assert!(walk.pass(None, sealed(1, 4)).is_err());
         assert_eq!((walk.next(), walk.tear()), (None, None));
     }
 
     #[test]
     fn a_missing_segment_ends_the_log_before_it() {
-        for (next, founded) in [(6, true), (7, false)] {
-            let mut walk = Walk::new(4, 4, 0);
+        for (next, durable) in [(6, true), (7, false)] {
+            let mut walk = SegmentChain::new(4, 4, 0);
             walk.pass(Some(1), sealed(1, next)).unwrap();
-            assert_eq!(walk.missing(), founded);
-            let tear = Tear { segment: 4, offset: 5000, why: Why::Missing };
+            assert_eq!(walk.missing(), durable);
+            let tear = TornTail { segment: 4, offset: 5000, why: StopReason::Missing };
             assert_eq!((walk.next(), walk.tear()), (None, Some(tear)));
-            assert_eq!(walk.damage(Behind::default(), false), None);
+            assert_eq!(walk.damage(TrailingRecords::default(), false), None);
         }
     }
 
     #[test]
     fn a_segment_that_the_manifest_says_is_reached_must_be_there() {
-        assert!(!Walk::new(4, 0, 0).missing() && !Walk::new(4, 3, 0).missing());
-        assert!(Walk::new(4, 4, 0).missing() && Walk::new(4, 7, 0).missing());
+        assert!(!SegmentChain::new(4, 0, 0).missing() && !SegmentChain::new(4, 3, 0).missing());
+        assert!(SegmentChain::new(4, 4, 0).missing() && SegmentChain::new(4, 7, 0).missing());
         for (reaches, must) in [(4, false), (6, false), (7, true), (8, true)] {
-            let mut walk = Walk::new(4, reaches, 0);
+            let mut walk = SegmentChain::new(4, reaches, 0);
             walk.pass(Some(1), sealed(1, 7)).unwrap();
             assert_eq!(walk.missing(), must);
         }
@@ -186,18 +189,19 @@ mod tests {
     #[test]
     fn a_tear_before_the_segment_that_is_reached_is_damage() {
         for (reaches, damage) in [(0, false), (4, false), (5, true)] {
-            let mut walk = Walk::new(4, reaches, 0);
+            let mut walk = SegmentChain::new(4, reaches, 0);
             walk.pass(Some(1), OPEN).unwrap();
-            let found = walk.damage(Behind::default(), false);
+            let found = walk.damage(TrailingRecords::default(), false);
             assert_eq!(found, walk.tear().filter(|_| damage));
         }
     }
 
     #[test]
     fn only_what_was_durable_makes_a_tear_damage() {
-        let tear = Tear { segment: 4, offset: 5000, why: Why::Checksum };
-        let behind = |segment, end| Behind { frames: true, durable: Position { segment, end } };
-        assert!(!tear.is_damage(Behind::default(), true));
+        let tear = TornTail { segment: 4, offset: 5000, why: StopReason::Checksum };
+        let behind =
+            |segment, end| TrailingRecords { frames: true, durable: Position { segment, end } };
+        assert!(!tear.is_damage(TrailingRecords::default(), true));
         assert!(!tear.is_damage(behind(0, 0), false));
         assert!(tear.is_damage(behind(0, 0), true));
         assert!(!tear.is_damage(behind(4, 5000), false));
@@ -207,16 +211,16 @@ mod tests {
 
     #[test]
     fn a_tear_is_within_the_segments_that_were_durable_or_behind_them() {
-        let tear = |segment, offset, why| Tear { segment, offset, why };
-        let torn = tear(4, 5000, Why::Checksum);
+        let tear = |segment, offset, why| TornTail { segment, offset, why };
+        let torn = tear(4, 5000, StopReason::Checksum);
         assert_eq!([3, 4, 5].map(|durable| torn.is_within(durable)), [false, true, true]);
         // Segment 4 is there, what follows it is not.
-        let next = tear(4, 5000, Why::Missing);
+        let next = tear(4, 5000, StopReason::Missing);
         assert_eq!([3, 4, 5].map(|durable| next.is_within(durable)), [false, false, true]);
         // Segment 4 itself, with which the log starts, is not.
-        let all = tear(4, 0, Why::Missing);
+        let all = tear(4, 0, StopReason::Missing);
         assert_eq!([3, 4, 5].map(|durable| all.is_within(durable)), [false, true, true]);
         // There is no segment 0: where nothing is known of a log, none of it was durable.
-        assert!(!tear(0, 0, Why::Missing).is_within(0));
+        assert!(!tear(0, 0, StopReason::Missing).is_within(0));
     }
 }

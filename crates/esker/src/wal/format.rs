@@ -29,7 +29,7 @@ pub(crate) const FRAME_HEADER: usize = 16;
 /// Size of a seal in bytes.
 pub(super) const SEAL: usize = FRAME_HEADER + 8;
 /// Size of a mark in bytes.
-pub(super) const MARK: usize = FRAME_HEADER + 16;
+pub(super) const SYNC_MARKER: usize = FRAME_HEADER + 16;
 /// Size of a record's header in bytes.
 pub(crate) const RECORD_HEADER: usize = 16;
 /// Frames and records start at multiples of this many bytes.
@@ -42,9 +42,9 @@ pub(super) const FLAGS: u32 = ALIGN as u32 - 1;
 /// Flag: the frame is a seal.
 pub(super) const FLAG_SEAL: u32 = 1;
 /// Flag: the frame is a mark.
-pub(super) const FLAG_MARK: u32 = 2;
+pub(super) const FLAG_SYNC_MARKER: u32 = 2;
 /// Flag beside that of a seal: the next segment is durable. Zero in all other frames.
-pub(super) const FLAG_FOUNDED: u32 = 4;
+pub(super) const FLAG_NEXT_DURABLE: u32 = 4;
 
 /// How long the manifest was at some moment. A segment's header tells it of the moment the segment
 /// was made: a manifest that ends before has lost its end.

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use super::format::{
-    ALIGN, FLAG_FOUNDED, FLAG_MARK, FLAG_SEAL, FLAGS, FRAME_HEADER, MARK, RECORD_HEADER, SEAL,
-    frame_checksum,
+    ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FLAGS, FRAME_HEADER, RECORD_HEADER,
+    SEAL, SYNC_MARKER, frame_checksum,
 };
 use super::record::{Record, decode};
 use super::sync::Position;
@@ -30,14 +30,14 @@ pub(crate) enum End {
         /// Number of the segment that follows.
         next: u64,
         /// Whether that one was durable when the seal was written: then it is there after any crash.
-        founded: bool,
+        durable: bool,
     },
     /// At something that is no sound frame.
     Torn {
         /// Where, in bytes from the file's start.
         offset: u64,
         /// What is wrong with it.
-        why: Why,
+        why: StopReason,
     },
 }
 
@@ -57,7 +57,7 @@ impl End {
 
 /// What is wrong with the bytes where frames stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum StopReason {
     /// There is no such segment.
     Missing,
     /// They are zero: nothing was written there yet.
@@ -74,16 +74,16 @@ pub(crate) enum Why {
     Records,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::Missing => "the segment is missing",
-            Why::Unwritten => "nothing is written here",
-            Why::NoRoom => "the segment has no room for another frame",
-            Why::Length => "a frame's length is impossible",
-            Why::Checksum => "a frame's checksum is wrong",
-            Why::Sequence => "a frame's sequence does not follow the one before",
-            Why::Records => "a frame's records do not fill it",
+            StopReason::Missing => "the segment is missing",
+            StopReason::Unwritten => "nothing is written here",
+            StopReason::NoRoom => "the segment has no room for another frame",
+            StopReason::Length => "a frame's length is impossible",
+            StopReason::Checksum => "a frame's checksum is wrong",
+            StopReason::Sequence => "a frame's sequence does not follow the one before",
+            StopReason::Records => "a frame's records do not fill it",
         })
     }
 }
@@ -136,17 +136,20 @@ enum Item<'a> {
 
 /// What is found behind the place where frames stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Behind {
+pub(crate) struct TrailingRecords {
     /// Whether there is a sound frame.
     pub frames: bool,
     /// The highest position that a mark among them says was durable.
     pub durable: Position,
 }
 
-impl Behind {
+impl TrailingRecords {
     /// Both findings together.
-    pub(crate) fn and(self, other: Behind) -> Behind {
-        Behind { frames: self.frames || other.frames, durable: self.durable.max(other.durable) }
+    pub(crate) fn and(self, other: TrailingRecords) -> TrailingRecords {
+        TrailingRecords {
+            frames: self.frames || other.frames,
+            durable: self.durable.max(other.durable),
+        }
     }
 }
 
@@ -189,17 +192,17 @@ impl<'a> Frames<'a> {
     }
 
     /// What the frames from here to their end say; marks and the seal count as frames.
-    pub(crate) fn survey(mut self) -> Behind {
+    pub(crate) fn survey(mut self) -> TrailingRecords {
         let frames = self.starts();
         self.by_ref().for_each(drop);
-        Behind { frames, durable: self.durable }
+        TrailingRecords { frames, durable: self.durable }
     }
 
     /// What is behind the end, if that is none: frames between were damaged, or a power cut took
     /// them and left these, which were not synced either. Looks a few megabytes far, or everywhere.
-    pub(crate) fn behind_their_end(mut self, everywhere: bool) -> Behind {
+    pub(crate) fn behind_their_end(mut self, everywhere: bool) -> TrailingRecords {
         self.by_ref().for_each(drop);
-        let mut found = Behind::default();
+        let mut found = TrailingRecords::default();
         let Some(End::Torn { offset, .. }) = self.end else { return found };
         let last = self.last_seq.unwrap_or(0);
         // No more frames than fit there can have been between.
@@ -216,7 +219,7 @@ impl<'a> Frames<'a> {
             let mut rest = Frames::new(self.number, self.segment, at);
             if likely && rest.starts() {
                 rest.by_ref().for_each(drop);
-                found = found.and(Behind { frames: true, durable: rest.durable });
+                found = found.and(TrailingRecords { frames: true, durable: rest.durable });
                 at = rest.at;
             } else if likely {
                 // A checksum was taken only of what has the form of a frame.
@@ -226,7 +229,7 @@ impl<'a> Frames<'a> {
                 let summed = word & FLAGS == 0 && (RECORD_HEADER..=room).contains(&len);
                 let Some(left) = patience.checked_sub(if summed { len } else { 0 }) else {
                     let end = Position { segment: u64::MAX, end: u64::MAX };
-                    return Behind { frames: true, durable: end };
+                    return TrailingRecords { frames: true, durable: end };
                 };
                 patience = left;
             }
@@ -248,22 +251,24 @@ impl<'a> Frames<'a> {
         let offset = self.at as u64;
         let torn = |why| Err(End::Torn { offset, why });
         let rest = self.segment.get(self.at..).unwrap_or_default();
-        let Some(header) = rest.first_chunk::<FRAME_HEADER>() else { return torn(Why::NoRoom) };
+        let Some(header) = rest.first_chunk::<FRAME_HEADER>() else {
+            return torn(StopReason::NoRoom);
+        };
         let word = u128::from_le_bytes(*header);
         if word == 0 {
-            return torn(Why::Unwritten);
+            return torn(StopReason::Unwritten);
         }
         let (checksum, len_flags, seq) = (word as u32, (word >> 32) as u32, (word >> 64) as u64);
         let (len, flags) = ((len_flags & !FLAGS) as usize, len_flags & FLAGS);
-        let founded = flags & FLAG_FOUNDED != 0;
-        let seal = flags & !FLAG_FOUNDED == FLAG_SEAL && FRAME_HEADER + len == SEAL;
-        let mark = flags == FLAG_MARK && FRAME_HEADER + len == MARK;
+        let durable = flags & FLAG_NEXT_DURABLE != 0;
+        let seal = flags & !FLAG_NEXT_DURABLE == FLAG_SEAL && FRAME_HEADER + len == SEAL;
+        let mark = flags == FLAG_SYNC_MARKER && FRAME_HEADER + len == SYNC_MARKER;
         if !seal && !mark && (flags != 0 || len < RECORD_HEADER) {
-            return torn(Why::Length);
+            return torn(StopReason::Length);
         }
-        let Some(bytes) = rest.get(..FRAME_HEADER + len) else { return torn(Why::Length) };
+        let Some(bytes) = rest.get(..FRAME_HEADER + len) else { return torn(StopReason::Length) };
         if checksum != frame_checksum(self.number, &bytes[4..]) {
-            return torn(Why::Checksum);
+            return torn(StopReason::Checksum);
         }
         let follows = match self.last_seq {
             // A bulk load takes a sequence without a frame.
@@ -274,14 +279,14 @@ impl<'a> Frames<'a> {
         };
         // No sequence is that high; and the one that follows must be a number too.
         if !follows || seq > MAX_NUMBER {
-            return torn(Why::Sequence);
+            return torn(StopReason::Sequence);
         }
         let word = |at: usize| {
             let word = bytes[FRAME_HEADER + 8 * at..].first_chunk();
             u64::from_le_bytes(*word.expect("as long as a seal or a mark"))
         };
         if seal {
-            return Err(End::Clean { offset, last_seq: seq, next: word(0), founded });
+            return Err(End::Clean { offset, last_seq: seq, next: word(0), durable });
         }
         if mark {
             return Ok(Item::Mark(Position { segment: word(0), end: word(1) }));
@@ -290,7 +295,7 @@ impl<'a> Frames<'a> {
         let mut records = frame.records();
         records.by_ref().for_each(drop);
         if records.at != bytes.len() {
-            return torn(Why::Records);
+            return torn(StopReason::Records);
         }
         Ok(Item::Batch(frame))
     }
@@ -308,7 +313,7 @@ impl<'a> Iterator for Frames<'a> {
                     return Some(frame);
                 }
                 Ok(Item::Mark(durable)) => {
-                    self.at += MARK;
+                    self.at += SYNC_MARKER;
                     self.durable = self.durable.max(durable);
                 }
                 Err(end) => self.end = Some(end),
@@ -340,15 +345,18 @@ mod tests {
         appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
         let reopened = testing::reopen(&env, 1).unwrap();
         assert_eq!((reopened.frames().count(), reopened.frames().finish().is_sealed()), (3, false));
-        assert_eq!(reopened.frames().survey(), Behind { frames: true, durable });
-        assert_eq!(reopened.frames().behind_their_end(true), Behind::default());
+        assert_eq!(reopened.frames().survey(), TrailingRecords { frames: true, durable });
+        assert_eq!(reopened.frames().behind_their_end(true), TrailingRecords::default());
         // What a mark says is found behind a tear too.
         let file = env.file(Path::new(&file_name(1)));
         file.write_all_at(&[0xFF; 8], torn_at).unwrap();
         let reopened = testing::reopen(&env, 1).unwrap();
         let end = reopened.frames().finish();
         assert_eq!((reopened.frames().count(), end.offset()), (1, torn_at));
-        assert_eq!(reopened.frames().behind_their_end(false), Behind { frames: true, durable });
+        assert_eq!(
+            reopened.frames().behind_their_end(false),
+            TrailingRecords { frames: true, durable }
+        );
     }
 
     #[test]
@@ -363,7 +371,7 @@ mod tests {
                 appender.append_one(4, 0, Kind::Put, b"key", b"value").unwrap();
             }
             let reopened = testing::reopen(&env, 1).unwrap();
-            let why = Why::Sequence;
+            let why = StopReason::Sequence;
             assert_eq!(reopened.frames().finish(), End::Torn { offset: end, why });
             assert_eq!(reopened.frames().behind_their_end(true).frames, more);
         }

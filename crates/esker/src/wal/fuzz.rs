@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{self, FIRST_FRAME, FLAGS, FRAME_HEADER, frame_checksum};
-use super::{End, LogWriter, ManifestEnd, Segment, Walk, record};
+use super::{End, LogWriter, ManifestEnd, Segment, SegmentChain, record};
 use crate::batch::WriteBatch;
 use crate::env::{Env, OpenMode};
 use crate::key::{Kind, ValuePointer};
@@ -92,7 +92,7 @@ pub(crate) fn segment(env: &Arc<dyn Env>, dir: &Path, file: &[u8]) {
     }
     let first = segment.frames().next().map(|frame| frame.seq);
     for everywhere in [false, true] {
-        let mut walk = Walk::new(NUMBER, 0, 0);
+        let mut walk = SegmentChain::new(NUMBER, 0, 0);
         let behind = segment.frames().survey().and(segment.frames().behind_their_end(everywhere));
         if walk.pass(first, end).is_ok() {
             assert_eq!(walk.next().is_some(), end.is_sealed());

@@ -18,10 +18,10 @@ use crate::compaction::picker::SegmentUse;
 use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
-use crate::stall::cost::Scale;
+use crate::stall::cost::CostModel;
 use crate::wal::{self, ManifestEnd, Position, Segment};
 
-use crate::obsolete_files::{Purge, PurgeQueue, complement};
+use crate::obsolete_files::{Obsolete, ObsoleteFiles, complement};
 use crate::read::SuperVersion;
 use crate::version::SegmentRef;
 
@@ -36,10 +36,10 @@ pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// The segments of a store.
 #[derive(Debug)]
-pub(crate) struct Segments {
+pub(crate) struct SegmentManager {
     env: Arc<dyn Env>,
     dir: PathBuf,
-    purge: Arc<PurgeQueue>,
+    obsolete: Arc<ObsoleteFiles>,
     inner: Mutex<Inner>,
 }
 
@@ -54,7 +54,7 @@ struct Inner {
     /// How many tables of the present versions point into a segment, and to how many bytes.
     references: HashMap<u64, Reference>,
     /// Segments with ranges that nothing points to, until no reader holds an old view of them.
-    quieting: Vec<Quieting>,
+    pending_reclaim: Vec<PendingReclaim>,
     /// Segments that nothing refers to; reused when the last reader lets go.
     retired: Vec<Arc<Segment>>,
     /// Files to make new segments from, with their size.
@@ -71,7 +71,7 @@ struct Reference {
 struct LogSegment {
     segment: Arc<Segment>,
     /// Whether its name, size and header are known to be durable.
-    founded: bool,
+    durable: bool,
     /// Keyspaces with a memtable in it that is not in tables yet.
     unflushed: HashSet<u32>,
     /// The memtables over it, flushed ones too.
@@ -91,8 +91,8 @@ impl LogSegment {
     }
 
     /// Bytes of values that no flush will move.
-    fn staying_bytes(&self) -> u64 {
-        self.memtables().map(|m| m.staying_bytes()).sum()
+    fn blob_bytes(&self) -> u64 {
+        self.memtables().map(|m| m.blob_bytes()).sum()
     }
 }
 
@@ -101,24 +101,24 @@ impl LogSegment {
 /// the segment at all: were any old view waited for, one that is held for long would keep the space of
 /// all that dies while it is.
 #[derive(Debug)]
-struct Quieting {
+struct PendingReclaim {
     segment: Arc<Segment>,
     gaps: Vec<(u64, u64)>,
     memtables: Vec<Weak<Memtable>>,
     views: Vec<Weak<SuperVersion>>,
 }
 
-impl Quieting {
+impl PendingReclaim {
     fn new(
         segment: Arc<Segment>,
         gaps: Ranges,
         memtables: Vec<Weak<Memtable>>,
         old_views: &[Weak<SuperVersion>],
-    ) -> Quieting {
+    ) -> PendingReclaim {
         let number = segment.number();
         let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
         let views = old_views.iter().filter(reads).cloned().collect();
-        Quieting { segment, gaps, memtables, views }
+        PendingReclaim { segment, gaps, memtables, views }
     }
 
     fn is_read(&self) -> bool {
@@ -153,9 +153,13 @@ pub(crate) struct SegmentTotals {
     pub mapped: usize,
 }
 
-impl Segments {
-    pub(crate) fn new(env: Arc<dyn Env>, dir: PathBuf, purge: Arc<PurgeQueue>) -> Segments {
-        Segments { env, dir, purge, inner: Mutex::new(Inner::default()) }
+impl SegmentManager {
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        dir: PathBuf,
+        obsolete: Arc<ObsoleteFiles>,
+    ) -> SegmentManager {
+        SegmentManager { env, dir, obsolete, inner: Mutex::new(Inner::default()) }
     }
 
     /// The manifest is so long now.
@@ -195,12 +199,12 @@ impl Segments {
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
-    pub(crate) fn add(&self, segment: Arc<Segment>, founded: bool, recovered: bool) {
+    pub(crate) fn add(&self, segment: Arc<Segment>, durable: bool, recovered: bool) {
         let mut inner = self.inner.lock();
         let bytes = segment.capacity();
         inner.log.push_back(LogSegment {
             segment,
-            founded,
+            durable,
             unflushed: HashSet::new(),
             memtables: Vec::new(),
             live: Vec::new(),
@@ -240,14 +244,14 @@ impl Segments {
     }
 
     /// A file of no use any more that a new segment can be made from; removed when enough are kept.
-    pub(crate) fn offer(&self, path: PathBuf, bytes: u64) {
+    pub(crate) fn recycle(&self, path: PathBuf, bytes: u64) {
         let mut inner = self.inner.lock();
         inner.pool.push((path, bytes));
         if inner.pool.len() > POOL_FILES {
             // The smallest: the first segments of a burst, before they grew.
             inner.pool.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
             if let Some((path, _)) = inner.pool.pop() {
-                self.purge.push(Purge::Remove(path));
+                self.obsolete.push(Obsolete::Remove(path));
             }
         }
     }
@@ -300,7 +304,7 @@ impl Segments {
 
     /// A merge dropped values. In a segment that is still part of the log they are only struck from
     /// the live ones, as recovery must be able to read the frames; the others are returned.
-    pub(crate) fn strike(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
+    pub(crate) fn mark_dead(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
         let mut inner = self.inner.lock();
         let mut punchable = Vec::new();
         for (number, mut ranges) in dead {
@@ -322,7 +326,7 @@ impl Segments {
     ) {
         let mut inner = self.inner.lock();
         for (segment, gaps) in dead {
-            inner.quieting.push(Quieting::new(segment, gaps, Vec::new(), views));
+            inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
         }
     }
 
@@ -351,7 +355,7 @@ impl Segments {
                 .iter()
                 .any(|k| !flushed.iter().any(|(f, upto)| f == k && number <= *upto));
             if number >= active || waits {
-                return (number, if s.founded { number } else { 0 });
+                return (number, if s.durable { number } else { 0 });
             }
         }
         (active, 0)
@@ -372,7 +376,12 @@ impl Segments {
             if s.live_known {
                 let gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
                 let segment = Arc::clone(&s.segment);
-                inner.quieting.push(Quieting::new(segment, gaps, s.memtables, &old_views()));
+                inner.pending_reclaim.push(PendingReclaim::new(
+                    segment,
+                    gaps,
+                    s.memtables,
+                    &old_views(),
+                ));
             }
             s.segment.release();
             inner.values.insert(number, s.segment);
@@ -381,14 +390,14 @@ impl Segments {
 
     /// Moves retired segments that no reader holds to the pool of reusable files. With `trim`,
     /// removes the pool's files instead (the store is idle and should not hoard space).
-    pub(crate) fn housekeep(&self, trim: bool) {
+    pub(crate) fn collect(&self, trim: bool) {
         let (free, trimmed) = {
             let mut inner = self.inner.lock();
             let (quiet, read): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut inner.quieting).into_iter().partition(|q| !q.is_read());
-            inner.quieting = read;
+                std::mem::take(&mut inner.pending_reclaim).into_iter().partition(|q| !q.is_read());
+            inner.pending_reclaim = read;
             for q in quiet {
-                self.purge.push(Purge::Punch(q.segment, q.gaps));
+                self.obsolete.push(Obsolete::Punch(q.segment, q.gaps));
             }
             let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.retired)
                 .into_iter()
@@ -405,28 +414,28 @@ impl Segments {
             let failed = segment.sync_failed();
             drop(segment);
             if shared || failed || trim {
-                self.purge.push(Purge::Remove(path));
+                self.obsolete.push(Obsolete::Remove(path));
             } else {
-                self.offer(path, bytes);
+                self.recycle(path, bytes);
             }
         }
         for (path, _) in trimmed {
-            self.purge.push(Purge::Remove(path));
+            self.obsolete.push(Obsolete::Remove(path));
         }
     }
 
     /// What the sealed bytes weigh that wait to be flushed: what pacing works on. Small entries weigh
     /// by their indexes, which are memory.
-    pub(crate) fn pending_weight(&self, active: u64, scale: Scale) -> u64 {
+    pub(crate) fn pending_cost(&self, active: u64, cost_model: CostModel) -> u64 {
         let inner = self.inner.lock();
-        let weight = |s: &LogSegment| {
+        let cost = |s: &LogSegment| {
             let index: u64 = s.memtables().map(|m| m.memory() as u64).sum();
-            let staying = s.staying_bytes().min(s.bytes);
-            scale.waiting(scale.weigh(s.bytes - staying, staying).max(2 * index))
+            let staying = s.blob_bytes().min(s.bytes);
+            cost_model.waiting(cost_model.cost_of(s.bytes - staying, staying).max(2 * index))
         };
         // What nobody waits for, as its keyspace was dropped, is no debt.
         let waits = |s: &&LogSegment| s.segment.number() < active && !s.unflushed.is_empty();
-        inner.log.iter().filter(waits).map(weight).sum()
+        inner.log.iter().filter(waits).map(cost).sum()
     }
 
     /// Whether the active segment is filled so far that the next one will soon be wanted.
@@ -437,12 +446,12 @@ impl Segments {
 
     /// How large the next segment should be, given the usual size and what the active one holds. From
     /// the first, small one on each has four times the size of the one before that was filled.
-    pub(crate) fn next_bytes(&self, base: u64, scale: Scale) -> u64 {
+    pub(crate) fn next_bytes(&self, base: u64, cost_model: CostModel) -> u64 {
         let inner = self.inner.lock();
         let Some(active) = inner.log.back() else { return base };
         let (bytes, capacity) = (active.segment.end(), active.segment.capacity());
-        let staying = active.staying_bytes().min(bytes);
-        let usual = scale.segment_bytes(base, bytes - staying, staying);
+        let staying = active.blob_bytes().min(bytes);
+        let usual = cost_model.segment_bytes(base, bytes - staying, staying);
         // A quarter: a spare one is made by then.
         let grown = if bytes > capacity / 4 { capacity.saturating_mul(4) } else { capacity };
         usual.min(grown)
@@ -460,7 +469,7 @@ impl Segments {
         let inner = self.inner.lock();
         let writes = |s: &LogSegment| {
             let bytes = if filled { s.bytes } else { s.bytes.min(s.segment.end()) };
-            let stays = s.staying_bytes().min(bytes);
+            let stays = s.blob_bytes().min(bytes);
             // Of a value that stays a table gets a pointer.
             let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();
             let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
@@ -495,8 +504,8 @@ impl Segments {
         let inner = self.inner.lock();
         let retired =
             |held: bool| inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held);
-        let stays = |q: &&Quieting| inner.values.contains_key(&q.segment.number());
-        let quieting = inner.quieting.iter().filter(stays);
+        let stays = |q: &&PendingReclaim| inner.values.contains_key(&q.segment.number());
+        let pending_reclaim = inner.pending_reclaim.iter().filter(stays);
         SegmentTotals {
             log_segments: inner.log.len(),
             open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
@@ -505,7 +514,7 @@ impl Segments {
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
                 + retired(false).map(|s| s.capacity()).sum::<u64>(),
-            pinned_bytes: quieting.map(Quieting::bytes).sum::<u64>()
+            pinned_bytes: pending_reclaim.map(PendingReclaim::bytes).sum::<u64>()
                 + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
             mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
         }

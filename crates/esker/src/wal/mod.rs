@@ -52,12 +52,12 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use chain::{Tear, Walk};
+pub(crate) use chain::{SegmentChain, TornTail};
 pub(crate) use format::{
     FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, record_len,
     record_words, segment_bytes_for,
 };
-pub(crate) use frames::{Behind, End, Why};
+pub(crate) use frames::{End, StopReason, TrailingRecords};
 pub(crate) use reader::Place;
 pub(crate) use record::Record;
 pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment, file_name, parse_file_name};

@@ -42,7 +42,7 @@ pub(crate) struct Need {
     /// Bytes that it has at least.
     pub least: u64,
     /// Of these, what a flush moves into tables.
-    pub moves: u64,
+    pub trivial_move: u64,
     pub keep: Keep,
     /// It is made ahead: the active one will be filled before.
     pub ahead: bool,
@@ -50,7 +50,8 @@ pub(crate) struct Need {
 
 impl Need {
     /// Of a segment without which the store cannot be opened.
-    pub(crate) const NONE: Need = Need { least: 0, moves: 0, keep: Keep::Nothing, ahead: false };
+    pub(crate) const NONE: Need =
+        Need { least: 0, trivial_move: 0, keep: Keep::Nothing, ahead: false };
     /// Of one that lets the one before be flushed: that is of no use without room for the flush.
     pub(crate) const SEAL: Need = Need { keep: Keep::Flush, ..Need::NONE };
 }
@@ -87,7 +88,7 @@ impl Store {
             match room.and_then(|()| self.segments.create(number, bytes)) {
                 Err(e) if e.is_no_space() && !gave => {
                     gave = true;
-                    self.give_back_spare();
+                    self.discard_spare();
                 }
                 Err(e) if e.is_no_space() && bytes > least => bytes = (bytes / 4).max(least),
                 done => return done,
@@ -96,26 +97,26 @@ impl Store {
     }
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
-    pub(crate) fn found_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
+    pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let segment = self.new_segment(want, need)?;
         self.sync.found(&segment).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(segment.path()));
         })?;
-        Ok(NewSegment { segment, founded: true })
+        Ok(NewSegment { segment, durable: true })
     }
 
     /// The first segment of a store that was just opened; those after it grow to the usual size.
     pub(crate) fn first_segment(&self) -> Result<NewSegment> {
-        self.found_segment(IDLE_SEGMENT.min(self.options.segment_bytes()), Need::NONE)
+        self.create_durable_segment(IDLE_SEGMENT.min(self.options.segment_bytes()), Need::NONE)
     }
 
     /// Gives the space back that is kept for speed only.
-    pub(crate) fn give_back_spare(&self) {
+    pub(crate) fn discard_spare(&self) {
         if let Some(spare) = self.spare.lock().take() {
             self.segments.discard(spare.segment);
         }
-        self.give_back(true);
+        self.delete_obsolete(true);
     }
 
     /// Whether a segment of so many bytes leaves free what is to be kept.
@@ -124,9 +125,9 @@ impl Store {
             return Ok(());
         }
         let free = self.env.available(&self.dir);
-        let moves = if bytes > need.least { bytes } else { need.moves };
+        let trivial_move = if bytes > need.least { bytes } else { need.trivial_move };
         let merging = self.room.merging.load(Ordering::Relaxed);
-        let wanted = bytes + moves + merging + self.segments.unflushed_bytes(need.ahead);
+        let wanted = bytes + trivial_move + merging + self.segments.unflushed_bytes(need.ahead);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }

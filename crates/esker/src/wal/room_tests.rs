@@ -1,6 +1,6 @@
 //! The last bytes of a segment: what just fits goes in whole, what does not changes nothing.
 
-use super::format::{FIRST_FRAME, FRAME_HEADER, MARK, RECORD_HEADER, SEAL};
+use super::format::{FIRST_FRAME, FRAME_HEADER, RECORD_HEADER, SEAL, SYNC_MARKER};
 use super::frames::End;
 use super::testing;
 use super::{LogWriter, Position, segment_bytes_for};
@@ -35,7 +35,7 @@ fn sealed(env: &std::sync::Arc<testing::HeapEnv>, appender: LogWriter, seq: u64)
     appender.seal(seq, 2, true);
     let segment = testing::reopen(env, 1).unwrap();
     let found = segment.frames().finish();
-    assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 2, founded: true });
+    assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 2, durable: true });
     let last = segment.frames().last().unwrap();
     assert_eq!(last.seq, seq);
     let value = last.records().last().unwrap().1.value.to_vec();
@@ -85,7 +85,7 @@ fn a_batch_takes_the_last_byte_and_no_byte_more() {
 #[test]
 fn a_mark_is_left_out_where_it_does_not_fit() {
     let durable = Position { segment: 1, end: FIRST_FRAME as u64 };
-    for (room, fits) in [(MARK as u64, true), (MARK as u64 - 8, false)] {
+    for (room, fits) in [(SYNC_MARKER as u64, true), (SYNC_MARKER as u64 - 8, false)] {
         let (env, mut appender, seq) = with_room(room);
         appender.mark(seq, durable);
         assert_eq!(appender.remaining(), if fits { 0 } else { room });

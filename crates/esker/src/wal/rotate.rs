@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use super::room::{Keep, Need};
 use super::writer::LogWriter;
 use crate::error::Result;
-use crate::store::{Control, Counters, NewSegment, Store, Writer};
-use crate::version::{Change, Edit};
+use crate::store::{Counters, NewSegment, Store, VersionSet, Writer};
+use crate::version::{Change, ManifestEdit};
 
 /// Size of the first segment, and of the active one of an idle store, in bytes.
 pub(crate) const IDLE_SEGMENT: u64 = 256 << 10;
@@ -44,13 +44,13 @@ impl Store {
         let next = match self.take_spare(w.active_number(), need.least) {
             Some(spare) => spare,
             // The writer is in a hurry: it does not wait for the device.
-            None => NewSegment { segment: self.new_segment(want, need)?, founded: false },
+            None => NewSegment { segment: self.new_segment(want, need)?, durable: false },
         };
         if let Some(appender) = w.appender.take() {
             let old = Arc::clone(appender.segment());
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old.number(), appender.end());
-            appender.seal(w.last_seq, next.segment.number(), next.founded);
+            appender.seal(w.last_seq, next.segment.number(), next.durable);
             // Whoever syncs it opens it again: many may wait for a flush.
             old.release();
         }
@@ -80,44 +80,48 @@ impl Store {
     /// Gives up segments at the log's start that nothing waits for. Flushes do that by the way;
     /// this is for what was written to keyspaces since dropped, or never.
     pub(crate) fn advance_log(&self) -> Result<()> {
-        let mut control = self.control.lock();
+        let mut version_set = self.version_set.lock();
         let active = self.active_number();
-        let (log_start, founded) = self.segments.log_start_after(active, &[]);
+        let (log_start, durable) = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
-        if log_start > control.state().log_start {
-            let changes = self.log_starts_in(&control, log_start, founded);
-            self.commit(&mut control, Edit::from(changes.to_vec()))?;
+        if log_start > version_set.state().log_start {
+            let changes = self.log_starts_in(&version_set, log_start, durable);
+            self.commit(&mut version_set, ManifestEdit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
         }
-        self.witness_synced(&mut control)
+        self.track_synced(&mut version_set)
     }
 
     /// Tells the manifest how far the log was synced, in segments: that one is gone, or cut short,
     /// would pass for a power cut otherwise.
     #[cold]
-    pub(crate) fn witness_synced(&self, control: &mut Control) -> Result<()> {
+    pub(crate) fn track_synced(&self, version_set: &mut VersionSet) -> Result<()> {
         let synced = self.sync.newest_synced().filter(|_| self.check_writable().is_ok());
-        let Some(founded) = synced else { return Ok(()) };
-        let (segment, known) = (control.state().log_start, control.state().log_founded);
-        if segment < self.distrusted.load(Ordering::Acquire) {
+        let Some(durable) = synced else { return Ok(()) };
+        let (segment, known) = (version_set.state().log_start, version_set.state().durable_segment);
+        if segment < self.failed_sync_below.load(Ordering::Acquire) {
             // After a failed sync no seal leads on to what was synced since.
             return Ok(());
         }
-        if founded > known && founded > self.witnessed.load(Ordering::Acquire) {
-            self.commit(control, Edit::from(vec![Change::LogStart { segment, founded }]))?;
+        if durable > known && durable > self.tracked_segment.load(Ordering::Acquire) {
+            self.commit(
+                version_set,
+                ManifestEdit::from(vec![Change::LogStart { segment, durable }]),
+            )?;
         }
-        self.witnessed.fetch_max(founded, Ordering::AcqRel);
+        self.tracked_segment.fetch_max(durable, Ordering::AcqRel);
         Ok(())
     }
 
     pub(crate) fn next_segment_bytes(&self) -> u64 {
-        self.segments.next_bytes(self.options.segment_bytes(), self.pressure.scale())
+        self.segments.next_bytes(self.options.segment_bytes(), self.backpressure.cost_model())
     }
 
     /// Tells the pacing what waits, when the segment `active` is not sealed yet.
     pub(crate) fn note_pending(&self, active: u64) {
-        self.pressure.set_pending(self.segments.pending_weight(active, self.pressure.scale()));
+        self.backpressure
+            .set_pending(self.segments.pending_cost(active, self.backpressure.cost_model()));
     }
 
     /// The segment made ahead, if it is one that can follow `active`.
@@ -142,8 +146,8 @@ impl Store {
             return;
         }
         let bytes = self.next_segment_bytes();
-        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
-        if let Ok(segment) = self.found_segment(bytes, need) {
+        let need = Need { least: bytes, trivial_move: bytes, keep: Keep::Reserve, ahead: true };
+        if let Ok(segment) = self.create_durable_segment(bytes, need) {
             *self.spare.lock() = Some(segment);
         }
     }
@@ -156,26 +160,26 @@ impl Store {
             self.segments.note_sealed(appender.segment().number(), appender.end());
             appender.segment().release();
         }
-        self.distrusted.store(next.segment.number(), Ordering::Release);
-        self.sync.reset(Arc::clone(&next.segment), next.founded);
+        self.failed_sync_below.store(next.segment.number(), Ordering::Release);
+        self.sync.reset(Arc::clone(&next.segment), next.durable);
         self.start_in(w, next);
         Ok(())
     }
 
     /// Goes on in `next`, which the segment before leads to.
     pub(crate) fn go_on_in(&self, w: &mut Writer, next: NewSegment) {
-        self.sync.rotate(Arc::clone(&next.segment), next.founded);
+        self.sync.rotate(Arc::clone(&next.segment), next.durable);
         self.start_in(w, next);
     }
 
     fn start_in(&self, w: &mut Writer, next: NewSegment) {
-        let NewSegment { segment, founded } = next;
+        let NewSegment { segment, durable } = next;
         let number = segment.number();
-        self.segments.add(Arc::clone(&segment), founded, false);
+        self.segments.add(Arc::clone(&segment), durable, false);
         let before = self.active.swap(number, Ordering::AcqRel);
-        if founded && before == self.witnessed.load(Ordering::Acquire) {
+        if durable && before == self.tracked_segment.load(Ordering::Acquire) {
             // The seal says so, in a segment that something else bears witness of.
-            self.witnessed.store(number, Ordering::Release);
+            self.tracked_segment.store(number, Ordering::Release);
         }
         w.recent = None;
         w.index_bytes = 0;

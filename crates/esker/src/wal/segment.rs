@@ -16,10 +16,10 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::format::{
-    self, ALIGN, FIRST_FRAME, FLAG_FOUNDED, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd, SEAL,
-    frame_checksum, value_checksum,
+    self, ALIGN, FIRST_FRAME, FLAG_NEXT_DURABLE, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
+    SEAL, frame_checksum, value_checksum,
 };
-use super::frames::{Behind, End, Frames};
+use super::frames::{End, Frames, TrailingRecords};
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
@@ -250,12 +250,12 @@ impl Segment {
         env: &Arc<dyn Env>,
         dir: &Path,
         number: u64,
-    ) -> Result<Option<Behind>> {
+    ) -> Result<Option<TrailingRecords>> {
         let path = dir.join(file_name(number));
         let file = env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
         let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
         if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
-            return Ok(Some(Behind::default()));
+            return Ok(Some(TrailingRecords::default()));
         }
         let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
         let segment = Self::new(env, file, map, &path, number, false, false);
@@ -476,7 +476,7 @@ impl Segment {
 /// A complete seal.
 fn seal_frame(number: u64, last_seq: Seq, next: u64) -> [u8; SEAL] {
     let mut b = [0; SEAL];
-    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL | FLAG_FOUNDED;
+    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL | FLAG_NEXT_DURABLE;
     b[4..8].copy_from_slice(&len_flags.to_le_bytes());
     b[8..16].copy_from_slice(&last_seq.to_le_bytes());
     b[16..24].copy_from_slice(&next.to_le_bytes());

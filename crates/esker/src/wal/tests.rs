@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use proptest::prelude::*;
 
 use super::format::FIRST_FRAME;
-use super::frames::{End, Why};
+use super::frames::{End, StopReason};
 use super::testing::{self, HeapEnv};
 use super::*;
 use crate::batch::WriteBatch;
@@ -50,13 +50,13 @@ fn single_puts_come_back() {
     }
     let (entries, end) = read_all(&segment);
     assert_eq!(entries, expected);
-    assert_eq!(end, End::Torn { offset: appender.end(), why: Why::Unwritten });
+    assert_eq!(end, End::Torn { offset: appender.end(), why: StopReason::Unwritten });
     let end = appender.end();
     appender.seal(104, 99, true);
     let reopened = testing::reopen(&env, 7).unwrap();
     assert_eq!(
         read_all(&reopened),
-        (expected, End::Clean { offset: end, last_seq: 104, next: 99, founded: true })
+        (expected, End::Clean { offset: end, last_seq: 104, next: 99, durable: true })
     );
 }
 
@@ -224,7 +224,7 @@ fn records_forged_under_a_right_checksum_are_refused() {
         frame[..4].copy_from_slice(&sum.to_le_bytes());
         let (entries, end) = read_all(&open_bytes(3, &forged).unwrap());
         assert!(entries.is_empty(), "byte {at}");
-        assert_eq!(end, End::Torn { offset: FIRST_FRAME as u64, why: Why::Records });
+        assert_eq!(end, End::Torn { offset: FIRST_FRAME as u64, why: StopReason::Records });
     }
 }
 
@@ -306,7 +306,7 @@ fn a_segment_of_another_number_is_refused() {
     let dynamic: Arc<dyn Env> = env.clone();
     // Just what a crash between renaming and the first sync leaves.
     let left = Segment::never_synced(&dynamic, Path::new(""), 4).unwrap();
-    assert_eq!(left, Some(Behind::default()));
+    assert_eq!(left, Some(TrailingRecords::default()));
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_damaged_header_over_sound_frames_is_damage() {
     // A file that was made and never written to.
     env.put(Path::new(&path), &[0; 8192]);
     assert!(testing::reopen(&env, 3).is_err());
-    assert_eq!(left(), Some(Behind::default()));
+    assert_eq!(left(), Some(TrailingRecords::default()));
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_recovered_segment_is_sealed_where_it_was_torn() {
     recovered.seal_recovered(end.offset(), 1, 99).unwrap();
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len(), 1);
-    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99, founded: true });
+    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99, durable: true });
     assert!(recovered.seal_recovered(8190, 1, 99).is_err());
 }
 
@@ -486,7 +486,7 @@ proptest! {
         let reopened = testing::reopen(&env, first ^ 5).unwrap();
         let (entries, found) = read_all(&reopened);
         prop_assert_eq!(&entries, &expected);
-        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99, founded: true });
+        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99, durable: true });
         if let Some((at, with)) = damage {
             let at = FIRST_FRAME + at;
             let file = env.file(segment.path());

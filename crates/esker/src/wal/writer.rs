@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{
-    ALIGN, FLAG_FOUNDED, FLAG_MARK, FLAG_SEAL, FRAME_HEADER, MARK, RECORD_HEADER, SEAL,
-    frame_checksum, record_len, record_words,
+    ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FRAME_HEADER, RECORD_HEADER, SEAL,
+    SYNC_MARKER, frame_checksum, record_len, record_words,
 };
 use super::segment::Segment;
 use super::sync::Position;
@@ -248,18 +248,23 @@ impl LogWriter {
     /// before, were damaged and not cut off by a crash.
     #[cold]
     pub(crate) fn mark(&mut self, last_seq: Seq, durable: Position) {
-        if let Some(at) = self.reserve(MARK) {
+        if let Some(at) = self.reserve(SYNC_MARKER) {
             self.put_words(at, [durable.segment, durable.end]);
-            self.finish(at, (MARK - FRAME_HEADER) as u32 | FLAG_MARK, last_seq, MARK);
+            self.finish(
+                at,
+                (SYNC_MARKER - FRAME_HEADER) as u32 | FLAG_SYNC_MARKER,
+                last_seq,
+                SYNC_MARKER,
+            );
         }
     }
 
-    /// Ends the segment; the log goes on in segment `next`, which is durable if it is `founded`.
+    /// Ends the segment; the log goes on in segment `next`, which is durable if it is `durable`.
     /// There is always room for it.
-    pub(crate) fn seal(mut self, last_seq: Seq, next: u64, founded: bool) {
+    pub(crate) fn seal(mut self, last_seq: Seq, next: u64, durable: bool) {
         let at = self.end;
         self.put_words(at, [next]);
-        let flags = if founded { FLAG_SEAL | FLAG_FOUNDED } else { FLAG_SEAL };
+        let flags = if durable { FLAG_SEAL | FLAG_NEXT_DURABLE } else { FLAG_SEAL };
         self.finish(at, (SEAL - FRAME_HEADER) as u32 | flags, last_seq, SEAL);
     }
 

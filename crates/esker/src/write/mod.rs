@@ -15,7 +15,7 @@ use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::stall::cost::Scale;
+use crate::stall::cost::CostModel;
 use crate::stall::throttle::Admission;
 use crate::store::{Counters, KeyspaceState, Store, Writer};
 use crate::wal::record::Record;
@@ -55,7 +55,7 @@ impl Store {
         self.check_writable()?;
         let hash = key_hash(key);
         let bytes = (key.len() + value.len()) as u64;
-        self.slow_down(|scale| ks.weigh(scale, key, value))?;
+        self.slow_down(|cost_model| ks.cost_of(cost_model, key, value))?;
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             // Only under the lock is it certain that the keyspace lives and that close and drop
@@ -65,7 +65,7 @@ impl Store {
             if ks.order.is_custom() {
                 rehearse(ks, &w, key)?;
             }
-            self.mark_synced(&mut w);
+            self.write_sync_marker(&mut w);
             let seq = w.last_seq + 1;
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
             let r = match appender.append_one(seq, ks.id, kind, key, value) {
@@ -88,7 +88,7 @@ impl Store {
             }
             let grown = memtable.growth();
             if grown > 0 {
-                self.weigh_indexes(&mut w, grown);
+                self.account_index_memory(&mut w, grown);
             }
             Ok(self.publish(&mut w, seq, bytes))
         })?;
@@ -107,7 +107,7 @@ impl Store {
             return Ok(());
         }
         let bytes = batch.payload_len();
-        self.slow_down(|scale| self.weigh_batch(scale, batch))?;
+        self.slow_down(|cost_model| self.cost_of_batch(cost_model, batch))?;
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -125,13 +125,13 @@ impl Store {
             if keyspaces.iter().any(|ks| ks.order.is_custom()) {
                 rehearse_batch(&keyspaces, &w, batch)?;
             }
-            self.mark_synced(&mut w);
+            self.write_sync_marker(&mut w);
             let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
                 let least = segment_bytes_for(bytes);
-                self.rotate_for(&mut w, Need { least, moves: bytes, keep, ahead: false })?;
+                self.rotate_for(&mut w, Need { least, trivial_move: bytes, keep, ahead: false })?;
             }
             // One memtable for the usual batch in one keyspace.
             let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
@@ -162,7 +162,7 @@ impl Store {
             }
             let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
             if grown > 0 {
-                self.weigh_indexes(&mut w, grown);
+                self.account_index_memory(&mut w, grown);
             }
             Ok(self.publish(&mut w, seq, bytes))
         })?;
@@ -192,34 +192,34 @@ impl Store {
 
     /// Lets a writer wait when flushes do not keep up.
     #[inline]
-    fn slow_down(&self, weight: impl FnOnce(Scale) -> u64) -> Result<()> {
-        match self.pressure.due(weight) {
+    fn slow_down(&self, cost: impl FnOnce(CostModel) -> u64) -> Result<()> {
+        match self.backpressure.due(cost) {
             None => Ok(()),
             Some(together) => self.wait_for_flushes(together),
         }
     }
 
     #[cold]
-    fn weigh_batch(&self, scale: Scale, batch: &WriteBatch) -> u64 {
+    fn cost_of_batch(&self, cost_model: CostModel, batch: &WriteBatch) -> u64 {
         let names = self.keyspaces.read();
-        let weigh = |r: Record<'_>| match names.by_id.get(&r.keyspace) {
-            Some(ks) => ks.weigh(scale, r.key, r.value),
+        let cost_of = |r: Record<'_>| match names.by_id.get(&r.keyspace) {
+            Some(ks) => ks.cost_of(cost_model, r.key, r.value),
             None => 0,
         };
-        batch.records().map(|(_, r)| weigh(r)).sum()
+        batch.records().map(|(_, r)| cost_of(r)).sum()
     }
 
     #[cold]
-    fn wait_for_flushes(&self, weight: u64) -> Result<()> {
+    fn wait_for_flushes(&self, cost: u64) -> Result<()> {
         let start = self.env.now();
-        let mut admission = self.pressure.admit(weight);
+        let mut admission = self.backpressure.admit(cost);
         loop {
             match admission {
                 Admission::Go => break,
                 Admission::Wait(slice) => {
                     self.env.sleep(slice);
                     self.check_writable()?;
-                    admission = self.pressure.more();
+                    admission = self.backpressure.more();
                 }
                 Admission::Full => {
                     self.room.forget();
@@ -228,12 +228,11 @@ impl Store {
                     self.signal.wait_until(|| {
                         match self.check_writable().and_then(|()| stuck()) {
                             Err(e) => Some(Err(e)),
-                            Ok(()) => {
-                                (self.pressure.pending() < self.pressure.cap()).then_some(Ok(()))
-                            }
+                            Ok(()) => (self.backpressure.pending() < self.backpressure.cap())
+                                .then_some(Ok(())),
                         }
                     })?;
-                    admission = self.pressure.admit(weight);
+                    admission = self.backpressure.admit(cost);
                 }
             }
         }
@@ -244,10 +243,10 @@ impl Store {
 
     /// Tells the log how far it is durable, when a sync has come to an end since it was last told.
     #[inline]
-    fn mark_synced(&self, w: &mut Writer) {
+    fn write_sync_marker(&self, w: &mut Writer) {
         let rounds = self.sync.rounds();
-        if rounds != w.marked {
-            w.marked = rounds;
+        if rounds != w.marker_round {
+            w.marker_round = rounds;
             let (last_seq, durable) = (w.last_seq, self.sync.durable());
             if let Some(appender) = &mut w.appender {
                 appender.mark(last_seq, durable);
@@ -279,7 +278,7 @@ impl Store {
             Durability::Buffered => Ok(()),
             Durability::Synced => {
                 self.wait_durable(position)?;
-                self.witness(position.segment)
+                self.track_segment(position.segment)
             }
         }
     }
@@ -297,9 +296,9 @@ impl Store {
     /// A synced write is done: that the segment which it is in exists is to be known elsewhere, or
     /// nobody would miss that file. Mostly the seal before it says so.
     #[inline]
-    fn witness(&self, segment: u64) -> Result<()> {
-        match segment > self.witnessed.load(Ordering::Acquire) {
-            true => self.witness_synced(&mut self.control.lock()),
+    fn track_segment(&self, segment: u64) -> Result<()> {
+        match segment > self.tracked_segment.load(Ordering::Acquire) {
+            true => self.track_synced(&mut self.version_set.lock()),
             false => Ok(()),
         }
     }
@@ -316,7 +315,7 @@ impl Store {
     /// segment is full, however little is in it: many keyspaces with a few entries each would take
     /// many times what one does.
     #[cold]
-    fn weigh_indexes(&self, w: &mut Writer, grown: usize) {
+    fn account_index_memory(&self, w: &mut Writer, grown: usize) {
         w.index_bytes += grown as u64;
         if w.index_bytes > (self.options.memory / 8).max(LEAST_INDEX_SHARE)
             && let Some(appender) = &mut w.appender
@@ -337,9 +336,9 @@ impl Store {
     #[cold]
     fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
-        let (order, stays_from) = (ks.order.clone(), ks.separate_values_from);
+        let (order, blob_threshold) = (ks.order.clone(), ks.separate_values_from);
         let level = Arc::clone(&ks.filter_level);
-        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, stays_from, level));
+        let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, blob_threshold, level));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
         ks.publish(|view| {
             let mut next = SuperVersion::clone(view);
@@ -382,9 +381,9 @@ fn position(appender: &LogWriter) -> Position {
 fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
     let record = crate::wal::record_len(key.len(), value.len()) as u64;
     let stays = value.len() >= ks.separate_values_from;
-    let moves = if stays { record - value.len() as u64 } else { record };
+    let trivial_move = if stays { record - value.len() as u64 } else { record };
     let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
-    Need { least: segment_bytes_for(record), moves, keep, ahead: false }
+    Need { least: segment_bytes_for(record), trivial_move, keep, ahead: false }
 }
 
 fn too_large(len: u64) -> Error {

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::KeySource;
-use super::head::{Heads, first_bytes, shared_len};
+use super::abbreviated_key::{Heads, first_bytes, shared_len};
 use super::node::{INNER, Inner, Leaf, Permutation};
 use super::prefix::PrefixCopy;
 

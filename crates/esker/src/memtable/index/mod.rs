@@ -10,10 +10,10 @@
 //! readers of the touched nodes start again. Nothing is ever removed and no node is freed before
 //! the index, so a stale pointer always leads to a valid node.
 
+mod abbreviated_key;
 mod arena;
 mod cursor;
 mod descend;
-mod head;
 mod image;
 mod insert;
 #[cfg(all(test, esker_models))]
@@ -31,9 +31,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::key::KeyOrder;
 use crate::util::sync::AtomicPtr;
+use abbreviated_key::Heads;
 use arena::Arena;
 pub(crate) use cursor::IndexCursor;
-use head::Heads;
 use insert::Writer;
 use node::{Header, Leaf};
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::head::{first_bytes, shared_len, word_at};
+use super::abbreviated_key::{first_bytes, shared_len, word_at};
 use crate::util::sync::{AtomicU32, AtomicU64, atomics};
 
 const WORDS: usize = 4;

@@ -25,7 +25,7 @@ pub(super) fn xorshift(seed: u64) -> impl FnMut() -> u64 {
 
 /// What may be found after a crash.
 #[derive(Default, Clone)]
-struct Outcome {
+struct VersionEdit {
     /// Whether the store must be there.
     created: bool,
     /// One of these states: the last acknowledged one, and that of an edit under way.
@@ -34,13 +34,13 @@ struct Outcome {
 
 /// Creates or opens, appends what is left of the history (a failure is answered with `replace`
 /// up to twice, as `resume` does), replaces now and then. `out` is what was possible before.
-fn workload(env: &MemEnv, from: usize, mut out: Outcome) -> Outcome {
+fn workload(env: &MemEnv, from: usize, mut out: VersionEdit) -> VersionEdit {
     let states = states();
     let shared = Arc::new(env.clone());
     let opened = match load(env, dir(), &Orders::default()) {
         Ok(loaded) => {
             // Until the open is done, what was read may be in the page cache only.
-            let reopened = loaded.state.apply(&Edit::from(vec![Change::Reopened])).unwrap();
+            let reopened = loaded.state.apply(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
             out.possible.extend([loaded.state.clone(), reopened]);
             Manifest::open(shared, dir(), loaded)
         }
@@ -80,7 +80,7 @@ fn workload(env: &MemEnv, from: usize, mut out: Outcome) -> Outcome {
 }
 
 /// What may be loaded after `outcome`.
-fn check(env: &MemEnv, outcome: &Outcome, what: &str) {
+fn check(env: &MemEnv, outcome: &VersionEdit, what: &str) {
     match load(env, dir(), &Orders::default()) {
         Ok(loaded) => {
             let known = outcome.possible.contains(&loaded.state);
@@ -95,7 +95,7 @@ fn check(env: &MemEnv, outcome: &Outcome, what: &str) {
 fn position(env: &MemEnv) -> usize {
     let Ok(loaded) = load(env, dir(), &Orders::default()) else { return 0 };
     // A clean close may have ended since; otherwise states are told apart by their snapshots.
-    let open = |s: &State| s.apply(&Edit::from(vec![Change::Reopened])).unwrap();
+    let open = |s: &State| s.apply(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
     let states = states();
     let found = states.iter().rposition(|s| open(s) == open(&loaded.state));
     found.expect("a state of the history")
@@ -104,7 +104,7 @@ fn position(env: &MemEnv) -> usize {
 #[test]
 pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
     let whole = MemEnv::default();
-    workload(&whole, 0, Outcome::default());
+    workload(&whole, 0, VersionEdit::default());
     let calls = whole.calls();
     assert!(calls > 50, "{calls}");
     let mut random = xorshift(1);
@@ -112,7 +112,7 @@ pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
         for (forever, short) in [(false, false), (false, true), (true, false), (true, true)] {
             let env = MemEnv::default();
             env.fail(Some(Fail { call, forever, short }));
-            let outcome = workload(&env, 0, Outcome::default());
+            let outcome = workload(&env, 0, VersionEdit::default());
             env.fail(None);
             let what = format!("call {call}, forever {forever}, short {short}");
             check(&env.kill(), &outcome, &format!("{what}, killed"));
@@ -127,12 +127,12 @@ pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
 #[test]
 pub(super) fn crashes_during_recovery_from_crashes() {
     let whole = MemEnv::default();
-    workload(&whole, 0, Outcome::default());
+    workload(&whole, 0, VersionEdit::default());
     let calls = whole.calls();
     let mut random = xorshift(2);
     for round in 0..3000 {
         let mut env = MemEnv::default();
-        let mut outcome = Outcome::default();
+        let mut outcome = VersionEdit::default();
         for depth in 0..4 {
             let from = position(&env.kill());
             let call = env.calls() + random() % (calls / (depth + 1));
@@ -151,7 +151,7 @@ pub(super) fn crashes_during_recovery_from_crashes() {
 #[test]
 pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let env = MemEnv::default();
-    workload(&env, 0, Outcome::default());
+    workload(&env, 0, VersionEdit::default());
     let name = manifest_name(load(&env, dir(), &Orders::default()).unwrap().number);
     let mut bytes = env.bytes(&name);
     bytes.extend_from_slice(&[0; 100]);
@@ -161,7 +161,7 @@ pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
     assert_ne!(manifest_name(manifest.number()), name);
     assert!(!env.names().contains(&name));
-    manifest.append(&Edit::from(vec![Change::LastSeq { seq: 9999 }])).unwrap();
+    manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq: 9999 }])).unwrap();
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert_eq!((loaded.state.last_seq, loaded.torn), (9999, None));
 }
@@ -169,12 +169,12 @@ pub(super) fn nothing_is_appended_behind_a_torn_record() {
 #[test]
 fn a_clean_close_ends_with_the_next_edit() {
     let env = MemEnv::default();
-    workload(&env, 0, Outcome::default());
+    workload(&env, 0, VersionEdit::default());
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.state.clean_close.is_some(), "a look at it changes nothing");
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
     assert!(manifest.state().clean_close.is_some(), "nothing was written to the log yet");
-    manifest.append(&Edit::from(vec![Change::Reopened])).unwrap();
+    manifest.append(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
     assert!(load(&env, dir(), &Orders::default()).unwrap().state.clean_close.is_none());
 }
 
@@ -186,7 +186,7 @@ fn a_grown_manifest_starts_over() {
     let mut numbers = 1;
     for seq in 0..40_000 {
         let before = manifest.number();
-        manifest.append(&Edit::from(vec![Change::LastSeq { seq }])).unwrap();
+        manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq }])).unwrap();
         numbers += u64::from(manifest.number() != before);
         assert!(manifest.len() <= (1 << 20) + 100);
     }
@@ -200,7 +200,7 @@ fn a_grown_manifest_starts_over() {
 /// file is as good as before.
 #[test]
 fn a_grown_manifest_goes_on_where_a_new_one_fails() {
-    let note = || Edit::from(vec![Change::Repaired { note: "x".repeat(MAX_NOTE_LEN) }]);
+    let note = || ManifestEdit::from(vec![Change::Repaired { note: "x".repeat(MAX_NOTE_LEN) }]);
     let mut fallbacks = 0;
     for call in 0.. {
         let env = MemEnv::default();
@@ -210,7 +210,7 @@ fn a_grown_manifest_goes_on_where_a_new_one_fails() {
             manifest.append(&note()).unwrap();
         }
         let (number, len) = (manifest.number(), manifest.len());
-        let last = Edit::from(vec![Change::LastSeq { seq: 777 }]);
+        let last = ManifestEdit::from(vec![Change::LastSeq { seq: 777 }]);
         env.fail(Some(Fail { call: env.calls() + call, forever: false, short: false }));
         let result = manifest.append(&last);
         env.fail(None);
@@ -249,7 +249,7 @@ fn a_refused_edit_changes_nothing() {
     let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), states()[2].clone()).unwrap();
     let len = manifest.len();
     let unknown = Change::RemoveTable { keyspace: 0, number: 999 };
-    for edit in [Edit::from(vec![unknown]), Edit::default()] {
+    for edit in [ManifestEdit::from(vec![unknown]), ManifestEdit::default()] {
         assert!(manifest.append(&edit).is_err());
         assert!(manifest.failed().is_none());
         assert_eq!(manifest.len(), len);

@@ -8,7 +8,7 @@ use crate::version::edit::{MAX_NAME_LEN, MAX_NOTE_LEN};
 /// Whether an edit of this change is taken when it is read back, and when it is about to be
 /// written: both look, and both say the same.
 fn is_taken(change: &Change) -> bool {
-    let read = Edit::decode(&Edit::from(vec![change.clone()]).encode());
+    let read = ManifestEdit::decode(&ManifestEdit::from(vec![change.clone()]).encode());
     assert_eq!(read.is_ok(), change.check().is_ok(), "{change:?}");
     if let Ok(edit) = &read {
         assert_eq!(edit.changes, std::slice::from_ref(change));
@@ -29,8 +29,8 @@ fn numbers_end_where_adding_to_them_could_overflow() {
     goes_to(MAX_NUMBER, |number| Change::NextFile { number });
     goes_to(MAX_NUMBER, |number| Change::RemoveTable { keyspace: 0, number });
     goes_to(MAX_NUMBER, |segment| Change::Flushed { keyspace: 0, segment });
-    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, founded: 0 });
-    goes_to(MAX_NUMBER, |founded| Change::LogStart { segment: 3, founded });
+    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, durable: 0 });
+    goes_to(MAX_NUMBER, |durable| Change::LogStart { segment: 3, durable });
     goes_to(MAX_NUMBER, |seq| Change::LastSeq { seq });
     goes_to(MAX_NUMBER, |run| add(0, run, table(1, "a", "b")));
     let close = |segment, end, last_seq| Change::CleanClose { segment, end, last_seq };
@@ -149,12 +149,12 @@ fn a_table_raises_what_was_never_used() {
         ..table(12, "a", "b")
     };
     let state = State::new(Orders::default());
-    let first = state.apply(&Edit::from(vec![add_keyspace(0, "default")])).unwrap();
+    let first = state.apply(&ManifestEdit::from(vec![add_keyspace(0, "default")])).unwrap();
     assert_eq!(first.next_file, 1);
-    let plain = first.apply(&Edit::from(vec![add(0, 1, table(12, "a", "b"))])).unwrap();
+    let plain = first.apply(&ManifestEdit::from(vec![add(0, 1, table(12, "a", "b"))])).unwrap();
     // Above the file, and up to its last sequence.
     assert_eq!((plain.next_file, plain.last_seq), (13, 129));
-    let referring = first.apply(&Edit::from(vec![add(0, 1, meta)])).unwrap();
+    let referring = first.apply(&ManifestEdit::from(vec![add(0, 1, meta)])).unwrap();
     assert_eq!(referring.next_file, 71);
     assert!(referring.has_table(12) && !referring.has_table(70));
     assert_eq!(referring.segment_references().into_iter().collect::<Vec<_>>(), [(70, (1, 1))]);

@@ -43,7 +43,7 @@ pub(super) fn add(keyspace: u32, run: u64, meta: TableMeta) -> Change {
 }
 
 /// Edits that use every kind of change, each valid after the ones before it.
-pub(super) fn history() -> Vec<Edit> {
+pub(super) fn history() -> Vec<ManifestEdit> {
     let refs = vec![
         SegmentRef { segment: 3, bytes: 9000, count: 2 },
         SegmentRef { segment: 4, bytes: 1, count: 1 },
@@ -54,7 +54,7 @@ pub(super) fn history() -> Vec<Edit> {
         vec![
             add(0, 1, table(10, "a", "m")),
             Change::Flushed { keyspace: 0, segment: 2 },
-            Change::LogStart { segment: 3, founded: 3 },
+            Change::LogStart { segment: 3, durable: 3 },
         ],
         vec![add_keyspace(1, "other"), add(1, 1, table(11, "x", "y"))],
         vec![add(0, 2, with_refs), Change::LastSeq { seq: 1000 }],
@@ -71,7 +71,7 @@ pub(super) fn history() -> Vec<Edit> {
         vec![Change::CleanClose { segment: 9, end: 1 << 20, last_seq: 5000 }],
     ]
     .into_iter()
-    .map(Edit::from)
+    .map(ManifestEdit::from)
     .collect()
 }
 

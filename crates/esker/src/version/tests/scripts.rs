@@ -16,8 +16,8 @@ fn scripts() {
 fn answer(state: &mut State, case: &Case<'_>) -> String {
     match case.command {
         "edit" => {
-            let edit = Edit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
-            assert_eq!(Edit::decode(&edit.encode()).unwrap(), edit);
+            let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
+            assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
             match state.apply(&edit) {
                 Ok(next) => {
                     *state = next;
@@ -42,7 +42,7 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             out
         }
         "encode" => {
-            let edit = Edit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
+            let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
             hex(&edit.encode())
         }
         "file" => {
@@ -52,7 +52,7 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             let mut manifest =
                 Manifest::create(std::sync::Arc::new(env.clone()), dir, new).unwrap();
             for line in &case.input {
-                manifest.append(&Edit::from(vec![change(line)])).unwrap();
+                manifest.append(&ManifestEdit::from(vec![change(line)])).unwrap();
             }
             let current = String::from_utf8(env.bytes(CURRENT)).unwrap();
             format!("{}\n{current}", hex(&env.bytes(&manifest_name(1))))
@@ -94,7 +94,7 @@ fn change(line: &str) -> Change {
         }
         "remove" => Change::RemoveTable { keyspace: n(1) as u32, number: n(2) },
         "flushed" => Change::Flushed { keyspace: n(1) as u32, segment: n(2) },
-        "log-start" => Change::LogStart { segment: n(1), founded: n(1) },
+        "log-start" => Change::LogStart { segment: n(1), durable: n(1) },
         "next-file" => Change::NextFile { number: n(1) },
         "next-keyspace" => Change::NextKeyspace { id: n(1) as u32 },
         "last-seq" => Change::LastSeq { seq: n(1) },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::throttle::{Admission, FlushRate, Pressure, SLICE, Throttle, remaining};
+use super::throttle::{Admission, FlushRate, SLICE, StallInput, Throttle, remaining};
 
 const MIB: u64 = 1 << 20;
 const HARD: u64 = 64 * MIB;
@@ -15,8 +15,8 @@ fn close(a: f64, b: f64) {
 }
 
 /// Nothing is being flushed; a flush takes 64 MB a second.
-fn pressure(held: u64) -> Pressure {
-    Pressure {
+fn backpressure(held: u64) -> StallInput {
+    StallInput {
         held,
         flushing: 0,
         progress: 0,
@@ -66,61 +66,62 @@ fn a_flush_tells_itself_how_long_it_still_takes() {
 
 #[test]
 fn the_brake_at_its_corners_and_between() {
-    assert_eq!(pressure(0).brake(), 0.0);
-    assert_eq!(pressure(SOFT).brake(), 0.0);
-    close(pressure(SOFT + (BALANCE - SOFT) / 2).brake(), 0.25);
-    close(pressure(BALANCE).brake(), 1.0);
-    close(pressure(BALANCE + (HARD - BALANCE) / 2).brake(), 1.0 + 9.0 / 4.0);
-    close(pressure(HARD).brake(), 10.0);
+    assert_eq!(backpressure(0).slowdown(), 0.0);
+    assert_eq!(backpressure(SOFT).slowdown(), 0.0);
+    close(backpressure(SOFT + (BALANCE - SOFT) / 2).slowdown(), 0.25);
+    close(backpressure(BALANCE).slowdown(), 1.0);
+    close(backpressure(BALANCE + (HARD - BALANCE) / 2).slowdown(), 1.0 + 9.0 / 4.0);
+    close(backpressure(HARD).slowdown(), 10.0);
     // What the running flush has written already presses no more.
-    let flushed = Pressure { flushing: 8 * MIB, progress: 8 * MIB, ..pressure(BALANCE + 8 * MIB) };
-    close(flushed.brake(), 1.0);
+    let flushed =
+        StallInput { flushing: 8 * MIB, progress: 8 * MIB, ..backpressure(BALANCE + 8 * MIB) };
+    close(flushed.slowdown(), 1.0);
 }
 
 #[test]
 fn a_flush_larger_than_the_room_that_is_left_brakes_harder() {
-    let p = |held, flushing, progress| Pressure { flushing, progress, ..pressure(held) };
+    let p = |held, flushing, progress| StallInput { flushing, progress, ..backpressure(held) };
     // 50 MiB are being flushed and 4 are left: twelve and a half times too many.
-    close(p(60 * MIB, 50 * MIB, 0).brake(), 12.5);
-    close(p(60 * MIB, 50 * MIB, 10 * MIB).brake(), 10.0);
+    close(p(60 * MIB, 50 * MIB, 0).slowdown(), 12.5);
+    close(p(60 * MIB, 50 * MIB, 10 * MIB).slowdown(), 10.0);
     // As many as there is room for: the curve alone.
     let held = 32 * MIB;
-    close(p(held, held, 0).brake(), pressure(held).brake());
+    close(p(held, held, 0).slowdown(), backpressure(held).slowdown());
     // At the cap no room is left, and the brake still has an end.
-    close(p(HARD, HARD, 0).brake(), 100.0);
+    close(p(HARD, HARD, 0).slowdown(), 100.0);
     // Below the soft cap nobody waits, whatever is being flushed.
-    assert_eq!(p(SOFT, 10 * HARD, 0).brake(), 0.0);
+    assert_eq!(p(SOFT, 10 * HARD, 0).slowdown(), 0.0);
 }
 
 #[test]
 fn a_write_takes_its_flush_time_or_its_share_of_the_room() {
-    close(pressure(BALANCE).fair_time(64_000).as_secs_f64(), 0.001);
-    close(pressure(HARD).fair_time(64_000).as_secs_f64(), 0.010);
-    assert_eq!(pressure(HARD).fair_time(u64::MAX / 2), secs(1.0));
+    close(backpressure(BALANCE).fair_time(64_000).as_secs_f64(), 0.001);
+    close(backpressure(HARD).fair_time(64_000).as_secs_f64(), 0.010);
+    assert_eq!(backpressure(HARD).fair_time(u64::MAX / 2), secs(1.0));
     // Half of the cap is left for a flush of two seconds, nine tenths of it to be used.
-    let half = Pressure { flushing: MIB, remaining: secs(2.0), ..pressure(HARD / 2) };
+    let half = StallInput { flushing: MIB, remaining: secs(2.0), ..backpressure(HARD / 2) };
     close(half.fair_time(MIB).as_secs_f64(), 2.0 / (32.0 * 0.9));
     // No flush, or no pressure: no share.
-    let none = Pressure { flushing: 0, ..half };
+    let none = StallInput { flushing: 0, ..half };
     assert!(none.fair_time(MIB) < half.fair_time(MIB));
-    let low = Pressure { held: SOFT, ..half };
+    let low = StallInput { held: SOFT, ..half };
     assert_eq!(low.fair_time(MIB), Duration::ZERO);
 }
 
 #[test]
 fn what_fits_is_what_the_cap_allows() {
-    assert!(pressure(HARD - 100).fits(100));
-    assert!(!pressure(HARD - 100).fits(101));
-    assert!(!pressure(HARD).fits(u64::MAX));
+    assert!(backpressure(HARD - 100).fits(100));
+    assert!(!backpressure(HARD - 100).fits(101));
+    assert!(!backpressure(HARD).fits(u64::MAX));
     let mut throttle = Throttle::default();
-    assert_eq!(throttle.admit(secs(9.0), &pressure(HARD - 100), 101), Admission::Full);
+    assert_eq!(throttle.admit(secs(9.0), &backpressure(HARD - 100), 101), Admission::Full);
 }
 
 #[test]
 fn short_waits_add_up_until_they_can_be_slept() {
     let now = secs(9.0);
     let mut throttle = Throttle::default();
-    let admit = |t: &mut Throttle, bytes| t.admit(now, &pressure(BALANCE), bytes);
+    let admit = |t: &mut Throttle, bytes| t.admit(now, &backpressure(BALANCE), bytes);
     // At rest for long: one slice of it may be used, a millisecond, which is 64,000 bytes.
     assert_eq!(admit(&mut throttle, 64_000), Admission::Go);
     // 100 us are too short to sleep; with as much again they are not.
@@ -132,7 +133,7 @@ fn short_waits_add_up_until_they_can_be_slept() {
     let Admission::Wait(rest) = throttle.more(now + secs(30e-6)) else { panic!("no wait") };
     close(rest.as_secs_f64(), 170e-6);
     // No pressure, no debts.
-    assert_eq!(throttle.admit(now, &pressure(SOFT), 6_400), Admission::Go);
+    assert_eq!(throttle.admit(now, &backpressure(SOFT), 6_400), Admission::Go);
     assert_eq!(throttle.more(now), Admission::Go);
 }
 
@@ -142,7 +143,7 @@ fn a_long_write_waits_several_slices_and_no_more() {
     let mut throttle = Throttle::default();
     // 80 KiB stand for ten slices and the first; at the cap it would owe thirteen.
     let bytes = 80 << 10;
-    let p = Pressure { held: HARD - bytes, ..pressure(0) };
+    let p = StallInput { held: HARD - bytes, ..backpressure(0) };
     assert_eq!(throttle.admit(now, &p, bytes), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE * 10), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE * 11), Admission::Go);

@@ -4,25 +4,29 @@
 //! and its records are indexed where they lie, without rewriting any. What no manifest names is
 //! left over from a crash and removed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod replay;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::comparator;
 use crate::env::{Env, LockMode, OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, key_hash};
+use crate::key::{KeyOrder, Seq};
 use crate::memtable::Memtable;
-use crate::obsolete_files::PurgeQueue;
+use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options};
 use crate::read::SuperVersion;
-use crate::store::{Control, DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, Writer, lock_dir};
+use crate::store::{DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir};
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
-use crate::verify::{check_manifest, list_store, unknown_keyspace};
-use crate::version::{self, Change, Edit, KeyspaceVersion, Loaded, Manifest, Orders, State};
-use crate::wal::manager::Segments;
-use crate::wal::{self, Behind, End, ManifestEnd, Segment, SyncGroup, Tear, Walk};
+use crate::verify::{check_manifest, list_store};
+use crate::version::{
+    self, Change, KeyspaceVersion, Loaded, Manifest, ManifestEdit, Orders, State,
+};
+use crate::wal::manager::SegmentManager;
+use crate::wal::{self, ManifestEnd, Segment, SyncGroup};
 
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
@@ -51,19 +55,19 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
         let end = ManifestEnd { number: loaded.number, end: loaded.end };
         check_manifest(&env, dir, end, &loaded.state)?;
     }
-    let (control, fresh) = match manifest {
+    let (version_set, fresh) = match manifest {
         Found::Nothing => {
             refuse_files_of_others(&env, dir)?;
             (create(&env, dir, orders.clone())?, true)
         }
-        Found::Store(loaded) if options.read_only => (Control::ReadOnly(loaded.state), false),
+        Found::Store(loaded) if options.read_only => (VersionSet::ReadOnly(loaded.state), false),
         Found::Store(loaded) => {
-            (Control::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
+            (VersionSet::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
         }
     };
-    check_orders(control.state(), &orders)?;
-    check_compression(control.state(), &options)?;
-    let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, control)?;
+    check_orders(version_set.state(), &orders)?;
+    check_compression(version_set.state(), &options)?;
+    let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, version_set)?;
     recovery.finish(fresh, keep_all)
 }
 
@@ -138,10 +142,10 @@ fn refuse_files_of_others(env: &Arc<dyn Env>, dir: &Path) -> Result<()> {
     }
 }
 
-fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<Control> {
+fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<VersionSet> {
     let bytewise = || KeyOrder::Bytewise.name().to_string();
     let order_name = orders.given(DEFAULT_KEYSPACE).map_or_else(bytewise, |(name, _)| name.clone());
-    let state = State::new(orders).apply(&Edit::from(vec![Change::AddKeyspace {
+    let state = State::new(orders).apply(&ManifestEdit::from(vec![Change::AddKeyspace {
         id: 0,
         name: DEFAULT_KEYSPACE.to_string(),
         order_name,
@@ -152,7 +156,7 @@ fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<Control> {
     state.close(0);
     // The directory may be what a first attempt left behind, which did not get so far as to sync it.
     create_dir_durably(&**env, dir).map_err(|e| Error::io("sync the parent of", dir, e))?;
-    Ok(Control::Writable(Manifest::create(Arc::clone(env), dir, state)?))
+    Ok(VersionSet::Writable(Manifest::create(Arc::clone(env), dir, state)?))
 }
 
 /// Every keyspace's comparator is known, and is the one that was given.
@@ -199,9 +203,9 @@ struct Recovery {
     dir: PathBuf,
     options: Options,
     lock: DirLock,
-    control: Control,
-    segments: Segments,
-    purge: Arc<PurgeQueue>,
+    version_set: VersionSet,
+    segments: SegmentManager,
+    obsolete: Arc<ObsoleteFiles>,
     sync: SyncGroup,
     /// Names in the directory.
     names: Vec<String>,
@@ -215,34 +219,27 @@ struct Recovery {
 
 /// Why a store with such numbers cannot be written to, and what to do.
 #[cold]
-fn no_numbers_left(dir: &Path, named: u64, newest: Option<&String>, control: &Control) -> Error {
+fn no_numbers_left(
+    dir: &Path,
+    named: u64,
+    newest: Option<&String>,
+    version_set: &VersionSet,
+) -> Error {
     match newest {
-        Some(name) if named >= MAX_NEXT_FILE && named > control.state().next_file => {
+        Some(name) if named >= MAX_NEXT_FILE && named > version_set.state().next_file => {
             let what = "its number leaves none for new files, so it is none of this store's: move it \
                         out of the directory, and open again";
             Error::corrupt(&dir.join(name), 0, what)
         }
         _ => {
-            let manifest = dir.join(version::manifest_name(control.manifest_end().number));
+            let manifest = dir.join(version::manifest_name(version_set.manifest_end().number));
             let what = format!(
                 "the next file would have number {}, which leaves none for new files, and no store \
                  makes so many; reading works (read_only), and a repair counts anew",
-                control.state().next_file
+                version_set.state().next_file
             );
             Error::corrupt(&manifest, 0, what)
         }
-    }
-}
-
-/// Says in which file of the log the key was that a comparator panicked at.
-#[cold]
-fn in_the_log(e: Error, segment: &Segment) -> Error {
-    match e {
-        Error::ComparatorPanicked { keyspace, what } => {
-            let what = format!("{what} (at a key in {})", segment.path().display());
-            Error::ComparatorPanicked { keyspace, what }
-        }
-        e => e,
     }
 }
 
@@ -252,33 +249,34 @@ impl Recovery {
         dir: PathBuf,
         options: Options,
         lock: DirLock,
-        control: Control,
+        version_set: VersionSet,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
         let number = |n: &str| wal::parse_file_name(n).or_else(|| table::parse_file_name(n));
         let newest = names.iter().filter_map(|n| Some((number(n)?, n))).max();
         let named = newest.map_or(1, |(n, _)| n + 1);
-        let next_file = named.max(control.state().next_file);
+        let next_file = named.max(version_set.state().next_file);
         if next_file >= MAX_NEXT_FILE && !options.read_only {
-            return Err(no_numbers_left(&dir, named, newest.map(|(_, name)| name), &control));
+            return Err(no_numbers_left(&dir, named, newest.map(|(_, name)| name), &version_set));
         }
-        let purge = Arc::new(PurgeQueue::default());
+        let obsolete = Arc::new(ObsoleteFiles::default());
         Ok(Recovery {
             segments: {
-                let segments = Segments::new(Arc::clone(&env), dir.clone(), Arc::clone(&purge));
-                segments.note_manifest(control.manifest_end());
+                let segments =
+                    SegmentManager::new(Arc::clone(&env), dir.clone(), Arc::clone(&obsolete));
+                segments.note_manifest(version_set.manifest_end());
                 segments
             },
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
-            last_seq: control.state().last_seq,
+            last_seq: version_set.state().last_seq,
             memtables: HashMap::new(),
             open_end: None,
             env,
             dir,
             options,
             lock,
-            control,
-            purge,
+            version_set,
+            obsolete,
             names,
             next_file,
         })
@@ -298,9 +296,9 @@ impl Recovery {
             dir,
             options,
             lock,
-            control,
+            version_set,
             segments,
-            purge,
+            obsolete,
             sync,
             last_seq,
             next_file,
@@ -310,7 +308,17 @@ impl Recovery {
         let writer = Writer::new(last_seq);
         let read_only = options.read_only;
         let store = Store::new(
-            env, dir, options, lock, writer, control, segments, sync, purge, last_seq, next_file,
+            env,
+            dir,
+            options,
+            lock,
+            writer,
+            version_set,
+            segments,
+            sync,
+            obsolete,
+            last_seq,
+            next_file,
         );
         add_keyspaces(&store, self.memtables)?;
         if store.options.paranoid {
@@ -326,7 +334,7 @@ impl Recovery {
 
     /// Segments below the log's start that tables still point into.
     fn open_value_segments(&mut self) -> Result<()> {
-        let state = self.control.state();
+        let state = self.version_set.state();
         for number in state.segment_references().into_keys() {
             if number < state.log_start {
                 let segment = Segment::open(&self.env, &self.dir, number, !self.options.read_only)?;
@@ -334,171 +342,6 @@ impl Recovery {
             }
         }
         Ok(())
-    }
-
-    /// Indexes what the log holds, and finds what of its files is no part of it.
-    fn replay(&mut self) -> Result<()> {
-        let (log_start, closed, mut walk) = {
-            let s = self.control.state();
-            let walk = Walk::new(s.log_start, s.log_founded, s.flushed());
-            (s.log_start, s.clean_close.is_some(), walk)
-        };
-        let mut passed = HashSet::new();
-        let mut last: Option<Arc<Segment>> = None;
-        // After a close in order there is no log.
-        while let Some(number) = walk.next().filter(|_| !closed) {
-            let Some(segment) = self.open_log_segment(number, &mut walk)? else { break };
-            let replayed = comparator::catch(|| self.replay_segment(&segment));
-            let (first, end) = replayed.map_err(|e| in_the_log(e, &segment))?;
-            self.segments_add(&segment);
-            passed.insert(number);
-            walk.pass(first, end).map_err(|why| Error::corrupt(segment.path(), 0, why))?;
-            last = Some(segment);
-        }
-        let behind = match &last {
-            Some(segment) => segment.frames().behind_their_end(self.options.paranoid),
-            None => Behind::default(),
-        };
-        let (behind, useless) = self.aside(log_start, &passed, walk.tear(), behind)?;
-        if let Some(tear) = walk.damage(behind, self.options.paranoid) {
-            let path = self.dir.join(wal::file_name(tear.segment));
-            let what = format!("{}, and the log went on after it", tear.why);
-            return Err(Error::corrupt(&path, tear.offset, what));
-        }
-        self.remove_useless(&useless)?;
-        self.open_end = walk.tear().and_then(|t| Some((last?, t.offset)));
-        Ok(())
-    }
-
-    /// The segment that the log goes on in. `None` when it is not there, or was never synced, and was
-    /// not durable when the one before was sealed: then a power cut took it.
-    fn open_log_segment(&self, number: u64, walk: &mut Walk) -> Result<Option<Arc<Segment>>> {
-        let name = wal::file_name(number);
-        if !self.names.contains(&name) {
-            if walk.missing() {
-                let what = "the log goes on in this file, which is missing";
-                return Err(Error::corrupt(&self.dir.join(name), 0, what));
-            }
-            return Ok(None);
-        }
-        match Segment::open(&self.env, &self.dir, number, !self.options.read_only) {
-            Ok(segment) => Ok(Some(Arc::new(segment))),
-            Err(e) => {
-                let left = Segment::never_synced(&self.env, &self.dir, number)?;
-                if walk.missing() || left.is_none() { Err(e) } else { Ok(None) }
-            }
-        }
-    }
-
-    /// Looks at the files that the log did not lead to: what frames behind its end say, and which of
-    /// the files to remove.
-    fn aside(
-        &self,
-        log_start: u64,
-        passed: &HashSet<u64>,
-        tear: Option<Tear>,
-        mut behind: Behind,
-    ) -> Result<(Behind, Vec<u64>)> {
-        let mut useless = Vec::new();
-        let numbers = self.names.iter().filter_map(|n| wal::parse_file_name(n));
-        for number in numbers.filter(|n| *n >= log_start && !passed.contains(n)) {
-            let found = match Segment::open(&self.env, &self.dir, number, false) {
-                Ok(segment) => segment.frames().survey(),
-                // A power cut came before it was synced, perhaps before it was used.
-                Err(e) => Segment::never_synced(&self.env, &self.dir, number)?.ok_or(e)?,
-            };
-            if found.frames && tear.is_none_or(|t| number < t.segment) {
-                let what = match tear {
-                    Some(_) => "there are entries in this segment, and the log passes it over",
-                    None => "there are entries in this segment, and the store was closed before it",
-                };
-                let path = self.dir.join(wal::file_name(number));
-                return Err(Error::corrupt(&path, wal::FIRST_FRAME, what));
-            }
-            behind = behind.and(found);
-            useless.push(number);
-        }
-        Ok((behind, useless))
-    }
-
-    /// Removes files that are no part of the log, for good before its end is sealed: lest a crash in
-    /// between leaves them behind a segment that looks complete.
-    fn remove_useless(&mut self, useless: &[u64]) -> Result<()> {
-        if self.options.read_only || useless.is_empty() {
-            return Ok(());
-        }
-        for number in useless {
-            self.remove_segment(*number);
-        }
-        self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
-    }
-
-    fn segments_add(&mut self, segment: &Arc<Segment>) {
-        // Its header may be in the page cache only.
-        self.segments.add(Arc::clone(segment), false, true);
-        for (ks, list) in &self.memtables {
-            if let Some(m) = list.first().filter(|m| m.segment().number() == segment.number()) {
-                self.segments.note_memtable(segment.number(), *ks, m);
-            }
-        }
-        // There may be many: whoever syncs one opens it again.
-        segment.release();
-        if !self.options.read_only {
-            self.sync.rotate(Arc::clone(segment), false);
-        }
-    }
-
-    /// Indexes a segment's entries. The sequence of its first frame, and how it ends.
-    fn replay_segment(&mut self, segment: &Arc<Segment>) -> Result<(Option<Seq>, End)> {
-        let number = segment.number();
-        let state = self.control.state();
-        let never_used = state.next_keyspace;
-        // Keyspaces that still miss this segment's entries; records of others were flushed, or the
-        // keyspace was dropped.
-        let wanted: BTreeMap<u32, (KeyOrder, usize)> = state
-            .keyspaces
-            .values()
-            .filter(|ks| ks.flushed < number)
-            .filter_map(|ks| {
-                let stays_from = stays_from(&self.options, ks.separate_values_from);
-                Some((ks.id, (ks.order.clone()?, stays_from)))
-            })
-            .collect();
-        let mut found: HashMap<u32, Arc<Memtable>> = HashMap::new();
-        let mut first = None;
-        let mut frames = segment.frames();
-        for frame in frames.by_ref() {
-            first = first.or(Some(frame.seq));
-            for (r, record) in frame.records() {
-                let Some((order, stays_from)) = wanted.get(&record.keyspace) else {
-                    if record.keyspace >= never_used {
-                        let (path, id) = (segment.path(), record.keyspace);
-                        return Err(unknown_keyspace(path, frame.offset, id));
-                    }
-                    continue;
-                };
-                let memtable = found.entry(record.keyspace).or_insert_with(|| {
-                    Arc::new(Memtable::new(
-                        Arc::clone(segment),
-                        order.clone(),
-                        *stays_from,
-                        Arc::default(),
-                    ))
-                });
-                let (key, len) = (record.key, record.value.len());
-                memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);
-            }
-            self.last_seq = self.last_seq.max(frame.seq);
-        }
-        for (ks, memtable) in found {
-            self.memtables.entry(ks).or_default().insert(0, memtable);
-        }
-        let end = frames.finish();
-        segment.note_found(&end);
-        if let End::Clean { last_seq, .. } = end {
-            self.last_seq = self.last_seq.max(last_seq);
-        }
-        Ok((first, end))
     }
 
     fn remove_segment(&mut self, number: u64) {
@@ -509,7 +352,7 @@ impl Recovery {
 
     /// What a crash left: tables and segments that nothing names.
     fn leftovers(&self) -> Vec<String> {
-        let state = self.control.state();
+        let state = self.version_set.state();
         let references = state.segment_references();
         let stale = |name: &String| {
             if let Some(n) = table::parse_file_name(name) {
@@ -526,7 +369,7 @@ impl Recovery {
 
 /// Opens all tables and publishes the first views.
 fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>) -> Result<()> {
-    let described: Vec<_> = store.control.lock().state().keyspaces.values().cloned().collect();
+    let described: Vec<_> = store.version_set.lock().state().keyspaces.values().cloned().collect();
     // Of all keyspaces at once: a segment that has no pointers yet counts as one without any.
     let tables = described.iter().flat_map(|ks| ks.version.tables());
     store.segments.account(tables.flat_map(|t| &t.references), std::iter::empty());
@@ -552,7 +395,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
 }
 
 /// From how many bytes on a keyspace's values stay in the log.
-fn stays_from(options: &Options, separate_values_from: Option<u64>) -> usize {
+fn blob_threshold(options: &Options, separate_values_from: Option<u64>) -> usize {
     separate_values_from
         .map_or(options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
@@ -569,8 +412,8 @@ pub(crate) fn new_keyspace(
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
     let view = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
-    let stays_from = stays_from(&store.options, separate_values_from);
-    Ok(KeyspaceState::new(id, name.to_string(), order, compression, stays_from, view))
+    let blob_threshold = blob_threshold(&store.options, separate_values_from);
+    Ok(KeyspaceState::new(id, name.to_string(), order, compression, blob_threshold, view))
 }
 
 /// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then
@@ -584,13 +427,13 @@ fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()>
     }
     store.go_on_in(&mut w, next);
     drop(w);
-    let mut control = store.control.lock();
+    let mut version_set = store.version_set.lock();
     let mut changes = vec![Change::NextFile { number: number + 1 }];
-    if control.state().clean_close.is_some() {
-        changes.push(Change::LogStart { segment: number, founded: number });
+    if version_set.state().clean_close.is_some() {
+        changes.push(Change::LogStart { segment: number, durable: number });
         changes.push(Change::Reopened);
     }
-    store.commit(&mut control, Edit::from(changes))?;
-    drop(control);
+    store.commit(&mut version_set, ManifestEdit::from(changes))?;
+    drop(version_set);
     store.advance_log()
 }

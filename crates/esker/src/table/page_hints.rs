@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use super::block::PAGE;
-use super::index::LINE_BYTES;
+use super::hash_index::LINE_BYTES;
 use super::reader::Table;
 use crate::env;
 

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::mem;
+use super::key_prefix;
 use crate::key::KeyOrder;
 
 /// The fences of an open table, in its mapping.
@@ -34,8 +34,8 @@ enum Place {
 /// The head of a key behind the table's prefix.
 pub(super) fn head(order: &KeyOrder, rest: &[u8]) -> u64 {
     match order {
-        KeyOrder::Reverse => !mem::head(rest),
-        _ => mem::head(rest),
+        KeyOrder::Reverse => !key_prefix::head(rest),
+        _ => key_prefix::head(rest),
     }
 }
 
@@ -79,14 +79,14 @@ impl Fences {
     pub fn page(&self, i: u32) -> u32 {
         debug_assert!(i < self.blocks);
         // SAFETY: `new` saw that there are so many; the caller keeps to them.
-        unsafe { mem::load_u32(self.pages.add(4 * i as usize)) }
+        unsafe { key_prefix::load_u32(self.pages.add(4 * i as usize)) }
     }
 
     #[inline(always)]
     fn head(&self, i: u32) -> u64 {
         debug_assert!(i < self.blocks);
         // SAFETY: as for `page`.
-        unsafe { mem::load_u64(self.heads.add(8 * i as usize)) }
+        unsafe { key_prefix::load_u64(self.heads.add(8 * i as usize)) }
     }
 
     /// Where in the section head and page of block `i` are, in bytes. (Under a custom order there is
