@@ -11,7 +11,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
 exec </dev/null
 
-required="log version recovery merge table" least=90
+required="wal version recovery compaction table" least=90
 
 need_build_tools
 need_faults || note "no strace or prlimit here: tests that need them are left out"

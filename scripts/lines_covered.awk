@@ -1,7 +1,7 @@
 # From what ran of each line (lcov) and the sources: how many lines of each module ran in a test.
 # Code of the tests themselves does not count: files of tests, and what stands behind `#[cfg(test)]`.
 #
-#   awk -f lines_covered.awk -v root=DIR/ -v least=90 -v required="log version" -v missed=FILE lcov.info
+#   awk -f lines_covered.awk -v root=DIR/ -v least=90 -v required="wal version" -v missed=FILE lcov.info
 #
 # Prints a line for each group of modules; exits with 1 when one of `required` is below `least` percent.
 

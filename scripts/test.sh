@@ -88,8 +88,8 @@ miri() {
     rustup component add --toolchain nightly miri rust-src || return 1
     local sample=(
         batch:: memtable::chains memtable::index::tests::threads read::iter::
-        log::sync_tests::waiters log::sync_tests::a_failure log::tests::a_batch_is_one_frame
-        log::tests::single_puts_come_back log::tests::separated_values log::tests::the_documented_example
+        wal::sync_tests::waiters wal::sync_tests::a_failure wal::tests::a_batch_is_one_frame
+        wal::tests::single_puts_come_back wal::tests::separated_values wal::tests::the_documented_example
         table::block_builder table::mem --skip another_implementation
     )
     [ "${ESKER_MIRI:-}" = all ] && sample=()
@@ -123,7 +123,7 @@ tsan() {
         return
     fi
     "${run[@]}" --lib -- memtable::index::tests::threads::readers_of_scattered \
-        memtable::index::tests::threads::readers_of_keys_backwards log::sync_tests || status=1
+        memtable::index::tests::threads::readers_of_keys_backwards wal::sync_tests || status=1
     ESKER_RACES=${ESKER_RACES:-200} "${run[@]}" --test concurrent --test races || status=1
     return $status
 }

@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// A version with everything that was written before the call in tables, in all keyspaces up
-    /// to the same moment, and views that keep its files. No merge can run meanwhile, as the jobs
+    /// to the same moment, and views that keep its files. No compaction can run meanwhile, as the jobs
     /// lock is held while it is taken.
     fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
         let _job = self.jobs.lock();

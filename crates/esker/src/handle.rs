@@ -93,7 +93,7 @@ impl Handle {
     }
 }
 
-/// Puts the end of the log down in the manifest, after the last flush and with no merge under way,
+/// Puts the end of the log down in the manifest, after the last flush and with no compaction under way,
 /// and gives back what nobody needs.
 fn end_log(store: &Store) -> Result<()> {
     // Writers that were past the check when the store was marked as closed are through once we have

@@ -40,7 +40,7 @@ impl Kind {
 ///
 /// It must be a total order of all keys that the keyspace is ever given, and each of them must equal
 /// itself. One that contradicts itself does no harm to the store or to other keyspaces, but in its
-/// own keyspace keys may not be found, and a merge that meets entries out of order stops writes.
+/// own keyspace keys may not be found, and a compaction that meets entries out of order stops writes.
 ///
 /// # Panics
 /// A comparator should not panic. Where it does, the call that needed it gives
@@ -112,7 +112,7 @@ impl fmt::Debug for KeyOrder {
     }
 }
 
-/// The hash that memtable filters and point indexes share. Computed once per read.
+/// The hash that memtable filters and hash indexes share. Computed once per read.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key)

@@ -19,7 +19,7 @@ pub enum Durability {
 /// stay in it ([`Options::separate_values_from`]).
 ///
 /// What is written from now on is packed so: by flushes, merges and bulk loads, each table with a
-/// dictionary made of its values where one pays. Tables that are there keep theirs until a merge
+/// dictionary made of its values where one pays. Tables that are there keep theirs until a compaction
 /// writes them anew; [`Keyspace::compact_range`](crate::Keyspace::compact_range) does so at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -165,7 +165,7 @@ const LEAST_CAP: u64 = 24 << 20;
 /// A store has about so many full tables, or twice that; with more data they become larger. Each is a
 /// mapping, of which Linux gives a process 65,530 (`vm.max_map_count`).
 const MANY_TABLES: u64 = 2048;
-/// But not larger than this: the point index has 32 bits for a page, a slot and a fingerprint.
+/// But not larger than this: the hash index has 32 bits for a page, a slot and a fingerprint.
 const LARGE_TABLE: u64 = 512 << 20;
 
 /// Sizes of tables, in bytes.

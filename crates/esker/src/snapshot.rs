@@ -1,4 +1,4 @@
-//! Snapshots: sequences that merges must keep the versions of.
+//! Snapshots: sequences that compactions must keep the versions of.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct SnapshotList {
 
 impl SnapshotList {
     /// Registers a snapshot at what `visible` returns. It is called under the list's lock, so that
-    /// a merge that asks for [`boundaries`](SnapshotList::boundaries) at the same time either sees
+    /// a compaction that asks for [`boundaries`](SnapshotList::boundaries) at the same time either sees
     /// this snapshot or keeps everything it can read.
     fn acquire(&self, visible: impl FnOnce() -> Seq) -> Seq {
         let mut held = self.held.lock();
@@ -34,7 +34,7 @@ impl SnapshotList {
         }
     }
 
-    /// All sequences that a merge has to serve, ascending: the snapshots' and, last, what `visible`
+    /// All sequences that a compaction has to serve, ascending: the snapshots' and, last, what `visible`
     /// returns (readers without a snapshot).
     pub(crate) fn boundaries(&self, visible: impl FnOnce() -> Seq) -> Vec<Seq> {
         let held = self.held.lock();

@@ -211,3 +211,22 @@ fn files_can_be_read_in_one_sitting_and_are_finished() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The map of the house names rooms that are there, and every room.
+#[test]
+fn the_architecture_names_what_is_there() {
+    let text = include_str!("../../../docs/ARCHITECTURE.md");
+    let start = text.find("## The folders").unwrap();
+    let part = &text[start..start + text[start..].find("### Layers").unwrap()];
+    let named: BTreeSet<&str> = part.split('`').skip(1).step_by(2).collect();
+    let there =
+        |name: &str| src().join(name).exists() || src().join("../../..").join(name).exists();
+    for name in named.iter().filter(|n| n.contains('/') || n.ends_with(".rs")) {
+        assert!(there(name), "{name} is named and is not there");
+    }
+    let here = fs::read_dir(src()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    for name in here.filter(|n| !is_test(n) && !n.ends_with("_tests") && n != "lib.rs") {
+        let is_named = named.contains(&*name) || named.contains(&*format!("{name}/"));
+        assert!(is_named || name == "crash_tests", "{name} is not named");
+    }
+}

@@ -37,8 +37,8 @@ impl Activity {
 /// Starts the background thread of a store that is open for writing.
 pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandle<()>> {
     let body = move || {
-        // A bug in a merge must not leave writers waiting for a thread that is gone: it stops
-        // writes, as any failure of a merge does, and the thread goes on.
+        // A bug in a compaction must not leave writers waiting for a thread that is gone: it stops
+        // writes, as any failure of a compaction does, and the thread goes on.
         loop {
             let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&store)));
             let Err(panic) = end else { return };
@@ -143,7 +143,7 @@ impl Store {
     fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
         if idle && self.should_flush_active(settle) {
             match self.seal_active() {
-                // It stays as it is, and the merges below may make room.
+                // It stays as it is, and the compactions below may make room.
                 Err(e) if !e.is_no_space() => return Err(e),
                 _ => {}
             }
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Between two slices of a merge: lets writers in that wait for a flush.
-    /// `flushing`: the merge is a flush itself, and the flush of what was sealed later must wait
+    /// `flushing`: the compaction is a flush itself, and the flush of what was sealed later must wait
     /// for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
         if self.signal.stopping() {

@@ -1,4 +1,4 @@
-//! Which dictionary the outputs of a merge are packed with.
+//! Which dictionary the outputs of a compaction are packed with.
 //!
 //! Values packed with the dictionary of the output pass as they are, so what most inputs have stays
 //! as long as it fits; whether it does is asked of samples of all inputs. So loads and tables of
@@ -7,19 +7,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::job::GroupInputs;
 use crate::error::Result;
 use crate::key::{Cursor, Stored};
 use crate::memtable::Memtable;
 use crate::options::Compression;
+use crate::read::LoadedTable;
 use crate::table::{Dictionary, SAMPLE};
 
+/// The inputs of one cluster.
+pub(super) struct GroupInputs {
+    pub memtables: Vec<Arc<Memtable>>,
+    /// By input run, newest first.
+    pub tables: Vec<Vec<Arc<LoadedTable>>>,
+}
+
 /// One entry in so many is a sample, within these bounds: what choosing costs stays a small part of
-/// the merge.
+/// the compaction.
 const SHARE: usize = 8;
 const LEAST: usize = 128;
 const MOST: usize = 1024;
-/// Blocks of tables that are looked into at most; the merge reads them once more soon after.
+/// Blocks of tables that are looked into at most; the compaction reads them once more soon after.
 const BLOCKS: u64 = 128;
 
 /// The dictionary for what comes of these inputs. `last` is that of the part merged before.

@@ -1,4 +1,4 @@
-//! Carrying a merge out: read the inputs in order, keep what somebody can see, write tables.
+//! Carrying a compaction out: read the inputs in order, keep what somebody can see, write tables.
 //!
 //! The job changes nothing by itself: it hands an [`VersionEdit`] to the one place that installs
 //! versions. If it fails, the files it wrote are removed and the store is as it was.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::dictionary::dictionary_for;
+use super::dictionary::{GroupInputs, dictionary_for};
 use super::schedule::likely_written;
 use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
@@ -20,7 +20,7 @@ use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::Source;
-use crate::read::{LoadedRun, LoadedTable, SuperVersion};
+use crate::read::{LoadedRun, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table;
@@ -37,7 +37,7 @@ pub(crate) struct CompactionJob<'a> {
     pub ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
     pub memtables: Vec<Arc<Memtable>>,
-    /// All runs of the view that the merge was planned on, newest first.
+    /// All runs of the view that the compaction was planned on, newest first.
     pub runs: &'a [Arc<LoadedRun>],
     /// Which of them are merged; those right below the memtables when there are any.
     pub range: Range<usize>,
@@ -134,13 +134,6 @@ impl Store {
         let busy = ks.busy_runs.lock().iter().max().copied().unwrap_or(0);
         ks.view.load().version.next_run().max(busy + 1)
     }
-}
-
-/// The inputs of one cluster.
-pub(super) struct GroupInputs {
-    pub memtables: Vec<Arc<Memtable>>,
-    /// By input run, newest first.
-    pub tables: Vec<Vec<Arc<LoadedTable>>>,
 }
 
 impl CompactionJob<'_> {
@@ -378,7 +371,7 @@ impl<'a> Outputs<'a> {
             let path = self.store.dir.join(crate::table::file_name(number));
             self.builder =
                 Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
-            // Only now: a file that was there before is not this merge's to remove.
+            // Only now: a file that was there before is not this compaction's to remove.
             written.numbers.push(number);
         }
         Ok(self.builder.as_mut().expect("just made"))

@@ -1,6 +1,6 @@
 //! Flushes and compactions: which tables are written anew, and the writing.
 //!
-//! Deciding and doing are apart. Pure, tested without files or clocks (`docs/design/merging.md`):
+//! Deciding and doing are apart. Pure, tested without files or clocks (`docs/design/compaction.md`):
 //!
 //! - [`picker`]: what to compact next;
 //! - [`overlap`]: in which parts that share no key;

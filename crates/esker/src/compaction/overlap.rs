@@ -1,16 +1,26 @@
-//! Which inputs of a merge meet at all.
+//! Which inputs of a compaction meet at all.
 //!
 //! The inputs (memtables and tables) are cut into clusters that share no key. A table alone in its
 //! cluster need not be read or written: it enters the output run as it stands. So a sequential load
-//! is never rewritten, and a merge costs what its overlaps cost.
+//! is never rewritten, and a compaction costs what its overlaps cost.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::picker::Memtable;
 use crate::key::KeyOrder;
 use crate::version::{HasMeta, Run, TableMeta};
+
+/// A sealed memtable that waits to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WaitingMemtable {
+    /// Bytes of this keyspace's entries in it.
+    pub bytes: u64,
+    /// Its first user key.
+    pub smallest: Vec<u8>,
+    /// Its last user key.
+    pub largest: Vec<u8>,
+}
 
 /// Inputs whose key ranges overlap, directly or through others of them. Clusters are disjoint and
 /// come in key order.
@@ -46,7 +56,7 @@ struct Input<'a> {
 /// times on that account. A [`TINY`] one always joins: a flush of one entry is not worth a file.
 pub(crate) fn groups<T: HasMeta>(
     order: &KeyOrder,
-    memtables: &[Memtable],
+    memtables: &[WaitingMemtable],
     runs: &[Arc<Run<T>>],
     range: Range<usize>,
     small: u64,
@@ -145,7 +155,7 @@ fn join_crowds(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
     out
 }
 
-/// Bytes that a merge of these clusters writes, at most.
+/// Bytes that a compaction of these clusters writes, at most.
 pub(crate) fn written(list: &[OverlapGroup]) -> u64 {
     list.iter().filter(|c| !c.trivial_move).fold(0, |sum, c| sum.saturating_add(c.bytes))
 }

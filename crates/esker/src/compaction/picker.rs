@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::overlap::{self, OverlapGroup, TINY};
+use super::overlap::{self, OverlapGroup, TINY, WaitingMemtable};
 use crate::key::{KeyOrder, Seq};
 use crate::version::{HasMeta, Run, TableMeta};
 
@@ -35,8 +35,8 @@ pub(crate) const RUNS_SOFT: usize = 8;
 pub(crate) const RUNS_HARD: usize = 12;
 /// Whoever adds runs by other means than a flush merges first when there are as many.
 pub(crate) const RUNS_MOST: usize = 32;
-/// Runs and memtables that one merge takes, but for one by hand. More are no faster: each entry is
-/// compared with those of many sources; and no such merge ends soon.
+/// Runs and memtables that one compaction takes, but for one by hand. More are no faster: each entry is
+/// compared with those of many sources; and no such compaction ends soon.
 const RUNS_AT_ONCE: usize = 16;
 const MEMTABLES_AT_ONCE: usize = 64;
 /// Below this debt there is time to keep runs few.
@@ -71,17 +71,6 @@ const SEGMENTS_MOST: usize = 16 << 10;
 /// So many of them at a time.
 const SEGMENTS_STEP: usize = 256;
 
-/// A sealed memtable that waits to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Memtable {
-    /// Bytes of this keyspace's entries in it.
-    pub bytes: u64,
-    /// Its first user key.
-    pub smallest: Vec<u8>,
-    /// Its last user key.
-    pub largest: Vec<u8>,
-}
-
 /// A log segment whose entries are all in tables and that is kept for the values in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentUse {
@@ -99,7 +88,7 @@ pub(crate) struct PickerInput<'a, T> {
     /// The keyspace's order.
     pub order: &'a KeyOrder,
     /// Sealed memtables with entries of this keyspace that no job is writing yet, oldest first.
-    pub memtables: &'a [Memtable],
+    pub memtables: &'a [WaitingMemtable],
     /// The runs, newest first.
     pub runs: &'a [Arc<Run<T>>],
     /// Runs that another job is merging; not to be touched.
@@ -119,7 +108,7 @@ pub(crate) struct PickerInput<'a, T> {
     pub segments: &'a [SegmentUse],
 }
 
-/// Why a merge was picked.
+/// Why a compaction was picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompactionReason {
     /// Memtables wait.
@@ -164,7 +153,7 @@ impl Compaction {
         self.runs.end == s.runs.len()
     }
 
-    /// The merge in independent parts.
+    /// The compaction in independent parts.
     pub(crate) fn groups<T: HasMeta>(&self, s: &PickerInput<'_, T>) -> Vec<OverlapGroup> {
         let bottom = self.at_bottom(s);
         let rewrite = |t: &TableMeta| {
@@ -247,7 +236,7 @@ fn ratio(debt: f64) -> f64 {
     RATIO_IDLE + (RATIO_PRESSED - RATIO_IDLE) * pressed
 }
 
-/// Bytes that the merge would write.
+/// Bytes that the compaction would write.
 fn cost<T: HasMeta>(s: &PickerInput<'_, T>, memtables: usize, runs: Range<usize>) -> u64 {
     let memtables = &s.memtables[..memtables];
     let list = overlap::groups(s.order, memtables, s.runs, runs, s.small_table, |_| false);
@@ -278,9 +267,9 @@ fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
 /// The neighbours whose merge brings most per byte written; among equals the newest.
 ///
 /// On its way from a flush into the largest run a byte climbs log(largest / flush) in all, whatever
-/// the merges in between; each merge that it takes part in costs one write of it. A merge of sizes
+/// the compactions in between; each compaction that it takes part in costs one write of it. A compaction of sizes
 /// s1, s2, .. into S lifts each byte of si by log(S / si). So the sum of si log(S / si) over the
-/// bytes written says how well a merge uses its writes: best for many runs of equal size, badly for
+/// bytes written says how well a compaction uses its writes: best for many runs of equal size, badly for
 /// a small one beside a large one. Taking the smallest instead rewrites the newest runs over and
 /// over (128 GiB at random: 46 writes per byte, not 8).
 fn best_group<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
@@ -326,7 +315,7 @@ fn weight<T: HasMeta>(run: &Run<T>, hidden_entry: u64) -> u64 {
     run.bytes().saturating_add(run.tombstones().saturating_mul(hidden_entry))
 }
 
-/// A merge on the way to one run, where the smaller runs weigh enough beside the largest. Where
+/// A compaction on the way to one run, where the smaller runs weigh enough beside the largest. Where
 /// they do not, the largest stays and its newer and older neighbours are looked at by themselves.
 fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Option<Compaction> {
     if within.len() < 2 {

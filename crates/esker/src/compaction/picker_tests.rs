@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::overlap::written;
-use super::picker::{self, Compaction, Memtable, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse};
+use super::overlap::{WaitingMemtable, written};
+use super::picker::{self, Compaction, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse};
 use super::simulation::{ENTRY, KEYS, Load, Sim, key, leveled};
 use crate::key::KeyOrder;
 use crate::version::script::{Case, run_folder, size, word};
@@ -39,7 +39,7 @@ fn pick(case: &Case<'_>) -> String {
             "mem" => {
                 let (first, last) = words[2].split_once("..").unwrap();
                 let (smallest, largest) = (first.into(), last.into());
-                memtables.push(Memtable { bytes: size(words[1]), smallest, largest });
+                memtables.push(WaitingMemtable { bytes: size(words[1]), smallest, largest });
             }
             "run" => {
                 let id = runs - added.last().map_or(0, |(id, _): &(u64, _)| runs - id + 1);
@@ -209,7 +209,7 @@ fn garbage_is_moved_out_of_its_segments() {
     assert_eq!(referenced(&sim), 0);
 }
 
-/// What a repair or loads leave comes down beside flushes that never end, and no merge of it is large.
+/// What a repair or loads leave comes down beside flushes that never end, and no compaction of it is large.
 #[test]
 fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
     let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
@@ -346,7 +346,7 @@ proptest! {
         });
         let order = KeyOrder::Bytewise;
         let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
-        let memtable = Memtable { bytes: MIB, smallest: key(0), largest: key(KEYS) };
+        let memtable = WaitingMemtable { bytes: MIB, smallest: key(0), largest: key(KEYS) };
         let plan = picker::pick(&PickerInput {
             order: &order,
             memtables: if flush { std::slice::from_ref(&memtable) } else { &[] },

@@ -12,7 +12,7 @@ use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 
 impl Store {
-    /// Asks the picker about one keyspace and carries its plan out. `nested`: within another merge,
+    /// Asks the picker about one keyspace and carries its plan out. `nested`: within another compaction,
     /// whose input runs are taken; then only memtables are flushed.
     pub(super) fn merge_picked(
         &self,
@@ -116,7 +116,7 @@ impl Store {
         &self,
         ks: &'a KeyspaceState,
         view: &'a SuperVersion,
-        memtables: &'a [picker::Memtable],
+        memtables: &'a [overlap::WaitingMemtable],
         segments: &'a [picker::SegmentUse],
         idle: bool,
     ) -> PickerInput<'a, Arc<LoadedTable>> {
@@ -141,7 +141,7 @@ impl Store {
     }
 }
 
-/// Bytes that a merge of these clusters is likely to write: each tombstone that reaches the bottom takes
+/// Bytes that a compaction of these clusters is likely to write: each tombstone that reaches the bottom takes
 /// an entry along.
 pub(super) fn likely_written(
     view: &SuperVersion,
@@ -162,12 +162,12 @@ pub(super) fn likely_written(
 }
 
 /// What the picker has to know of memtables that wait.
-pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<picker::Memtable> {
+pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<overlap::WaitingMemtable> {
     sealed
         .iter()
         .map(|m| {
             let (smallest, largest) = m.key_range().unwrap_or_default();
-            picker::Memtable { bytes: m.inline_bytes(), smallest, largest }
+            overlap::WaitingMemtable { bytes: m.inline_bytes(), smallest, largest }
         })
         .collect()
 }

@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::overlap::{OverlapGroup, written};
-use super::picker::{
-    self, Compaction, CompactionReason, Memtable, PickerInput, RUNS_HARD, SegmentUse,
-};
+use super::overlap::{OverlapGroup, WaitingMemtable, written};
+use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_HARD, SegmentUse};
 use crate::key::KeyOrder;
 use crate::version::{KeyspaceVersion, SegmentRef, TableMeta};
 
@@ -73,7 +71,7 @@ impl Sim {
     }
 
     /// The next full memtable of this many bytes.
-    pub(super) fn memtable(&mut self, bytes: u64) -> Memtable {
+    pub(super) fn memtable(&mut self, bytes: u64) -> WaitingMemtable {
         let (low, high) = match self.load {
             Load::Sequential => {
                 let low = self.next_key;
@@ -82,13 +80,13 @@ impl Sim {
             }
             _ => (0, KEYS),
         };
-        Memtable { bytes, smallest: key(low), largest: key(high) }
+        WaitingMemtable { bytes, smallest: key(low), largest: key(high) }
     }
 
     /// Picks and applies; the plan, unless there was none.
     pub(super) fn step(
         &mut self,
-        memtables: &[Memtable],
+        memtables: &[WaitingMemtable],
         debt: f64,
         idle: bool,
     ) -> Option<Compaction> {
@@ -100,7 +98,7 @@ impl Sim {
     /// The same with another picker, of which the bound on runs is not asked.
     pub(super) fn step_with(
         &mut self,
-        memtables: &[Memtable],
+        memtables: &[WaitingMemtable],
         debt: f64,
         idle: bool,
         pick: impl Fn(&PickerInput<'_, Arc<TableMeta>>) -> Option<Compaction>,
@@ -274,7 +272,8 @@ impl Sim {
     /// everything is picked that there is. Under pressure only flushes are.
     pub(super) fn fill(&mut self, flushes: u64, bytes: u64, together: u64, spare: bool) {
         for _ in 0..flushes / together {
-            let waiting: Vec<Memtable> = (0..together).map(|_| self.memtable(bytes)).collect();
+            let waiting: Vec<WaitingMemtable> =
+                (0..together).map(|_| self.memtable(bytes)).collect();
             let debt = (together * bytes) as f64 / self.cap as f64;
             let plan = self.step(&waiting, debt, false).unwrap();
             assert_eq!(plan.reason, CompactionReason::Flush);

@@ -1,4 +1,4 @@
-//! Which versions of a key a merge keeps. Pure.
+//! Which versions of a key a compaction keeps. Pure.
 
 use crate::key::{Kind, Seq};
 
@@ -21,7 +21,7 @@ pub(crate) enum Decision {
 #[derive(Debug)]
 pub(crate) struct VersionFilter {
     boundaries: Vec<Seq>,
-    /// Nothing older than the merge's output can hold the key.
+    /// Nothing older than the compaction's output can hold the key.
     bottom: bool,
     /// The boundary that the last kept or superseding version of this key answers for.
     answered: Option<usize>,

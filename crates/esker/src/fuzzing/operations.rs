@@ -122,7 +122,7 @@ pub(super) fn operations(data: &[u8]) {
             95..=99 => db.flush().expect("a flush"),
             100..=103 => {
                 let (a, b) = (input.key(), input.key());
-                keyspace.compact_range(a..b).expect("a merge");
+                keyspace.compact_range(a..b).expect("a compaction");
             }
             104..=106 => {
                 let mut load = Map::new();

@@ -60,7 +60,7 @@ impl MemtableCursor {
         self.load(false);
     }
 
-    /// Where the current value lies, for a merge that leaves it there. Only when valid.
+    /// Where the current value lies, for a compaction that leaves it there. Only when valid.
     pub(crate) fn value_pointer(&self) -> ValuePointer {
         self.memtable.segment.pointer_to(self.versions[self.at])
     }

@@ -1,7 +1,7 @@
 //! Point reads.
 //!
 //! A read is counted in cache misses: the key is hashed once; memtables are skipped by their
-//! filters; each run has one table that can hold the key, and its point index says "not here" in
+//! filters; each run has one table that can hold the key, and its hash index says "not here" in
 //! one line. With several runs their index lines are fetched side by side.
 
 use std::sync::Arc;

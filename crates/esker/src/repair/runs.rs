@@ -2,7 +2,7 @@
 //!
 //! Where tables overlap, the newer run must have the newer entries. A table goes right above the
 //! highest one that it overlaps, from the oldest on; so tables that share no key are one run. Tables
-//! that overlap and are neither older nor newer than each other (the inputs of a merge beside what
+//! that overlap and are neither older nor newer than each other (the inputs of a compaction beside what
 //! came out of it, say, when the manifest is lost) are merged into one that is both.
 
 use std::cmp::{Ordering, Reverse};
@@ -101,7 +101,7 @@ impl Repair<'_> {
     }
 }
 
-/// Where a merge is in one of its levels. The least of them is the entry that comes next.
+/// Where a compaction is in one of its levels. The least of them is the entry that comes next.
 struct Head {
     /// The higher, the newer: of two entries of one key and sequence the newer counts.
     age: usize,

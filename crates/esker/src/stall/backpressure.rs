@@ -1,4 +1,4 @@
-//! The debt of the background work, and what writers and the merge thread make of it.
+//! The debt of the background work, and what writers and the compaction thread make of it.
 //!
 //! [`pacing`](super::throttle) decides; this keeps its inputs and is cheap to ask: without pressure a
 //! writer pays one load.
@@ -166,7 +166,7 @@ impl Backpressure {
         self.inner.lock().throttle.more(self.start.elapsed())
     }
 
-    /// Whether a merge should stop for a flush.
+    /// Whether a compaction should stop for a flush.
     pub(crate) fn flush_is_urgent(&self) -> bool {
         self.pending() > self.soft / 2
     }
@@ -179,7 +179,7 @@ impl Backpressure {
         inner.measured = true;
     }
 
-    /// Whether a merge that only makes the store tidier may write so many bytes now; if so, they
+    /// Whether a compaction that only makes the store tidier may write so many bytes now; if so, they
     /// are taken as written.
     pub(crate) fn may_tidy(&self, bytes: u64, user_bytes: u64) -> bool {
         let credit = TIDY_AT_FIRST

@@ -1,4 +1,4 @@
-//! The books on the debt: what writers and the merge thread are told of it.
+//! The books on the debt: what writers and the compaction thread are told of it.
 
 use std::time::Duration;
 

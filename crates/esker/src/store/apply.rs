@@ -16,7 +16,7 @@ use crate::wal::Segment;
 /// The open tables of a keyspace at one moment.
 type Version = KeyspaceVersion<Arc<LoadedTable>>;
 
-/// What a flush, a merge or a bulk load does to one keyspace.
+/// What a flush, a compaction or a bulk load does to one keyspace.
 #[derive(Default)]
 pub(crate) struct VersionEdit {
     /// Tables that leave their runs. One that moves to another run is in `added` too.
@@ -105,7 +105,7 @@ impl Store {
         let next = version.edit(Some(&ks.order), &removed, edit.added.clone());
         next.map_err(|e| {
             let bug = if ks.order.is_custom() { "" } else { "; this is a bug" };
-            Error::corrupt(&self.dir, 0, format!("a merge came out wrong ({e}){bug}"))
+            Error::corrupt(&self.dir, 0, format!("a compaction came out wrong ({e}){bug}"))
         })
     }
 
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// The log is read from `segment` on. What lies below is not read again; so that sequences used there
-    /// are not used once more, the manifest says how far they went. (Tables need not say it: a merge
+    /// are not used once more, the manifest says how far they went. (Tables need not say it: a compaction
     /// takes sequences out that nobody asks for.)
     pub(crate) fn log_starts_in(
         &self,

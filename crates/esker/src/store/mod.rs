@@ -1,6 +1,6 @@
 //! The state that all handles of an open store share, and the rules for changing it.
 //!
-//! Locks, in the order in which they may be taken: `jobs` (one merge at a time), `writer` (the log's
+//! Locks, in the order in which they may be taken: `jobs` (one compaction at a time), `writer` (the log's
 //! end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
 
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ pub(crate) struct Store {
     pub segments: SegmentManager,
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
-    /// Whether the worker is flushing in the middle of a merge.
+    /// Whether the worker is flushing in the middle of a compaction.
     pub nested: AtomicBool,
     pub obsolete: Arc<ObsoleteFiles>,
     pub backpressure: Backpressure,
@@ -173,7 +173,7 @@ pub(crate) struct KeyspaceState {
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
-    /// Ids of the runs that a merge is reading: a flush in between must leave them alone.
+    /// Ids of the runs that a compaction is reading: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
 }
 

@@ -5,8 +5,8 @@
 //! merge keeps of it. The steps and their order are those of
 //!
 //! - `write/mod.rs`, `memtable_of` to `publish`: view, entry, sequence;
-//! - `worker/mod.rs`, `merge`: view, boundaries, table, `apply_edit`;
-//! - `segments.rs`, `PendingReclaim::is_read`: what no view of before is held for is punched;
+//! - `compaction/job.rs`, `merge`: view, boundaries, table, `apply_edit`;
+//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no view of before is held for is punched;
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Memtable {
     }
 }
 
-/// What a merge kept, and the segment that its values lie in.
+/// What a compaction kept, and the segment that its values lie in.
 struct Table {
     seqs: Vec<Seq>,
     segment: Arc<Segment>,

@@ -6,7 +6,7 @@
 //! - a write publishes the view that its memtable is in (if that is new), then its entry, then its
 //!   sequence. So whoever sees a sequence finds a view with every entry up to it, if it looks for
 //!   the view afterwards;
-//! - a merge drops versions that are hidden at the present sequence, then publishes the view without
+//! - a compaction drops versions that are hidden at the present sequence, then publishes the view without
 //!   them. So whoever sees a view must read at a sequence that it looks for afterwards, or one
 //!   that a snapshot holds.
 //!

@@ -1,5 +1,5 @@
 //! What is under way that takes room on the disk, and what found none. Who may take it is decided where
-//! segments are made (`write/room`).
+//! segments are made (`wal/room`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,24 +11,24 @@ use crate::util::AtEnd;
 /// What is under way that takes room, and what found none.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// Bytes that the merge under way may yet write, beside what it flushes.
+    /// Bytes that the compaction under way may yet write, beside what it flushes.
     pub merging: AtomicU64,
     /// Why the flush that was last tried found no room, and what was free then.
     pub flush_failed: Mutex<Option<(Error, u64)>>,
-    /// What a merge that was tried in hope, and found no room, had to spare.
+    /// What a compaction that was tried in hope, and found no room, had to spare.
     pub hope_failed: Mutex<Option<i128>>,
 }
 
 impl Room {
-    /// A merge takes so many bytes until what is returned is dropped.
+    /// A compaction takes so many bytes until what is returned is dropped.
     pub(crate) fn claim(&self, bytes: u64) -> AtEnd<impl FnMut() + '_> {
-        // One merge at a time, and a flush within it.
+        // One compaction at a time, and a flush within it.
         let before = self.merging.load(Ordering::Relaxed);
         self.merging.store(before.saturating_add(bytes), Ordering::Relaxed);
         AtEnd(move || self.merging.store(before, Ordering::Relaxed))
     }
 
-    /// A table of the merge is on the disk.
+    /// A table of the compaction is on the disk.
     pub(crate) fn took(&self, bytes: u64) {
         let left = self.merging.load(Ordering::Relaxed).saturating_sub(bytes);
         self.merging.store(left, Ordering::Relaxed);

@@ -52,7 +52,7 @@ impl Signal {
         self.to_waiters.notify_all();
     }
 
-    /// From here on flushes come before other merges, those under way too.
+    /// From here on flushes come before other compactions, those under way too.
     pub(crate) fn begin_close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }

@@ -49,7 +49,7 @@ struct Blocks {
     /// Pages of finished blocks.
     pages: u32,
     fences: Fences,
-    /// Newest versions, for the point index; empty for a custom order.
+    /// Newest versions, for the hash index; empty for a custom order.
     keyed: Vec<Keyed>,
     /// How many of `keyed` have their page: those of finished blocks.
     placed: usize,
@@ -119,7 +119,7 @@ impl TableBuilder {
     ///
     /// # Errors
     /// When the order is not kept: what the entries come from is damaged in a way that no checksum
-    /// shows, or a merge went wrong. Neither may become a table.
+    /// shows, or a compaction went wrong. Neither may become a table.
     pub(crate) fn add(
         &mut self,
         key: &[u8],
@@ -325,7 +325,7 @@ impl TableBuilder {
 }
 
 impl Blocks {
-    /// Adds an entry; `hash` when the point index has to know it.
+    /// Adds an entry; `hash` when the hash index has to know it.
     fn add(&mut self, entry: Entry<'_>, hash: Option<u64>) {
         if self.block.add(entry) == Added::BlockFull {
             self.finish();

@@ -131,7 +131,7 @@ fn builder(options: TableOptions) -> (tempfile::TempDir, TableBuilder) {
     (dir, builder)
 }
 
-/// A merge passes values on as they are packed, where the new table can unpack them.
+/// A compaction passes values on as they are packed, where the new table can unpack them.
 #[test]
 fn packed_values_are_taken_where_the_table_can_unpack_them() {
     let of = |codec, n: u8| Dictionary::new(codec, &[n; 100]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dictionary::Dictionary;
+use super::dictionary::{Dictionary, Problem};
 use super::lz4;
 use super::wire::{put_varint, varint_len};
 use super::zstd;
@@ -103,16 +103,6 @@ impl Compressor {
         self.out.extend_from_slice(bytes);
         &self.out
     }
-}
-
-/// Why a value does not unpack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// What is wrong with it.
-    Damaged(&'static str),
-    /// This build has no Zstandard.
-    #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
-    NoZstd,
 }
 
 /// Replaces `out` with the value that was stored. The error says what is wrong with it.

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use super::codec::{Compressor, Problem, decompress};
+use super::codec::{Compressor, decompress};
 use super::dictionary::Dictionary;
+use super::dictionary::Problem;
 use super::wire::{get_varint, varint_len};
 use crate::key::{Codec, Stored};
 use crate::options::Compression;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
+use super::hash_index::LINE_BYTES;
 use super::key_prefix::{self, SLACK};
 use super::page_hints;
 use super::reader::Table;
@@ -47,6 +48,38 @@ pub(crate) struct TableCursor {
 
 // SAFETY: the pointers are to read-only memory of the table that the cursor owns a share of.
 unsafe impl Send for TableCursor {}
+
+impl Table {
+    /// A walk over all entries.
+    pub(crate) fn cursor(self: &Arc<Self>) -> TableCursor {
+        TableCursor::new(self.clone())
+    }
+
+    /// Marks a line of the hash index as used, and the page that it led to.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark_read(&self, line: u32, page: Option<u32>) {
+        self.mark(self.layout.index + u64::from(line) * LINE_BYTES as u64);
+        if let Some(page) = page {
+            self.mark(u64::from(page) * PAGE as u64);
+        }
+    }
+
+    /// Marks a block as used, and the fences that led to it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mark_sought(&self, block: u32) {
+        let [head, page] = self.fences.places(block);
+        self.mark(self.layout.fences + head);
+        self.mark(self.layout.fences + page);
+        self.mark(u64::from(self.fences.page(block)) * PAGE as u64);
+    }
+
+    fn mark(&self, at: u64) {
+        // Kernels before 5.14 refuse; pages then leave as they came.
+        let _ = self.map().mark_used(at as usize);
+    }
+}
 
 impl TableCursor {
     pub(super) fn new(table: Arc<Table>) -> TableCursor {

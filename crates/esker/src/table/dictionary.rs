@@ -167,3 +167,13 @@ impl std::fmt::Debug for Dictionary {
         write!(f, "Dictionary({:?}, {} bytes, {:016x})", self.codec, self.bytes.len(), self.id)
     }
 }
+
+/// Why a value does not unpack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// What is wrong with it.
+    Damaged(&'static str),
+    /// This build has no Zstandard.
+    #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
+    NoZstd,
+}

@@ -182,7 +182,7 @@ pub(crate) fn a_block(data: &[u8]) {
     }
 }
 
-/// Lines of a point index of any bytes and any shape.
+/// Lines of a hash index of any bytes and any shape.
 pub(crate) fn an_index(data: &[u8]) {
     let Some((head, lines)) = data.split_at_checked(10) else { return };
     let geometry = Geometry {

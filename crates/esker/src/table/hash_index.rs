@@ -1,4 +1,4 @@
-//! The point index: a hash table of 64-byte lines that answers "not here" in one cache line and
+//! The hash index: a hash table of 64-byte lines that answers "not here" in one cache line and
 //! "here" with page and slot. It is the filter too.
 //!
 //! A line is 16 entries of 32 bits: fingerprint, page, slot, from the top; 0 is no entry. A key

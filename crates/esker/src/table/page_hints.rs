@@ -2,15 +2,12 @@
 //!
 //! Tables are mapped with `MADV_RANDOM`, so that a fault reads one page and not megabytes. Linux, from
 //! 6.3 on, takes the use of such a mapping for no reason to keep a page (`vma_has_recency`): pages
-//! leave in the order in which they came, a page of the point index that one read in hundred needs
+//! leave in the order in which they came, a page of the hash index that one read in hundred needs
 //! like one of data that is not needed again. So reads say what they used. Marking costs some 200 ns a
 //! page, and a store that fits needs none: the more reads wait for the device, the more do it.
 
 use std::cell::Cell;
 
-use super::block::PAGE;
-use super::hash_index::LINE_BYTES;
-use super::reader::Table;
 use crate::env;
 
 /// Reads of a thread between two looks at its faults; marks this far apart are left out.
@@ -96,33 +93,6 @@ pub(super) fn reads_around() -> bool {
 #[inline(always)]
 pub(super) fn is_due() -> bool {
     PACE.with(|pace| pace.count(env::major_faults))
-}
-
-impl Table {
-    /// Marks a line of the point index as used, and the page that it led to.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn mark_read(&self, line: u32, page: Option<u32>) {
-        self.mark(self.layout.index + u64::from(line) * LINE_BYTES as u64);
-        if let Some(page) = page {
-            self.mark(u64::from(page) * PAGE as u64);
-        }
-    }
-
-    /// Marks a block as used, and the fences that led to it.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn mark_sought(&self, block: u32) {
-        let [head, page] = self.fences.places(block);
-        self.mark(self.layout.fences + head);
-        self.mark(self.layout.fences + page);
-        self.mark(u64::from(self.fences.page(block)) * PAGE as u64);
-    }
-
-    fn mark(&self, at: u64) {
-        // Kernels before 5.14 refuse; pages then leave as they came.
-        let _ = self.map().mark_used(at as usize);
-    }
 }
 
 #[cfg(test)]

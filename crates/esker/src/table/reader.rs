@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::block::{self, Block, PAGE};
 use super::block_index::{self, Fences};
-use super::codec::Problem;
 use super::dictionary::Dictionary;
+use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
-use super::{Found, SegmentRef, TableCursor, key_prefix, page_hints};
+use super::{Found, SegmentRef, key_prefix, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
@@ -20,7 +20,7 @@ use crate::key::{KeyOrder, Seq, Stored};
 pub(crate) struct Table {
     // What a point read needs, together.
     base: *const u8,
-    /// First line of the point index: in the mapping, or in memory of our own once pinned.
+    /// First line of the hash index: in the mapping, or in memory of our own once pinned.
     index: AtomicPtr<u8>,
     geometry: Geometry,
     guess_first: u32,
@@ -383,11 +383,6 @@ impl Table {
 
     // ---- ranges
 
-    /// A walk over all entries.
-    pub(crate) fn cursor(self: &Arc<Self>) -> TableCursor {
-        TableCursor::new(self.clone())
-    }
-
     /// The block to look for `key` in; see [`Fences::locate`].
     pub(super) fn locate(&self, key: &[u8], or_equal: bool) -> Result<u32> {
         self.fences.locate(&self.order, key, or_equal, |i| {
@@ -520,13 +515,13 @@ impl Table {
             + pinned
     }
 
-    /// Bytes of the point index.
+    /// Bytes of the hash index.
     #[cfg(test)]
     pub(crate) fn index_len(&self) -> usize {
         self.geometry.bytes()
     }
 
-    /// Copies the point index into memory of our own, in 2 MiB pages where the system gives them:
+    /// Copies the hash index into memory of our own, in 2 MiB pages where the system gives them:
     /// a read saves a miss of the address cache. Costs [`index_len`](Table::index_len) bytes.
     /// Checks all of it on the way.
     #[cfg(test)]

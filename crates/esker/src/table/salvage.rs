@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
-use super::codec::Problem;
 use super::dictionary::Dictionary;
+use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::key_prefix::SLACK;
 use super::reader::Table;

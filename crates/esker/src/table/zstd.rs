@@ -11,8 +11,7 @@ mod with {
 
     use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 
-    use crate::table::codec::Problem;
-    use crate::table::dictionary::Dictionary;
+    use crate::table::dictionary::{Dictionary, Problem};
 
     /// What a frame begins with. All do, so it is not stored.
     const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -110,8 +109,7 @@ mod with {
 
 #[cfg(not(feature = "zstd"))]
 mod without {
-    use crate::table::codec::Problem;
-    use crate::table::dictionary::Dictionary;
+    use crate::table::dictionary::{Dictionary, Problem};
 
     /// Packs nothing: options that ask for it are refused before a table is begun.
     pub(in crate::table) struct Encoder;

@@ -3,7 +3,7 @@
 //! Invariants, kept by [`KeyspaceVersion::edit`], the only way to change one:
 //!
 //! - A run's number is its age: runs are ordered by number, the highest is the newest. A flush
-//!   takes a fresh number; a merge of neighbours takes the number of the newest among them. So the
+//!   takes a fresh number; a compaction of neighbours takes the number of the newest among them. So the
 //!   order follows from the numbers alone and no sequence of edits can get it wrong.
 //! - The tables of a run are sorted and share no key.
 //! - A table is in one run, once.
@@ -187,7 +187,7 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
         self.runs.first().map_or(1, |r| r.id + 1)
     }
 
-    /// The number for the merge of these neighbouring runs: that of the newest.
+    /// The number for the compaction of these neighbouring runs: that of the newest.
     #[cfg(test)]
     pub(crate) fn merged_run(&self, runs: Range<usize>) -> Option<u64> {
         self.runs.get(runs.start).map(|r| r.id)

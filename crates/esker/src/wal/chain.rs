@@ -7,8 +7,8 @@
 //! file that the log does not lead to are what a power cut left behind its tear, or the log was
 //! damaged before them.
 
+use super::format::Position;
 use super::frames::{End, StopReason, TrailingRecords};
-use super::sync::Position;
 use crate::key::Seq;
 
 /// Where the log ends before its files do.

@@ -176,3 +176,12 @@ pub(super) fn decode_header(page: &[u8]) -> Header {
     let manifest = ManifestEnd { number: word(32), end: word(40) };
     Header::Sound { number: word(16), capacity: word(24), manifest }
 }
+
+/// A place in the log. Ordered as the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Position {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset in it: everything before is meant.
+    pub end: u64,
+}

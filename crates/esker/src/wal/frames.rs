@@ -6,12 +6,12 @@
 
 use std::fmt;
 
+use super::format::Position;
 use super::format::{
     ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FLAGS, FRAME_HEADER, RECORD_HEADER,
     SEAL, SYNC_MARKER, frame_checksum,
 };
 use super::record::{Record, decode};
-use super::sync::Position;
 use crate::key::Seq;
 use crate::util::MAX_NUMBER;
 

@@ -96,7 +96,7 @@ impl LogSegment {
     }
 }
 
-/// Ranges of a segment that no present view leads to. Older views may: those of the merge's inputs,
+/// Ranges of a segment that no present view leads to. Older views may: those of the compaction's inputs,
 /// and those of *their* inputs, whose tables are long gone from any version. But only those that read
 /// the segment at all: were any old view waited for, one that is held for long would keep the space of
 /// all that dies while it is.
@@ -302,7 +302,7 @@ impl SegmentManager {
         }
     }
 
-    /// A merge dropped values. In a segment that is still part of the log they are only struck from
+    /// A compaction dropped values. In a segment that is still part of the log they are only struck from
     /// the live ones, as recovery must be able to read the frames; the others are returned.
     pub(crate) fn mark_dead(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
         let mut inner = self.inner.lock();
@@ -317,7 +317,7 @@ impl SegmentManager {
         punchable
     }
 
-    /// Gives the space of values that a merge dropped back, once no reader holds one of the views
+    /// Gives the space of values that a compaction dropped back, once no reader holds one of the views
     /// before it.
     pub(crate) fn punch_unread(
         &self,

@@ -54,12 +54,12 @@ mod tests;
 
 pub(crate) use chain::{SegmentChain, TornTail};
 pub(crate) use format::{
-    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, record_len,
-    record_words, segment_bytes_for,
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, Position,
+    record_len, record_words, segment_bytes_for,
 };
 pub(crate) use frames::{End, StopReason, TrailingRecords};
 pub(crate) use reader::Place;
 pub(crate) use record::Record;
 pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment, file_name, parse_file_name};
-pub(crate) use sync::{Position, SyncGroup};
+pub(crate) use sync::SyncGroup;
 pub(crate) use writer::LogWriter;

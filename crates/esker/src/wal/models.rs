@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::sync::{Position, SyncGroup, Syncable};
+use super::format::Position;
+use super::sync::{SyncGroup, Syncable};
 use super::testing::HeapEnv;
 use crate::error::{Error, Result};
 use crate::util::sync::{AtomicBool, AtomicU64, explore};

@@ -126,7 +126,7 @@ impl Segment {
         (0..lines).for_each(|n| prefetch(at.wrapping_add(n * 64)));
     }
 
-    /// The pointer to a record's value, for a merge that leaves the value here.
+    /// The pointer to a record's value, for a compaction that leaves the value here.
     pub(crate) fn pointer_to(&self, r: u32) -> ValuePointer {
         let p = self.place(r);
         let value = self.value_at(&p);

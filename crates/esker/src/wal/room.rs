@@ -7,7 +7,6 @@
 //! nothing can be deleted either. So a write is refused before it takes the room that the flush of it
 //! needs; and one that adds something before it takes what deletes need.
 
-use super::rotate::IDLE_SEGMENT;
 use crate::error::{Error, Result};
 use crate::store::{NewSegment, Store};
 use crate::wal::Segment;
@@ -16,6 +15,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Size of the first segment, and of the active one of an idle store, in bytes.
+pub(crate) const IDLE_SEGMENT: u64 = 256 << 10;
 /// The smallest segment, unless even smaller ones are asked for.
 const SMALLEST: u64 = 64 << 10;
 /// What writes leave free for deletes: so much, and what tombstones of all that is in tables take, up to
@@ -155,18 +156,18 @@ impl Store {
         RESERVE + tombstones.min(RESERVE_MOST)
     }
 
-    /// What a merge that writes so many bytes leaves free beside what flushes need.
+    /// What a compaction that writes so many bytes leaves free beside what flushes need.
     fn to_spare(&self, writes: u64) -> i128 {
         let needed = i128::from(writes) + i128::from(self.segments.unflushed_bytes(true));
         i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
     }
 
-    /// Whether a merge that writes so many bytes would leave too little for writes and flushes.
+    /// Whether a compaction that writes so many bytes would leave too little for writes and flushes.
     pub(crate) fn is_tight(&self, writes: u64) -> bool {
         self.to_spare(writes) < 0
     }
 
-    /// Whether to try a merge that has room for what is likely to be left, `writes` bytes, though not
+    /// Whether to try a compaction that has room for what is likely to be left, `writes` bytes, though not
     /// for all that may be.
     pub(crate) fn may_hope(&self, writes: u64) -> bool {
         let spare = self.to_spare(writes);

@@ -4,14 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::room::{Keep, Need};
+use super::room::{IDLE_SEGMENT, Keep, Need};
 use super::writer::LogWriter;
 use crate::error::Result;
 use crate::store::{Counters, NewSegment, Store, VersionSet, Writer};
 use crate::version::{Change, ManifestEdit};
-
-/// Size of the first segment, and of the active one of an idle store, in bytes.
-pub(crate) const IDLE_SEGMENT: u64 = 256 << 10;
 
 impl Store {
     /// Seals the active segment if it holds anything.

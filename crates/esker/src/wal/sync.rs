@@ -21,20 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::format::Position;
 use super::segment::Segment;
 use super::waiters::{Place, Verdict, Waiters};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::util::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, yield_now};
-
-/// A place in the log. Ordered as the log is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Position {
-    /// Number of the segment.
-    pub segment: u64,
-    /// Offset in it: everything before is meant.
-    pub end: u64,
-}
 
 /// What is synced: a segment, or a test's stand-in.
 pub(crate) trait Syncable: Send + Sync + Debug {

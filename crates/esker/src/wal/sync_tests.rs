@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::sync::{Position, SyncGroup, Syncable};
+use super::format::Position;
+use super::sync::{SyncGroup, Syncable};
 use super::testing::HeapEnv;
 use crate::error::{Error, Result};
 

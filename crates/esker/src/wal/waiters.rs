@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::sync::Position;
+use super::format::Position;
 use crate::util::sync::{AtomicU8, Thread, current, park, thread_local};
 
 /// What a waiting thread is told.

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::format::Position;
 use super::format::{
     ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FRAME_HEADER, RECORD_HEADER, SEAL,
     SYNC_MARKER, frame_checksum, record_len, record_words,
 };
 use super::segment::Segment;
-use super::sync::Position;
 use crate::batch::WriteBatch;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq};
 

@@ -165,11 +165,17 @@ fn checkpoint(rng: &mut Rng, db: &Db, copies: &Path) -> Result<(), String> {
     let wrong = |e: Error| e.to_string();
     db.keyspace(MARKERS).and_then(|ks| ks.put(&marker, "")).map_err(wrong)?;
     let pause = Duration::from_micros(pick(rng, &[0, 0, 50, 300, 2000]));
+    let begun = AtomicBool::new(false);
     let (one, other) = std::thread::scope(|scope| {
         let late = scope.spawn(|| {
+            begun.store(true, Relaxed);
             std::thread::sleep(pause);
             db.checkpoint(&copy)
         });
+        // A thread takes longer to begin than the moment that matters.
+        while !begun.load(Relaxed) {
+            std::thread::yield_now();
+        }
         (db.checkpoint(&copy), late.join())
     });
     let other = other.map_err(|_| "a checkpoint panicked")?;
