@@ -18,14 +18,14 @@ impl Store {
     /// Flushes everything written before the call into tables.
     pub(crate) fn flush_all(&self) -> Result<()> {
         refuse_from_comparator()?;
-        let upto = {
+        let upto = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
             if w.has_entries() {
                 self.rotate(&mut w)?;
             }
-            w.active_number()
-        };
+            Ok(w.active_number())
+        })?;
         self.wait_flushed(upto)
     }
 

@@ -28,6 +28,11 @@ impl Room {
         AtEnd(move || self.merging.store(before, Ordering::Relaxed))
     }
 
+    /// Whether a compaction is under way that takes room.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.merging.load(Ordering::Relaxed) > 0
+    }
+
     /// A table of the compaction is on the disk.
     pub(crate) fn took(&self, bytes: u64) {
         let left = self.merging.load(Ordering::Relaxed).saturating_sub(bytes);

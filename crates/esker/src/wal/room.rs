@@ -58,20 +58,32 @@ impl Need {
 }
 
 impl Store {
-    /// Does `write`; where there is no room for it, flushes what waits and does it once more.
+    /// Does `write`; where there is no room for it, waits for the compaction under way, which holds room
+    /// until it ends, or flushes what waits, and does it once more.
     #[inline]
     pub(crate) fn with_room<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut again = true;
+        let mut tries = 3;
         loop {
             match write() {
-                Err(e) if again && e.is_no_space() && self.flush_for_room() => again = false,
+                Err(e) if tries > 0 && e.is_no_space() && self.comes_room(&mut tries) => {}
                 done => return done,
             }
         }
     }
 
-    /// Whether something waited that is in tables now.
     #[cold]
+    fn comes_room(&self, tries: &mut u32) -> bool {
+        *tries -= 1;
+        if self.room.is_claimed() {
+            let over = || !self.room.is_claimed() || self.check_writable().is_err();
+            self.signal.wait_until(|| over().then_some(()));
+            return true;
+        }
+        *tries = 0;
+        self.flush_for_room()
+    }
+
+    /// Whether something waited that is in tables now.
     fn flush_for_room(&self) -> bool {
         let active = self.active_number();
         self.segments.waits_below(active) && self.wait_flushed(active).is_ok()
