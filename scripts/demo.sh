@@ -21,7 +21,7 @@ if ! need_package_index; then
 fi
 
 say "build"
-cargo build --locked --release -p esker-cli
+cargo build --locked --release -p esker-cli -p esker-bench # `esker bench` starts the second
 target=$(target_dir)
 esker=$target/release/esker
 demo=$target/demo

@@ -57,7 +57,7 @@ set_up() {
 }
 
 # The library for systems that no test runs on here, without what needs a C compiler for them; its tests
-# without its default features; and library and command with the oldest compiler that they say they need.
+# without its default features; and library, command and benchmark with the oldest compiler that they say they need.
 targets() {
     local status=0 target oldest dir
     dir=$(target_dir)/targets
@@ -69,10 +69,10 @@ targets() {
     RUSTFLAGS="-D warnings" cargo test --locked -p esker --no-default-features --lib -- table:: || status=1
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     if ! cargo "+$oldest" --version >/dev/null 2>&1 && ! rustup toolchain install "$oldest" --profile minimal; then
-        note "no Rust $oldest here, and it cannot be installed: whether it compiles library and command is not checked"
+        note "no Rust $oldest here, and it cannot be installed: whether it compiles library, command and benchmark is not checked"
         return $status
     fi
-    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked -p esker -p esker-cli || status=1
+    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked -p esker -p esker-cli -p esker-bench || status=1
     return $status
 }
 
@@ -153,7 +153,7 @@ long() {
 # Every row of every suite with every engine at a small size, by the command as built: that it runs,
 # that no row loses data, that all engines are there and all files are written. Not how fast they are.
 bench() {
-    cargo build --locked -p esker-cli || return 1
+    cargo build --locked -p esker-cli -p esker-bench || return 1
     local esker out status=0
     esker=$(target_dir)/debug/esker
     out=$(mktemp -d)

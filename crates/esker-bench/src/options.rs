@@ -1,4 +1,4 @@
-//! The options of `esker bench`, one definition for the command and for this crate's own binary.
+//! The options of `esker bench`, which starts this crate's binary.
 
 use crate::data::{FileFormat, KeyShape, ValueSize, pack};
 use crate::engines;

@@ -117,7 +117,7 @@ fn lost_data_fails_its_rows() {
     let rows_wanted = ["--entries", "2000", "--rows", "fillseq,fillsync,deleterandom,open.killed"];
     for tuning in ["lose_every=500", "corrupt_every=1999"] {
         let output = bench(dir.path(), &[&rows_wanted[..], &["--set", tuning]].concat());
-        assert_eq!(output.status.code(), Some(2), "failed rows show in the exit code");
+        assert_eq!(output.status.code(), Some(3), "failed rows show in the exit code");
         let rows = rows(&output);
         let failed = row(&rows, "fillseq")["failed"].as_str().unwrap_or("").to_string();
         match tuning {
@@ -175,6 +175,6 @@ fn an_interrupt_removes_the_stores_and_ends_the_child() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

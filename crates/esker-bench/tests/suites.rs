@@ -135,7 +135,7 @@ fn a_users_file_is_loaded_and_read_back() {
     let lossy =
         [&args[..4], &["--json", "-", "--rows", "fillfile,fillrandom", "--set", "lose_every=100"]];
     let output = bench(&stores, &lossy.concat());
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8_lossy(&output.stdout).to_string();
     assert_eq!(text.matches("of 500 entries 5 are lost").count(), 2, "{text}");
     let output = bench(&stores, &["--suite", "file"]);
@@ -226,7 +226,7 @@ fn too_little_space_is_said_before_anything_is_measured() {
     let output = bench(dir.path(), &["--entries", "1000000m", "--rows", "fillseq"]);
     let why = String::from_utf8_lossy(&output.stderr).to_string();
     assert!(why.contains("may need") && why.contains("MB free"), "{why}");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -253,7 +253,7 @@ fn an_interrupt_leaves_a_report_of_what_was_done() {
     }
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(child.wait().unwrap().code(), Some(3));
     let rows = lines(&results);
     assert!(rows.iter().any(|l| l["row"] == "fillseq" && l["runs"].as_array().unwrap().len() > 1));
     assert!(rows.iter().all(|l| l["failed"].is_null()), "what was cut short is no failure");

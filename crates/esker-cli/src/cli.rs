@@ -57,8 +57,11 @@ enum Command {
     Checkpoint(c::checkpoint::Args),
     /// List, make and drop keyspaces
     Keyspaces(c::keyspaces::Args),
-    /// Measure Esker beside other engines
-    Bench(Box<c::bench::Args>),
+    /// Measure Esker beside other engines, by the program esker-bench
+    ///
+    /// The benchmark is a program of its own, esker-bench, which this starts with the same arguments.
+    /// Its flags are in `esker-bench --help`, which is `esker bench --help`.
+    Bench(c::bench::Args),
     /// Print a script that completes commands and flags in a shell
     Completions(c::completions::Args),
     /// Print or write manual pages
@@ -86,7 +89,7 @@ impl Cli {
             Command::Compact(args) => c::compact::run(args),
             Command::Checkpoint(args) => c::checkpoint::run(args),
             Command::Keyspaces(args) => c::keyspaces::run(args),
-            Command::Bench(args) => c::bench::run(*args),
+            Command::Bench(args) => c::bench::run(&args.args),
             Command::Completions(args) => c::completions::run(args),
             Command::Man(args) => c::man::run(args),
         }

@@ -3,7 +3,7 @@
 //! | code | meaning |
 //! |---|---|
 //! | 0 | done; also when the reader of the output went away |
-//! | 1 | `get` found no such key; `bench compare` found a figure that is worse |
+//! | 1 | `get` found no such key; `bench compare`, of the other program, found a figure that is worse |
 //! | 2 | wrong usage: flags, arguments, a keyspace that is not there |
 //! | 3 | damage, bad input or an I/O error |
 
@@ -22,8 +22,6 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// What was asked for is not there.
     NotFound(String),
-    /// A comparison found something worse.
-    Worse(String),
     /// The command was called wrongly.
     Usage(String),
     /// Damaged data, bad input, or the system refused.
@@ -36,7 +34,7 @@ impl Failure {
     pub fn code(&self) -> u8 {
         match self {
             Failure::ClosedPipe => 0,
-            Failure::NotFound(_) | Failure::Worse(_) => 1,
+            Failure::NotFound(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Broken(_) => 3,
         }
@@ -55,10 +53,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::ClosedPipe => f.write_str("the output was closed"),
-            Failure::NotFound(text)
-            | Failure::Worse(text)
-            | Failure::Usage(text)
-            | Failure::Broken(text) => f.write_str(text),
+            Failure::NotFound(text) | Failure::Usage(text) | Failure::Broken(text) => {
+                f.write_str(text)
+            }
         }
     }
 }

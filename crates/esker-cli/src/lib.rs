@@ -29,9 +29,9 @@ use clap::Parser;
 
 /// Runs the command that `args` name (the first is the program itself).
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    // Not a command of anyone's, so the parser, and with it help, pages and completions, has none.
-    if args.get(1).is_some_and(|a| a == commands::bench::CHILD) {
-        commands::bench::run_child(&args[2..]);
+    // Past the parser: `--help` and `--` are the other program's too.
+    if args.get(1).is_some_and(|a| a == commands::bench::NAME) {
+        return end(commands::bench::run(&args[2..]));
     }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
@@ -40,7 +40,11 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
             return usage::report(&error, command);
         }
     };
-    match cli.run() {
+    end(cli.run())
+}
+
+fn end(outcome: exit::Outcome) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -1,70 +1,64 @@
-//! `esker bench`: measures Esker beside other engines, and puts the figures side by side.
+//! `esker bench`: starts the benchmark, which is a program of its own. It and what it measures with
+//! are several times as large as this command, and few who build the command want to wait for it.
 
+use std::env;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::exit::{Failure, Outcome};
-use crate::output::Out;
 
 const EXAMPLES: &str = "\
 Examples:
+  esker bench --help                          all of its flags, and more examples
   esker bench --setup                         install or build the engines that are missing
   esker bench --quick                         a first impression, in a minute or two
-  esker bench --engines esker,lmdb,leveldb    all rows, three times, the median
-  esker bench --rows 'read*' --entries 20m    some rows, over more entries
-  esker bench --keys url --value-size 80..1000 --compression
   esker bench --suite leveldb2011 --out DIR   every table of a document; results as they come
-  esker bench --file users.jsonl --key id     your own keys and values
-  esker bench --json results.jsonl            the table, and a line a figure
   esker bench report results                  pictures of the results in a directory
   esker bench compare before after            what became slower or larger
   esker bench trust                           what is lost after kill -9 and damage
 
-Engines that are not installed say how to get them. Every engine gets a fresh process
-and directory, the same memory, keys and durability.";
+The program is looked for beside this command and on PATH. In Esker's sources,
+`cargo install --path crates/esker-bench` installs it.";
 
-/// The first argument of a measuring process, which the benchmark starts.
-pub(crate) const CHILD: &str = "bench-child";
+/// The name of the command, and of the program.
+pub(crate) const NAME: &str = "bench";
+const PROGRAM: &str = "esker-bench";
 
+/// For help, pages and completions; what the arguments mean is the program's business, so
+/// [`crate::main`] hands them on before the parser sees them.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-#[command(disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    options: esker_bench::BenchOptions,
-    #[command(subcommand)]
-    command: Option<esker_bench::BenchCommand>,
+    /// Arguments of esker-bench
+    #[arg(value_name = "ARGS", allow_hyphen_values = true, trailing_var_arg = true)]
+    pub(crate) args: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args) -> Outcome {
-    if let Some(command) = &args.command {
-        return with_results(command);
-    }
-    match esker_bench::run_and_report(&args.options, &[CHILD.to_string()]) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::Broken("some rows failed; they are named in the table".into())),
-        Err(e) => Err(Failure::Broken(format!("{e:#}"))),
-    }
+/// Becomes the program, so that its signals, its streams and its exit code are its own.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let here = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_path_buf()));
+    let Some(program) = find(here.as_deref()) else {
+        let here = here.map_or("the directory of this command".into(), |h| h.display().to_string());
+        return Err(Failure::Usage(format!(
+            "the benchmark is a program of its own, and {PROGRAM} is neither in {here} nor on PATH; \
+             in Esker's sources, `cargo install --path crates/esker-bench` installs it and \
+             `cargo build --release -p esker-bench` puts it beside an esker that was built there"
+        )));
+    };
+    let error = Command::new(&program).args(args).exec();
+    Err(Failure::Broken(format!("cannot start {}: {error}", program.display())))
 }
 
-/// Draws or compares what was measured before, or tests what engines lose.
-fn with_results(command: &esker_bench::BenchCommand) -> Outcome {
-    let answer =
-        command.run(&[CHILD.to_string()]).map_err(|e| Failure::Broken(format!("{e:#}")))?;
-    let mut out = Out::stdout();
-    out.bytes(answer.text.as_bytes())?;
-    out.finish()?;
-    if let Some(broken) = answer.broken {
-        return Err(Failure::Broken(broken));
-    }
-    match answer.worse {
-        0 => Ok(()),
-        1 => Err(Failure::Worse("a figure is worse; it is marked above".into())),
-        n => Err(Failure::Worse(format!("{n} figures are worse; they are marked above"))),
-    }
+/// The one beside this command fits it best: they were installed together.
+fn find(here: Option<&Path>) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places = here.map(Path::to_path_buf).into_iter().chain(env::split_paths(&path));
+    places.map(|dir| dir.join(PROGRAM)).find(|program| may_run(program))
 }
 
-/// Measures what `spec` says, in JSON.
-pub(crate) fn run_child(spec: &[OsString]) -> ! {
-    let spec: Vec<String> = spec.iter().map(|s| s.to_string_lossy().into_owned()).collect();
-    std::process::exit(esker_bench::child_main(spec))
+fn may_run(program: &Path) -> bool {
+    program.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
