@@ -138,11 +138,6 @@ fn measure(store: &Store, n: u64) {
     gets("get", 0, true);
     gets("get, not unpacked", 0, false);
     gets("get of a missing key", 1, true);
-    for t in &store.tables {
-        t.pin_index().unwrap();
-    }
-    gets("get, index pinned", 0, true);
-    gets("get of a missing key, index pinned", 1, true);
 
     let mut random = {
         let mut x = 99u64;

@@ -134,9 +134,6 @@ fn compare(m: &Made, probes: &[Vec<u8>], seed: u64) {
         (random >> 33) as usize % below
     };
     for (p, probe) in probes.iter().enumerate() {
-        if p == probes.len() / 2 {
-            table.pin_index().unwrap();
-        }
         let hash = key_hash(probe);
         table.prefetch(hash);
         for seq in [0, 1, 2, 5, 50, 1 << 20, Seq::MAX] {

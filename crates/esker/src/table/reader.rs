@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering as Memory};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use super::block::{self, Block, PAGE};
 use super::block_index::{self, Fences};
@@ -20,8 +20,8 @@ use crate::key::{KeyOrder, Seq, Stored};
 pub(crate) struct Table {
     // What a point read needs, together.
     base: *const u8,
-    /// First line of the hash index: in the mapping, or in memory of our own once pinned.
-    index: AtomicPtr<u8>,
+    /// First line of the hash index.
+    index: *const u8,
     geometry: Geometry,
     guess_first: u32,
     guess_stride: u32,
@@ -40,11 +40,10 @@ pub(crate) struct Table {
     pub(super) layout: Layout,
     path: PathBuf,
     size: u64,
-    pinned: OnceLock<memmap2::MmapMut>,
     map: Map,
 }
 
-// SAFETY: `base` and `index` point to read-only memory that `map` and `pinned` own; everything
+// SAFETY: `base` and `index` point to read-only memory that `map` owns; everything
 // else is safe to share.
 unsafe impl Send for Table {}
 // SAFETY: as above.
@@ -155,7 +154,7 @@ impl Table {
         let fences = fences.map_err(|what| bad(layout.fences, what))?;
         Ok(Table {
             base: bytes.as_ptr(),
-            index: AtomicPtr::new(map.as_ptr().wrapping_add(layout.index as usize)),
+            index: map.as_ptr().wrapping_add(layout.index as usize),
             geometry: footer.geometry,
             guess_first: footer.guess_first,
             guess_stride: footer.guess_stride,
@@ -171,7 +170,6 @@ impl Table {
             layout,
             path: path.to_path_buf(),
             size,
-            pinned: OnceLock::new(),
             map,
         })
     }
@@ -253,7 +251,7 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         let line = self.geometry.line(hash) as usize;
-        key_prefix::prefetch(self.index.load(Memory::Relaxed).wrapping_add(line * LINE_BYTES));
+        key_prefix::prefetch(self.index.wrapping_add(line * LINE_BYTES));
     }
 
     /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
@@ -267,15 +265,13 @@ impl Table {
         }
         let mut line_no = g.line(hash);
         let (fingerprint, mask) = (g.fingerprint(hash), g.mask());
-        // Acquire: a pinned copy is written before its address.
-        let index = self.index.load(Memory::Acquire);
         // Bounded, so that a damaged table in which every line overflows ends too.
         for _ in 0..g.lines {
             if !self.chunks_seen.has(line_no / (hash_index::CHUNK / LINE_BYTES) as u32) {
                 self.check_chunk(line_no / (hash_index::CHUNK / LINE_BYTES) as u32)?;
             }
             // SAFETY: the line is one of the index, whose memory lives as long as `self`.
-            let line = unsafe { Line::new(index.add(line_no as usize * LINE_BYTES)) };
+            let line = unsafe { Line::new(self.index.add(line_no as usize * LINE_BYTES)) };
             let mut matches = line.matches(fingerprint, mask);
             while matches != 0 {
                 let (page, slot) = g.place(line.entry(matches.trailing_zeros()));
@@ -509,41 +505,7 @@ impl Table {
 
     /// Bytes of memory that it takes besides its mapping.
     pub(crate) fn memory(&self) -> usize {
-        let pinned = self.pinned.get().map_or(0, |m| m.len());
-        std::mem::size_of::<Table>()
-            + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8
-            + pinned
-    }
-
-    /// Bytes of the hash index.
-    #[cfg(test)]
-    pub(crate) fn index_len(&self) -> usize {
-        self.geometry.bytes()
-    }
-
-    /// Copies the hash index into memory of our own, in 2 MiB pages where the system gives them:
-    /// a read saves a miss of the address cache. Costs [`index_len`](Table::index_len) bytes.
-    /// Checks all of it on the way.
-    #[cfg(test)]
-    pub(crate) fn pin_index(&self) -> Result<()> {
-        if self.geometry.lines == 0 || self.pinned.get().is_some() {
-            return Ok(());
-        }
-        let failed = |e| Error::io("get memory for the index of", &self.path, e);
-        let mut copy = memmap2::MmapMut::map_anon(self.index_len()).map_err(failed)?;
-        // A hint; without it the copy is in small pages.
-        #[cfg(target_os = "linux")]
-        let _ = copy.advise(memmap2::Advice::HugePage);
-        copy.copy_from_slice(self.index_bytes());
-        for chunk in 0..self.geometry.chunks() as u32 {
-            self.chunk_problem(&copy, chunk)?;
-        }
-        let copy = self.pinned.get_or_init(|| copy);
-        for chunk in 0..self.geometry.chunks() as u32 {
-            self.chunks_seen.insert(chunk);
-        }
-        self.index.store(copy.as_ptr().cast_mut(), Memory::Release);
-        Ok(())
+        std::mem::size_of::<Table>() + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8
     }
 
     // ---- values, errors
