@@ -89,6 +89,10 @@ impl From<Error> for Failure {
             | Error::InvalidOption { .. }
             | Error::KeyTooLong { .. }
             | Error::ValueTooLong { .. }
+            | Error::InvalidKeyspaceName { .. }
+            | Error::DefaultKeyspace
+            | Error::UnsupportedCompression { .. }
+            | Error::ComparatorMissing { .. }
             | Error::ComparatorMismatch { .. } => Failure::Usage(error.to_string()),
             _ => Failure::Broken(error.to_string()),
         }

@@ -89,7 +89,7 @@ fn open(
         options = options.compression(codec.into());
     }
     if let Some(order) = order {
-        options = options.order(order);
+        options = options.comparator(order);
     }
     Ok(options.open(&args.db)?)
 }
@@ -143,7 +143,7 @@ pub(crate) fn keyspace(db: &Db, name: &str) -> Result<Keyspace, Failure> {
 /// The same, with the library's error.
 pub(crate) fn keyspace_of(db: &Db, name: &str) -> esker::Result<Keyspace> {
     if name == DEFAULT_KEYSPACE {
-        return Ok(Keyspace::clone(db));
+        return Ok(db.default_keyspace().clone());
     }
     db.keyspace(name)
 }
@@ -156,7 +156,7 @@ pub(crate) fn about<'s>(stats: &'s Stats, name: &str) -> Option<&'s KeyspaceStat
 /// The order of a keyspace. Only the two built-in orders can be open here: a store whose keyspace
 /// has an order of its own cannot be opened without that comparator.
 pub(crate) fn order(stats: &Stats, name: &str) -> KeyOrder {
-    about(stats, name).and_then(|k| order_named(&k.order)).unwrap_or_default()
+    about(stats, name).and_then(|k| order_named(&k.comparator)).unwrap_or_default()
 }
 
 /// The built-in order that is stored under this name.

@@ -267,16 +267,14 @@ fn every_page_has_all_that_the_help_has() {
 fn keyspaces_as_json_have_their_sizes() {
     let dir = Dir::new();
     dir.load("a\t1\nb\t2\n");
-    dir.ok(
-        "keyspaces db create small --order reverse --compression zstd --separate-values-from 1KiB",
-    );
+    dir.ok("keyspaces db create small --order reverse --compression zstd --blob-threshold 1KiB");
     let list = dir.json("keyspaces db --json");
     let (first, second) = (&list[0], &list[1]);
     for (field, default, small) in [
         ("name", serde_json::json!("default"), serde_json::json!("small")),
         ("order", "esker.bytewise".into(), "esker.reverse".into()),
         ("compression", "lz4".into(), "zstd".into()),
-        ("separate_values_from", 4096.into(), 1024.into()),
+        ("blob_threshold", 4096.into(), 1024.into()),
         ("entries", 2.into(), 0.into()),
         ("runs", 1.into(), 0.into()),
         ("tables", 1.into(), 0.into()),
@@ -384,8 +382,8 @@ fn stats_say_what_takes_the_space_of_large_values() {
     let text = dir.ok("stats db");
     let stats = dir.json("stats db --json");
     let of = |name: &str| stats[name].as_u64().unwrap();
-    assert!(of("garbage_bytes") > of("separated_bytes") / 3, "{stats}");
-    assert_eq!(of("separated_disk_bytes"), of("separated_bytes") + of("garbage_bytes"));
+    assert!(of("blob_garbage_bytes") > of("blob_bytes") / 3, "{stats}");
+    assert_eq!(of("blob_disk_bytes"), of("blob_bytes") + of("blob_garbage_bytes"));
     assert!(!text.contains("garbage"), "{text}");
     assert!(text.contains("the rest of their blocks"), "{text}");
     assert!(dir.ok("stats --help").contains("whole blocks"));
@@ -473,7 +471,7 @@ fn all_keyspaces_and_back() {
     let dir = Dir::new();
     dir.load("a\t1\n#keyspace\tx\n");
     dir.ok("keyspaces db create down --order reverse --compression zstd");
-    dir.ok("keyspaces db create empty --separate-values-from 100");
+    dir.ok("keyspaces db create empty --blob-threshold 100");
     dir.run_args(&[b"keyspaces", b"db", b"create", b"odd\tname\n"], b"");
     dir.ok("put db -k down 1 one");
     dir.ok("put db -k down 2 two");
@@ -482,7 +480,7 @@ fn all_keyspaces_and_back() {
     let shape = |db: &str| {
         let list = dir.json(&format!("keyspaces {db} --json"));
         let field = |k: &serde_json::Value, name: &str| k[name].to_string();
-        let fields = ["name", "order", "compression", "separate_values_from", "entries"];
+        let fields = ["name", "order", "compression", "blob_threshold", "entries"];
         list.as_array()
             .unwrap()
             .iter()
@@ -531,7 +529,7 @@ fn all_keyspaces_and_back() {
 #[test]
 fn a_default_keyspace_in_reverse_comes_back_so() {
     let dir = Dir::new();
-    let options = esker::Options::new().order(esker::KeyOrder::Reverse);
+    let options = esker::Options::new().comparator(esker::KeyOrder::Reverse);
     let db = options.open(dir.path("db")).unwrap();
     db.put("a", "1").unwrap();
     db.put("b", "2").unwrap();

@@ -59,7 +59,7 @@ pub fn options(seed: u64, cycle: u64) -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(pick(&[64, 128, 256, 1024]) << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(compression[pick(&[0, 1, 2]) as usize])
         .paranoid_checks(pick(&[0, 0, 1]) == 1)
 }
@@ -148,7 +148,7 @@ impl Player<'_> {
             Op::Checkpoint => {
                 self.db.checkpoint(self.checkpoints.join(format!("{}-{number}", self.cycle)))
             }
-            Op::Settle => self.db.settle(),
+            Op::Settle => self.db.wait_for_compactions(),
             Op::Snapshot => {
                 self.snapshots.push(self.db.snapshot());
                 if self.snapshots.len() > 3 {

@@ -87,7 +87,7 @@ impl Oracle {
             if let Space::Own(thread) = space {
                 found[thread].own = true;
             }
-            for entry in keyspace.iter() {
+            for entry in keyspace.iter().copied_out() {
                 let (key, value) = entry.map_err(|e| e.to_string())?;
                 let read = keyspace.get(&key).map_err(|e| e.to_string())?;
                 if read.as_deref() != Some(&value[..]) {

@@ -72,7 +72,7 @@ fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Res
     }
 
     if rng.one_in(3) {
-        let report = Db::verify_path(&store, &mut |_, _| {}).map_err(|e| e.to_string())?;
+        let report = Db::verify_path(&store).map_err(|e| e.to_string())?;
         if !report.problems.is_empty() {
             return Err(format!("verify: {:#?}", report.problems));
         }
@@ -83,7 +83,7 @@ fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Res
     let db = opened.map_err(|e| format!("opening it again, read-only {read_only}: {e}"))?;
     oracle.verify(&db)?;
     if !read_only && rng.one_in(3) {
-        db.settle().map_err(|e| e.to_string())?;
+        db.wait_for_compactions().map_err(|e| e.to_string())?;
         oracle.verify(&db)?;
     }
     db.close().map_err(|e| e.to_string())?;
@@ -114,7 +114,7 @@ fn check_checkpoints(plan: &Plan, cycle: u64, finished: &[u32]) -> Result<(), St
     for number in finished {
         let copy = dir.join(format!("{cycle}-{number}"));
         let wrong = |e: esker::Error| format!("checkpoint {}: {e}", copy.display());
-        let report = Db::verify_path(&copy, &mut |_, _| {}).map_err(wrong)?;
+        let report = Db::verify_path(&copy).map_err(wrong)?;
         if !report.problems.is_empty() {
             return Err(format!("checkpoint {}: {:#?}", copy.display(), report.problems));
         }

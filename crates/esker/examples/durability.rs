@@ -19,7 +19,7 @@ fn main() -> esker::Result<()> {
         (Durability::Synced, 1, 500),
         (Durability::Synced, 16, 4_000),
     ] {
-        let syncs = db.stats().syncs;
+        let syncs = db.stats().log_syncs;
         let start = Instant::now();
         thread::scope(|scope| {
             let writers: Vec<_> = (0..threads)
@@ -35,7 +35,7 @@ fn main() -> esker::Result<()> {
             writers.into_iter().try_for_each(|w| w.join().expect("a writer panicked"))
         })?;
         let rate = f64::from(writes) / start.elapsed().as_secs_f64();
-        let syncs = db.stats().syncs - syncs;
+        let syncs = db.stats().log_syncs - syncs;
         println!("{durability:?}, {threads} threads: {rate:.0} writes a second, {syncs} syncs");
     }
     db.close()?;

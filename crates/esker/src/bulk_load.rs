@@ -17,12 +17,12 @@ use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSu
 use crate::write::{check_key, check_value};
 
 impl Store {
-    /// See [`Keyspace::bulk_load`](crate::Keyspace::bulk_load).
-    pub(crate) fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    /// See [`Keyspace::try_bulk_load`](crate::Keyspace::try_bulk_load).
+    pub(crate) fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<Error>>(
         &self,
         ks: &KeyspaceState,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64> {
+        entries: impl IntoIterator<Item = Result<(K, V), E>>,
+    ) -> Result<u64, E> {
         refuse_from_comparator()?;
         self.check_writable()?;
         // The tables being written are nobody else's, also when the store is closed meanwhile.
@@ -40,12 +40,17 @@ impl Store {
             look_at: full / 4,
             dictionary: None,
         };
-        comparator::catch(|| {
-            let count = load.read_all(entries)?;
+        let mut refused = None;
+        let loaded = comparator::catch(|| {
+            let Some(count) = load.read_all(entries, &mut refused)? else { return Ok(0) };
             load.apply_edit()?;
             load.numbers.clear();
             Ok(count)
-        })
+        });
+        match refused {
+            Some(e) => Err(e),
+            None => Ok(loaded?),
+        }
     }
 }
 
@@ -137,13 +142,22 @@ impl Samples {
 }
 
 impl Load<'_> {
-    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    /// Returns how many there were; `None` when one was the user's error, which is then in `refused`.
+    fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>, E>(
         &mut self,
-        entries: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<u64> {
+        entries: impl IntoIterator<Item = Result<(K, V), E>>,
+        refused: &mut Option<E>,
+    ) -> Result<Option<u64>> {
         let mut last: Option<Vec<u8>> = None;
         let mut position = 0;
-        for (key, value) in entries {
+        for entry in entries {
+            let (key, value) = match entry {
+                Ok(entry) => entry,
+                Err(e) => {
+                    *refused = Some(e);
+                    return Ok(None);
+                }
+            };
             let (key, value) = (key.as_ref(), value.as_ref());
             check_key(key)?;
             check_value(value)?;
@@ -161,7 +175,7 @@ impl Load<'_> {
         }
         self.release()?;
         self.roll(0)?;
-        Ok(position)
+        Ok(Some(position))
     }
 
     /// Chooses a dictionary by what was held back, and adds that.

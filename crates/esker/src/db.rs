@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use crate::comparator::{self, refuse_from_comparator};
 use crate::env::{Env, OsEnv, absolute};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
-use crate::keyspace::Keyspace;
+use crate::keyspace::sealed::Moment;
+use crate::keyspace::{Keyspace, View};
+use crate::keyspace::{ReadableKeyspace, own_read_methods};
 use crate::options::{Compression, Durability, KeyspaceOptions, Options};
 use crate::read::SuperVersion;
 use crate::recovery::{self, new_keyspace};
@@ -25,7 +27,8 @@ use crate::version::{Change, ManifestEdit};
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
 ///
-/// Derefs to its default [`Keyspace`]: `get`, `put`, `range` and so on work on it directly.
+/// `get`, `put`, `range` and the other methods of a [`Keyspace`] work on the keyspace that every store
+/// has, which is called `default`.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
@@ -49,13 +52,90 @@ pub struct Db {
     default: Keyspace,
 }
 
-impl Deref for Db {
-    type Target = Keyspace;
-    fn deref(&self) -> &Keyspace {
+impl Moment for Db {
+    #[inline]
+    fn keyspace_of(&self) -> &Keyspace {
         &self.default
+    }
+    #[inline]
+    fn moment(&self) -> Option<&Snapshot> {
+        None
     }
 }
 
+impl ReadableKeyspace for Db {}
+
+own_read_methods!(Db);
+
+/// Writing to the default keyspace, and what else works on one keyspace.
+impl Db {
+    /// The default keyspace, where a [`Keyspace`] is asked for.
+    pub fn default_keyspace(&self) -> &Keyspace {
+        &self.default
+    }
+
+    /// Gives `key` this value, with the store's default durability; see [`Keyspace::put`].
+    #[inline]
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.default.put(key, value)
+    }
+
+    /// Gives `key` this value, with a durability of its own; see [`Keyspace::put_with`].
+    #[inline]
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        durability: Durability,
+    ) -> Result<()> {
+        self.default.put_with(key, value, durability)
+    }
+
+    /// Takes the value of `key` away, with the store's default durability; see [`Keyspace::delete`].
+    #[inline]
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.default.delete(key)
+    }
+
+    /// Takes the value of `key` away, with a durability of its own; see [`Keyspace::delete_with`].
+    #[inline]
+    pub fn delete_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
+        self.default.delete_with(key, durability)
+    }
+
+    /// The default keyspace as `snapshot` sees it; see [`Keyspace::at`].
+    pub fn at(&self, snapshot: &Snapshot) -> View {
+        self.default.at(snapshot)
+    }
+
+    /// Loads entries in ascending order, past the log; see [`Keyspace::bulk_load`].
+    pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64> {
+        self.default.bulk_load(entries)
+    }
+
+    /// The same of entries that may be an error; see [`Keyspace::try_bulk_load`].
+    pub fn try_bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<Error>>(
+        &self,
+        entries: impl IntoIterator<Item = Result<(K, V), E>>,
+    ) -> Result<u64, E> {
+        self.default.try_bulk_load(entries)
+    }
+
+    /// Rewrites the tables in a range into one run; see [`Keyspace::compact_range`].
+    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        self.default.compact_range(range)
+    }
+
+    /// About how many bytes of files a range takes; see [`Keyspace::approximate_size`].
+    pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.default.approximate_size(range)
+    }
+}
+
+/// The store as a whole.
 impl Db {
     /// Opens the store in `path` with default options, and makes it when it is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
@@ -132,16 +212,16 @@ impl Db {
     }
 
     /// Makes a keyspace. Durable on return.
+    #[doc(alias = "create_cf")]
     pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         if name.is_empty() || name.len() > 255 {
-            let why = format!("a name of {} bytes; 1 to 255 are allowed", name.len());
-            return Err(Error::InvalidOption { option: "keyspace name", why });
+            return Err(Error::InvalidKeyspaceName { len: name.len() });
         }
-        if options.separate_values_from.is_some_and(|n| n < 64) {
+        if options.blob_threshold.is_some_and(|n| n < 64) {
             let why = "must be at least 64 bytes".to_string();
-            return Err(Error::InvalidOption { option: "separate_values_from", why });
+            return Err(Error::InvalidOption { option: "blob_threshold", why });
         }
-        let order_name = options.order.checked_name("order")?;
+        let order_name = options.comparator.checked_name("comparator")?;
         refuse_from_comparator()?;
         options.compression.map_or(Ok(()), Compression::check_built_in)?;
         let store = &self.handle().store;
@@ -152,10 +232,10 @@ impl Db {
         }
         let id = version_set.state().next_keyspace;
         let compression = options.compression.map(|c| c.to_u8());
-        let separate = options.separate_values_from.map(|n| n as u64);
+        let separate = options.blob_threshold.map(|n| n as u64);
         let manifest = version_set.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
-        let order = options.order.of_keyspace(name, &order_name);
-        manifest.learn(name, order_name.clone(), options.order);
+        let order = options.comparator.of_keyspace(name, &order_name);
+        manifest.learn(name, order_name.clone(), options.comparator);
         let add = Change::AddKeyspace {
             id,
             name: name.to_string(),
@@ -171,11 +251,12 @@ impl Db {
     }
 
     /// Drops a keyspace and all its data. Durable on return. Handles on it give
-    /// [`Error::UnknownKeyspace`] from then on. The default keyspace stays.
+    /// [`Error::KeyspaceDropped`] from then on. The default keyspace stays.
+    #[doc(alias = "drop_cf")]
+    #[doc(alias = "delete_keyspace")]
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
         if name == DEFAULT_KEYSPACE {
-            let why = "the default keyspace cannot be dropped".to_string();
-            return Err(Error::InvalidOption { option: "keyspace name", why });
+            return Err(Error::DefaultKeyspace);
         }
         refuse_from_comparator()?;
         let keyspace = self.keyspace(name)?;
@@ -225,11 +306,15 @@ impl Db {
 
     /// Flushes, and waits until background merging has nothing left to do. Afterwards reads are as
     /// fast, and the store as small, as they will be.
-    pub fn settle(&self) -> Result<()> {
+    #[doc(alias = "wait_for_compact")]
+    #[doc(alias = "settle")]
+    pub fn wait_for_compactions(&self) -> Result<()> {
         self.handle().store.settle()
     }
 
     /// Makes everything written so far durable.
+    #[doc(alias = "flush_wal")]
+    #[doc(alias = "persist")]
     pub fn sync(&self) -> Result<()> {
         let store = &self.handle().store;
         store.check_open()?;
@@ -249,21 +334,22 @@ impl Db {
         self.handle().store.resume()
     }
 
-    /// Reads and checks everything: checksums, order, counts, references. Calls `progress` with
-    /// bytes done and in all, holding no lock.
-    pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
-        comparator::catch(|| self.handle().store.verify(progress))
+    /// Reads and checks everything: checksums, order, counts, references.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.verify_with(|_, _| {})
+    }
+
+    /// The same; calls `progress` with bytes done and in all, holding no lock.
+    pub fn verify_with(&self, mut progress: impl FnMut(u64, u64)) -> Result<VerifyReport> {
+        comparator::catch(|| self.handle().store.verify(&mut progress))
     }
 
     /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
     /// open; readers may have it open, and it may be on a medium that cannot be written.
     /// [`Options::verify`] takes comparators; without them the keyspaces that need one are a problem
     /// each, and all of their tables is checked but the order.
-    pub fn verify_path(
-        path: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<VerifyReport> {
-        Options::new().verify(path, progress)
+    pub fn verify_path(path: impl AsRef<Path>) -> Result<VerifyReport> {
+        Options::new().verify(path)
     }
 
     /// The shape of the store, and what it has done.
@@ -307,28 +393,32 @@ fn resolve(path: &Path) -> Result<PathBuf> {
 
 impl Options {
     /// Opens the store in `path`.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
-        Db::open_with(path.as_ref(), self)
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Db> {
+        Db::open_with(path.as_ref(), self.clone())
     }
 
     /// Verifies a store that is not open, as [`Db::verify_path`] does, with the comparators of these
-    /// options. Calls `progress` with bytes done and in all.
-    pub fn verify(
+    /// options.
+    pub fn verify(&self, path: impl AsRef<Path>) -> Result<VerifyReport> {
+        self.verify_with(path, |_, _| {})
+    }
+
+    /// The same; calls `progress` with bytes done and in all.
+    pub fn verify_with(
         &self,
         path: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
+        mut progress: impl FnMut(u64, u64),
     ) -> Result<VerifyReport> {
         let (path, orders) = (resolve(path.as_ref())?, recovery::orders_of(self)?);
-        let verify =
-            || crate::verify::verify_path(Arc::new(OsEnv::new()), &path, &orders, progress);
-        comparator::catch(verify)
+        let env = Arc::new(OsEnv::new());
+        comparator::catch(|| crate::verify::verify_path(env, &path, &orders, &mut progress))
     }
 
     /// Repairs a store that is not open, as [`Db::repair`] does. Verifies it first, and changes no
     /// file of one that is sound.
     ///
-    /// Of these options it takes the comparators ([`order`](Options::order) and
-    /// [`keyspace_order`](Options::keyspace_order)), and for tables that it writes
+    /// Of these options it takes the comparators ([`comparator`](Options::comparator) and
+    /// [`keyspace_comparator`](Options::keyspace_comparator)), and for tables that it writes
     /// [`block_size`](Options::block_size) and, for keyspaces that have none of their own,
     /// [`compression`](Options::compression). A keyspace whose comparator is not given keeps all it
     /// has, in tables and in the log, and is checked by a repair with the comparator.
@@ -337,9 +427,9 @@ impl Options {
     /// [`Error::Locked`] when the store is open, [`Error::ComparatorMismatch`] when a comparator is
     /// given that is not the keyspace's, [`Error::NewerFormat`] for a store of a newer version. After
     /// any error, a full disk too, the store is as it was, or repaired.
-    pub fn repair(self, path: impl AsRef<Path>) -> Result<RepairReport> {
+    pub fn repair(&self, path: impl AsRef<Path>) -> Result<RepairReport> {
         let path = resolve(path.as_ref())?;
-        comparator::catch(|| crate::repair::repair(Arc::new(OsEnv::new()), &path, &self))
+        comparator::catch(|| crate::repair::repair(Arc::new(OsEnv::new()), &path, self))
     }
 }
 

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused a call.
+    /// The operating system refused a call, or the disk has too little room for it to be tried.
     #[error("{op} {}: {source}{}", path.display(), io_hint(source))]
     Io {
         /// What was tried, as a verb ("open", "sync", "allocate 16777216 bytes for").
@@ -81,6 +81,26 @@ pub enum Error {
         /// The table.
         path: PathBuf,
     },
+    /// A keyspace is kept in a compression that this build cannot write.
+    #[error(
+        "keyspace {keyspace:?} is kept in compression {compression}, which this build cannot write; build esker with its feature `zstd` or take a newer Esker, or open the store read-only"
+    )]
+    UnsupportedCompression {
+        /// The keyspace.
+        keyspace: String,
+        /// Its compression: a name, or a number where this build knows none.
+        compression: String,
+    },
+    /// The store was opened without the comparator of one of its keyspaces.
+    #[error(
+        "keyspace {keyspace:?} is ordered by comparator {comparator:?}, which was not given; pass it to Options::comparator (of the default keyspace) or Options::keyspace_comparator"
+    )]
+    ComparatorMissing {
+        /// The keyspace.
+        keyspace: String,
+        /// The name of the comparator it was created with.
+        comparator: String,
+    },
     /// A keyspace is ordered by another comparator than the one given.
     #[error(
         "keyspace {keyspace:?} is ordered by comparator {stored:?}, it was opened with {given:?}; pass the comparator it was created with"
@@ -138,6 +158,23 @@ pub enum Error {
         /// The limit in bytes.
         max: u64,
     },
+    /// The keyspace of a handle, or one that a batch writes to, was dropped.
+    #[error("keyspace {name:?} was dropped")]
+    KeyspaceDropped {
+        /// Its name. A batch knows only its number, and says `#` and that.
+        name: String,
+    },
+    /// The default keyspace cannot be dropped: every store has it.
+    #[error(
+        "the default keyspace cannot be dropped; compact_range gives back what deleting all its keys frees"
+    )]
+    DefaultKeyspace,
+    /// A keyspace cannot have such a name.
+    #[error("a keyspace cannot have a name of {len} bytes; 1 to 255 are allowed")]
+    InvalidKeyspaceName {
+        /// The length of the name in bytes.
+        len: usize,
+    },
     /// No keyspace has this name.
     #[error("there is no keyspace {name:?}; `keyspaces()` lists those there are")]
     UnknownKeyspace {
@@ -175,6 +212,21 @@ pub enum Error {
     Halted {
         /// The failure that stopped them.
         cause: Arc<Error>,
+    },
+    /// The store's directory was moved or replaced while the store was open.
+    #[error(
+        "{} was moved or replaced while the store was open; close the store, and open it where it is now",
+        path.display()
+    )]
+    DirectoryMoved {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// Something that cannot happen did: a bug in Esker, which is to be reported.
+    #[error("a bug in Esker: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
     },
     /// The store was closed through another handle.
     #[error("the store is closed")]
@@ -217,6 +269,21 @@ impl Error {
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
+    }
+}
+
+/// For functions that return [`io::Result`], as readers of a program's input do. Keeps
+/// what kind of refusal it was, and the error itself as the source.
+impl From<Error> for io::Error {
+    fn from(e: Error) -> io::Error {
+        let kind = match &e {
+            Error::Io { source, .. } => source.kind(),
+            Error::Corruption { .. } => io::ErrorKind::InvalidData,
+            Error::NotAStore { .. } => io::ErrorKind::NotFound,
+            Error::StoreExists { .. } => io::ErrorKind::AlreadyExists,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, e)
     }
 }
 

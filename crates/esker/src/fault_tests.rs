@@ -13,7 +13,7 @@ use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options, WriteB
 
 /// Which calls fail.
 #[derive(Debug)]
-struct Compaction {
+struct FaultPlan {
     calls: AtomicU64,
     /// The number of the call that fails; none when there are fewer.
     at: u64,
@@ -27,9 +27,9 @@ struct Compaction {
     stuck: AtomicBool,
 }
 
-impl Compaction {
-    fn new(at: u64, on: bool) -> Compaction {
-        Compaction {
+impl FaultPlan {
+    fn new(at: u64, on: bool) -> FaultPlan {
+        FaultPlan {
             calls: AtomicU64::new(0),
             at,
             on: AtomicBool::new(on),
@@ -63,7 +63,7 @@ impl Compaction {
 #[derive(Debug)]
 struct FaultEnv {
     real: OsEnv,
-    plan: Arc<Compaction>,
+    plan: Arc<FaultPlan>,
 }
 
 impl Env for FaultEnv {
@@ -111,7 +111,7 @@ impl Env for FaultEnv {
 #[derive(Debug)]
 struct FaultFile {
     real: Arc<dyn File>,
-    plan: Arc<Compaction>,
+    plan: Arc<FaultPlan>,
     manifest: bool,
 }
 
@@ -159,7 +159,7 @@ fn options() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None)
 }
 
@@ -246,7 +246,7 @@ fn work(db: &Db, allowed: &mut Allowed, resumes: bool) {
 /// been cut off by a crash, and the recovery from that, and so on.
 fn open_in_vain(path: &Path, seed: u64, allowed: &Allowed, what: &str) {
     for depth in 0..3 {
-        let plan = Arc::new(Compaction::new((seed % 1000 * 31 + depth * 17) % 70, true));
+        let plan = Arc::new(FaultPlan::new((seed % 1000 * 31 + depth * 17) % 70, true));
         let env = Arc::new(FaultEnv { real: OsEnv::new(), plan });
         if let Ok(db) = Db::open_in(env, path, options()) {
             allowed.check(&db, what);
@@ -256,7 +256,7 @@ fn open_in_vain(path: &Path, seed: u64, allowed: &Allowed, what: &str) {
 }
 
 /// The workload with failures; then the store as it is found without any.
-fn run(plan: Compaction) -> u64 {
+fn run(plan: FaultPlan) -> u64 {
     let resumes = !plan.on.load(Ordering::SeqCst);
     let what = format!("call {} of {:?}, from then on: {}", plan.at, plan.only, !resumes);
     let plan = Arc::new(plan);
@@ -281,7 +281,7 @@ fn run(plan: Compaction) -> u64 {
     db.put("after", "all").unwrap();
     db.flush().unwrap();
     db.close().unwrap();
-    let report = Db::verify_path(&path, &mut |_, _| {}).unwrap();
+    let report = Db::verify_path(&path).unwrap();
     assert_eq!(report.problems, [], "{what}");
     let db = options().open(&path).unwrap();
     assert!(allowed.check(&db, &what) == found, "{what}: changed by opening it again");
@@ -290,18 +290,18 @@ fn run(plan: Compaction) -> u64 {
 
 #[test]
 fn any_call_may_fail_once() {
-    let calls = run(Compaction::new(u64::MAX, false));
+    let calls = run(FaultPlan::new(u64::MAX, false));
     assert!(calls > 100, "{calls} calls");
     for at in 0..calls {
-        run(Compaction::new(at, false));
+        run(FaultPlan::new(at, false));
     }
 }
 
 #[test]
 fn any_call_may_fail_and_all_that_follow() {
-    let calls = run(Compaction::new(u64::MAX, true));
+    let calls = run(FaultPlan::new(u64::MAX, true));
     for at in 0..calls {
-        run(Compaction::new(at, true));
+        run(FaultPlan::new(at, true));
     }
 }
 
@@ -311,7 +311,7 @@ fn a_manifest_that_could_not_be_synced_takes_no_table_along() {
         let kind = io::ErrorKind::Other;
         for on in [false, true] {
             let only = Some("sync of a manifest");
-            let plan = Compaction { only, kind, ..Compaction::new(at, on) };
+            let plan = FaultPlan { only, kind, ..FaultPlan::new(at, on) };
             run(plan);
         }
     }
@@ -321,7 +321,7 @@ fn a_manifest_that_could_not_be_synced_takes_no_table_along() {
 /// waited for the device, though nobody had asked for a sync.
 #[test]
 fn buffered_large_values_do_not_wait_for_the_device() {
-    let plan = Arc::new(Compaction::new(u64::MAX, false));
+    let plan = Arc::new(FaultPlan::new(u64::MAX, false));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let env = Arc::new(FaultEnv { real: OsEnv::new(), plan: Arc::clone(&plan) });
@@ -340,7 +340,7 @@ fn buffered_large_values_do_not_wait_for_the_device() {
     plan.stuck.store(false, Ordering::SeqCst);
     writer.join().unwrap();
     assert!(written.is_ok(), "writes of 40 MB waited for a device that does not answer");
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.close().unwrap();
     let db = Options::new().open(&path).unwrap();
     assert!(

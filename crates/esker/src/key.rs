@@ -106,6 +106,20 @@ impl KeyOrder {
     }
 }
 
+/// A comparator of the program's own, by itself, where an order is asked for.
+impl<C: Comparator + 'static> From<C> for KeyOrder {
+    fn from(comparator: C) -> KeyOrder {
+        KeyOrder::Custom(Arc::new(comparator))
+    }
+}
+
+/// The same shared, which several keyspaces can be given.
+impl From<Arc<dyn Comparator>> for KeyOrder {
+    fn from(comparator: Arc<dyn Comparator>) -> KeyOrder {
+        KeyOrder::Custom(comparator)
+    }
+}
+
 impl fmt::Debug for KeyOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyOrder({})", self.name())

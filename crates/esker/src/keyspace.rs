@@ -9,23 +9,189 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
 use crate::options::Durability;
+use crate::read::SuperVersion;
 use crate::read::cursor::Cursor;
 use crate::read::get;
 use crate::read::iter::Iter;
 use crate::read::slice::Slice;
 use crate::snapshot::Snapshot;
 use crate::store::KeyspaceState;
+use crate::util::sync::Guard;
+use sealed::Moment;
+
+pub(crate) mod sealed {
+    use crate::keyspace::Keyspace;
+    use crate::snapshot::Snapshot;
+
+    /// A keyspace at a moment.
+    pub trait Moment {
+        /// The keyspace.
+        fn keyspace_of(&self) -> &Keyspace;
+        /// As of when; `None` is now.
+        fn moment(&self) -> Option<&Snapshot>;
+    }
+}
+
+/// What can be read: a [`Keyspace`] as it is now, a [`View`] of one as a snapshot sees it, and a
+/// [`Db`](crate::Db), which stands for its default keyspace. For code that takes any of them; each has
+/// these methods itself too, so that nobody needs the trait in scope to read.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(dir.path().join("db"))?;
+/// use esker::ReadableKeyspace;
+///
+/// fn longest(map: &impl ReadableKeyspace) -> esker::Result<usize> {
+///     map.iter().try_fold(0, |longest, entry| Ok(longest.max(entry?.1.len())))
+/// }
+///
+/// db.put("ash", "Fraxinus")?;
+/// let snapshot = db.snapshot();
+/// let other = db.create_keyspace("other", Default::default())?;
+/// db.delete("ash")?;
+/// assert_eq!(longest(&db.at(&snapshot))?, 8);
+/// assert_eq!(longest(&db)?, 0);
+/// assert_eq!(longest(&other)?, 0);
+/// # Ok(()) }
+/// ```
+#[doc(alias = "Readable")]
+#[doc(alias = "ReadableTable")]
+#[doc(alias = "DBAccess")]
+pub trait ReadableKeyspace: sealed::Moment {
+    /// The value of `key`; see [`Keyspace::get`].
+    #[inline]
+    fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let (ks, key) = (self.keyspace_of(), key.as_ref());
+        let (view, seq) = ks.view_now(self.moment())?;
+        let order = &ks.state.order;
+        order.guard(|| get::get(view, order, key, seq))
+    }
+
+    /// The values of several keys as of one moment; see [`Keyspace::multi_get`].
+    fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        let ks = self.keyspace_of();
+        let ((view, seq), open) = ks.consistent_view(self.moment());
+        open?;
+        let order = &ks.state.order;
+        order.guard(|| get::multi_get(&view, order, keys, seq))
+    }
+
+    /// Whether `key` has a value; see [`Keyspace::contains_key`].
+    fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let (ks, key) = (self.keyspace_of(), key.as_ref());
+        let (view, seq) = ks.view_now(self.moment())?;
+        let order = &ks.state.order;
+        order.guard(|| get::contains(&view, order, key, seq))
+    }
+
+    /// All keys and values, in order; see [`Keyspace::iter`].
+    fn iter(&self) -> Iter {
+        ReadableKeyspace::range::<&[u8]>(self, ..)
+    }
+
+    /// Keys and values of a range, in order; see [`Keyspace::range`].
+    fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
+        let ks = self.keyspace_of();
+        let ((view, seq), open) = ks.consistent_view(self.moment());
+        Iter::new(view, &ks.state.order, seq, &range).provided(open)
+    }
+
+    /// Keys that start with `prefix`, and their values; see [`Keyspace::prefix`].
+    fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        let ks = self.keyspace_of();
+        let ((view, seq), open) = ks.consistent_view(self.moment());
+        Iter::with_prefix(view, &ks.state.order, seq, prefix.as_ref()).provided(open)
+    }
+
+    /// A cursor; see [`Keyspace::cursor`].
+    fn cursor(&self) -> Cursor {
+        let ks = self.keyspace_of();
+        let ((view, seq), open) = ks.consistent_view(self.moment());
+        Cursor::new(view, &ks.state.order, seq, false).provided(open)
+    }
+
+    /// A cursor that does not fetch values; see [`Keyspace::cursor_keys_only`].
+    fn cursor_keys_only(&self) -> Cursor {
+        let ks = self.keyspace_of();
+        let ((view, seq), open) = ks.consistent_view(self.moment());
+        Cursor::new(view, &ks.state.order, seq, true).provided(open)
+    }
+}
+
+impl ReadableKeyspace for Keyspace {}
+impl ReadableKeyspace for View {}
+
+/// The methods of [`ReadableKeyspace`] as a type's own.
+macro_rules! own_read_methods {
+    ($type:ty) => {
+        impl $type {
+            /// The value of `key`; see [`Keyspace::get`](crate::Keyspace::get).
+            #[inline]
+            pub fn get(&self, key: impl AsRef<[u8]>) -> crate::Result<Option<crate::Slice>> {
+                crate::ReadableKeyspace::get(self, key)
+            }
+
+            /// The values of several keys as of one moment; see
+            /// [`Keyspace::multi_get`](crate::Keyspace::multi_get).
+            pub fn multi_get<K: AsRef<[u8]>>(
+                &self,
+                keys: &[K],
+            ) -> crate::Result<Vec<Option<crate::Slice>>> {
+                crate::ReadableKeyspace::multi_get(self, keys)
+            }
+
+            /// Whether `key` has a value; see [`Keyspace::contains_key`](crate::Keyspace::contains_key).
+            pub fn contains_key(&self, key: impl AsRef<[u8]>) -> crate::Result<bool> {
+                crate::ReadableKeyspace::contains_key(self, key)
+            }
+
+            /// All keys and values, in order, from both ends; see
+            /// [`Keyspace::iter`](crate::Keyspace::iter).
+            pub fn iter(&self) -> crate::Iter {
+                crate::ReadableKeyspace::iter(self)
+            }
+
+            /// Keys and values of a range, in order, from both ends; see
+            /// [`Keyspace::range`](crate::Keyspace::range).
+            pub fn range<K: AsRef<[u8]>>(
+                &self,
+                range: impl std::ops::RangeBounds<K>,
+            ) -> crate::Iter {
+                crate::ReadableKeyspace::range(self, range)
+            }
+
+            /// Keys that start with `prefix`, and their values; see
+            /// [`Keyspace::prefix`](crate::Keyspace::prefix).
+            pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> crate::Iter {
+                crate::ReadableKeyspace::prefix(self, prefix)
+            }
+
+            /// A cursor; see [`Keyspace::cursor`](crate::Keyspace::cursor).
+            pub fn cursor(&self) -> crate::Cursor {
+                crate::ReadableKeyspace::cursor(self)
+            }
+
+            /// A cursor that does not fetch values; see
+            /// [`Keyspace::cursor_keys_only`](crate::Keyspace::cursor_keys_only).
+            pub fn cursor_keys_only(&self) -> crate::Cursor {
+                crate::ReadableKeyspace::cursor_keys_only(self)
+            }
+        }
+    };
+}
+pub(crate) use own_read_methods;
 
 /// A named, ordered map within a store. Cheap to clone, and used from any number of threads.
 ///
-/// Every store has one called `default`, which [`Db`](crate::Db) derefs to.
+/// Every store has one called `default`, the one that [`Db`](crate::Db) reads and writes by itself.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
 /// use esker::{Db, KeyOrder, KeyspaceOptions};
 /// let db = Db::open(dir.path().join("db"))?;
-/// let newest_first = KeyspaceOptions::new().order(KeyOrder::Reverse);
+/// let newest_first = KeyspaceOptions::new().comparator(KeyOrder::Reverse);
 /// let events = db.create_keyspace("events", newest_first)?;
 /// events.put(1u64.to_be_bytes(), "first")?;
 /// events.put(2u64.to_be_bytes(), "second")?;
@@ -58,33 +224,61 @@ impl Keyspace {
         self.state.check_alive()
     }
 
+    /// As [`Keyspace::check_open`]; and the snapshot must be of this store.
+    #[inline]
+    fn check_readable(&self, at: Option<&Snapshot>) -> Result<()> {
+        match at {
+            Some(snapshot) if !snapshot.is_of(&self.handle.store.snapshots) => {
+                Err(Error::ForeignSnapshot)
+            }
+            _ => self.check_open(),
+        }
+    }
+
+    /// What a read of one key needs.
+    #[inline]
+    pub(crate) fn view_now(
+        &self,
+        at: Option<&Snapshot>,
+    ) -> Result<(Guard<Arc<SuperVersion>>, Seq)> {
+        let seen = match at {
+            None => self.state.view.now(&self.handle.store.visible.0),
+            Some(snapshot) => (self.state.view.load(), snapshot.sequence()),
+        };
+        self.check_readable(at)?;
+        Ok(seen)
+    }
+
+    /// What a read of several keys needs, and whether it may be used.
+    pub(crate) fn consistent_view(
+        &self,
+        at: Option<&Snapshot>,
+    ) -> ((Arc<SuperVersion>, Seq), Result<()>) {
+        let seen = match at {
+            None => self.handle.store.consistent_view(&self.state),
+            Some(snapshot) => (self.state.view.load_full(), snapshot.sequence()),
+        };
+        (seen, self.check_readable(at))
+    }
+
     /// The value of `key`, `None` when it has none. Not copied; see [`Slice`].
     ///
     /// # Errors
     /// Damage in the files that hold it, and [`Error::Closed`](crate::Error::Closed).
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
-        self.check_open()?;
-        let (order, key) = (&self.state.order, key.as_ref());
-        order.guard(|| get::get(view, order, key, seq))
+        ReadableKeyspace::get(self, key)
     }
 
     /// The values of several keys as of one moment, in the order asked for. Faster than one
     /// [`get`](Keyspace::get) after the other: the memory accesses overlap.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        let (view, seq) = self.handle.store.consistent_view(&self.state);
-        self.check_open()?;
-        let order = &self.state.order;
-        order.guard(|| get::multi_get(&view, order, keys, seq))
+        ReadableKeyspace::multi_get(self, keys)
     }
 
     /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let (view, seq) = self.state.view.now(&self.handle.store.visible.0);
-        self.check_open()?;
-        let (order, key) = (&self.state.order, key.as_ref());
-        order.guard(|| get::contains(&view, order, key, seq))
+        ReadableKeyspace::contains_key(self, key)
     }
 
     /// Gives `key` this value, with the store's default durability.
@@ -131,7 +325,7 @@ impl Keyspace {
     /// closed, or a keyspace that was dropped, it gives an error and ends; so do the other iterators
     /// and cursors.
     pub fn iter(&self) -> Iter {
-        self.range::<&[u8]>(..)
+        ReadableKeyspace::iter(self)
     }
 
     /// Keys and values of a range, in order, from both ends.
@@ -148,27 +342,23 @@ impl Keyspace {
     /// # Ok(()) }
     /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Iter::new(view, &self.state.order, seq, &range).provided(self.check_open())
+        ReadableKeyspace::range(self, range)
     }
 
     /// Keys that start with `prefix`, and their values. Under a comparator of the user's own this
     /// looks at all keys.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Iter::with_prefix(view, &self.state.order, seq, prefix.as_ref()).provided(self.check_open())
+        ReadableKeyspace::prefix(self, prefix)
     }
 
     /// A cursor over the present state.
     pub fn cursor(&self) -> Cursor {
-        let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Cursor::new(view, &self.state.order, seq, false).provided(self.check_open())
+        ReadableKeyspace::cursor(self)
     }
 
     /// A cursor that does not fetch values; [`Cursor::value`] is empty.
     pub fn cursor_keys_only(&self) -> Cursor {
-        let (view, seq) = self.handle.store.consistent_view(&self.state);
-        Cursor::new(view, &self.state.order, seq, true).provided(self.check_open())
+        ReadableKeyspace::cursor_keys_only(self)
     }
 
     /// This keyspace as `snapshot` sees it. If that is of another store, all reads of the view give
@@ -189,6 +379,39 @@ impl Keyspace {
         &self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64> {
+        self.try_bulk_load(entries.into_iter().map(Ok::<_, Error>))
+    }
+
+    /// As [`bulk_load`](Keyspace::bulk_load), of entries that may turn out to be an error. The first
+    /// that is comes back as it is, and nothing is loaded.
+    ///
+    /// The error can be any that a [`esker::Error`](crate::Error) can become: the program's own, boxed
+    /// ones, [`std::io::Error`], and `esker::Error` itself, as when one keyspace is copied to another.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// use std::io::{self, BufRead};
+    ///
+    /// // Keys, one to a line. The error of a line that cannot be read is the error of the load.
+    /// let keys = |input: &'static [u8]| input.lines().map(|line| line.map(|key| (key, "")));
+    /// assert_eq!(db.try_bulk_load(keys(b"ash\nbeech\n"))?, 2);
+    /// let e: io::Error = db.try_bulk_load(keys(b"birch\n\xff\n")).unwrap_err();
+    /// assert_eq!(e.kind(), io::ErrorKind::InvalidData);
+    /// assert!(!db.contains_key("birch")?);
+    ///
+    /// let copy = db.create_keyspace("copy", Default::default())?;
+    /// assert_eq!(copy.try_bulk_load(db.iter())?, 2);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The first of `entries`, and those of [`bulk_load`](Keyspace::bulk_load).
+    pub fn try_bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<Error>>(
+        &self,
+        entries: impl IntoIterator<Item = Result<(K, V), E>>,
+    ) -> Result<u64, E> {
         self.check_open()?;
         self.handle.store.bulk_load(&self.state, entries)
     }
@@ -210,6 +433,17 @@ impl Keyspace {
             .guard(|| Ok(self.handle.store.approximate_size(&self.state, &range)))?;
         self.check_open()?;
         Ok(bytes)
+    }
+}
+
+impl Moment for Keyspace {
+    #[inline]
+    fn keyspace_of(&self) -> &Keyspace {
+        self
+    }
+    #[inline]
+    fn moment(&self) -> Option<&Snapshot> {
+        None
     }
 }
 
@@ -240,75 +474,13 @@ pub struct View {
     snapshot: Snapshot,
 }
 
-impl View {
-    fn seq(&self) -> Seq {
-        self.snapshot.sequence()
+impl Moment for View {
+    fn keyspace_of(&self) -> &Keyspace {
+        &self.keyspace
     }
-
-    /// As [`Keyspace::check_open`]; and the snapshot must be of this store.
-    fn check(&self) -> Result<()> {
-        match self.snapshot.is_of(&self.keyspace.handle.store.snapshots) {
-            true => self.keyspace.check_open(),
-            false => Err(Error::ForeignSnapshot),
-        }
-    }
-
-    /// As [`Keyspace::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load();
-        self.check()?;
-        let key = key.as_ref();
-        ks.order.guard(|| get::get(view, &ks.order, key, self.seq()))
-    }
-
-    /// As [`Keyspace::multi_get`].
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load_full();
-        self.check()?;
-        ks.order.guard(|| get::multi_get(&view, &ks.order, keys, self.seq()))
-    }
-
-    /// As [`Keyspace::contains_key`].
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load();
-        self.check()?;
-        let key = key.as_ref();
-        ks.order.guard(|| get::contains(&view, &ks.order, key, self.seq()))
-    }
-
-    /// As [`Keyspace::iter`].
-    pub fn iter(&self) -> Iter {
-        self.range::<&[u8]>(..)
-    }
-
-    /// As [`Keyspace::range`].
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load_full();
-        Iter::new(view, &ks.order, self.seq(), &range).provided(self.check())
-    }
-
-    /// As [`Keyspace::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        let ks = &self.keyspace.state;
-        let iter = Iter::with_prefix(ks.view.load_full(), &ks.order, self.seq(), prefix.as_ref());
-        iter.provided(self.check())
-    }
-
-    /// As [`Keyspace::cursor`].
-    pub fn cursor(&self) -> Cursor {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load_full();
-        Cursor::new(view, &ks.order, self.seq(), false).provided(self.check())
-    }
-
-    /// As [`Keyspace::cursor_keys_only`].
-    pub fn cursor_keys_only(&self) -> Cursor {
-        let ks = &self.keyspace.state;
-        let view = ks.view.load_full();
-        Cursor::new(view, &ks.order, self.seq(), true).provided(self.check())
+    fn moment(&self) -> Option<&Snapshot> {
+        Some(&self.snapshot)
     }
 }
+
+own_read_methods!(View);

@@ -26,7 +26,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Db`] is cheap to clone and to share between threads. [`Db::get`](Keyspace::get) hands out a
+//! [`Db`] is cheap to clone and to share between threads. [`Db::get`] hands out a
 //! [`Slice`], which derefs to bytes and points into the store's mapped files: nothing is copied.
 //!
 //! # Ranges
@@ -93,7 +93,7 @@
 //! # let db = esker::Db::open(dir.path().join("db"))?;
 //! use esker::{Compression, KeyOrder, KeyspaceOptions, WriteBatch};
 //!
-//! let log = KeyspaceOptions::new().order(KeyOrder::Reverse).compression(Compression::Zstd);
+//! let log = KeyspaceOptions::new().comparator(KeyOrder::Reverse).compression(Compression::Zstd);
 //! let log = db.create_keyspace("log", log)?;
 //!
 //! let mut batch = WriteBatch::new();
@@ -122,7 +122,7 @@
 //!
 //! # Loading much at once
 //!
-//! [`bulk_load`](Keyspace::bulk_load) writes ascending keys straight into tables, past the log; all of
+//! [`bulk_load`](Db::bulk_load) writes ascending keys straight into tables, past the log; all of
 //! them appear together when it returns.
 //!
 //! ```
@@ -214,7 +214,7 @@ pub use batch::WriteBatch;
 pub use db::Db;
 pub use error::{Error, Finding, Result};
 pub use key::{Comparator, KeyOrder, MAX_KEY_LEN, MAX_VALUE_LEN};
-pub use keyspace::{Keyspace, View};
+pub use keyspace::{Keyspace, ReadableKeyspace, View};
 pub use options::{Compression, Durability, KeyspaceOptions, Options};
 pub use read::cursor::Cursor;
 pub use read::iter::Iter;

@@ -16,7 +16,7 @@ pub enum Durability {
 }
 
 /// How values are compressed in tables. The log is never compressed, nor are the large values that
-/// stay in it ([`Options::separate_values_from`]).
+/// stay in it ([`Options::blob_threshold`]).
 ///
 /// What is written from now on is packed so: by flushes, merges and bulk loads, each table with a
 /// dictionary made of its values where one pays. Tables that are there keep theirs until a compaction
@@ -40,13 +40,13 @@ pub enum Compression {
 #[non_exhaustive]
 pub struct KeyspaceOptions {
     /// The order of keys. Fixed at creation.
-    pub order: KeyOrder,
+    pub comparator: KeyOrder,
     /// Compression of values, which holds whatever the store is opened with; `None` takes the
     /// store's, as of each open.
     pub compression: Option<Compression>,
     /// From how many bytes on a value stays in the log segment it was written to, written once;
     /// `None` takes the store's.
-    pub separate_values_from: Option<usize>,
+    pub blob_threshold: Option<usize>,
 }
 
 impl Compression {
@@ -56,6 +56,15 @@ impl Compression {
             Compression::None => 0,
             Compression::Lz4 => 1,
             Compression::Zstd => 2,
+        }
+    }
+
+    /// Its name, in lower case.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Lz4 => "lz4",
+            Compression::Zstd => "zstd",
         }
     }
 
@@ -92,18 +101,24 @@ impl KeyspaceOptions {
         Self::default()
     }
     /// Sets the order of keys.
-    pub fn order(mut self, order: KeyOrder) -> Self {
-        self.order = order;
+    #[must_use]
+    #[doc(alias = "order")]
+    pub fn comparator(mut self, order: impl Into<KeyOrder>) -> Self {
+        self.comparator = order.into();
         self
     }
     /// Sets the compression of values.
+    #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = Some(compression);
         self
     }
-    /// Sets the value-separation threshold, in bytes.
-    pub fn separate_values_from(mut self, bytes: usize) -> Self {
-        self.separate_values_from = Some(bytes);
+    /// From how many bytes on a value stays in the log segment it was written to.
+    #[must_use]
+    #[doc(alias = "min_blob_size")]
+    #[doc(alias = "separation_threshold")]
+    pub fn blob_threshold(mut self, bytes: usize) -> Self {
+        self.blob_threshold = Some(bytes);
         self
     }
 }
@@ -134,9 +149,9 @@ pub struct Options {
     pub(crate) compression: Compression,
     pub(crate) block_size: usize,
     pub(crate) segment_size: Option<u64>,
-    pub(crate) separate_values_from: usize,
-    pub(crate) default_order: Option<KeyOrder>,
-    pub(crate) orders: Vec<(String, KeyOrder)>,
+    pub(crate) blob_threshold: usize,
+    pub(crate) comparator: Option<KeyOrder>,
+    pub(crate) keyspace_comparators: Vec<(String, KeyOrder)>,
 }
 
 impl Default for Options {
@@ -151,9 +166,9 @@ impl Default for Options {
             compression: Compression::Lz4,
             block_size: 4096,
             segment_size: None,
-            separate_values_from: 4096,
-            default_order: None,
-            orders: Vec::new(),
+            blob_threshold: 4096,
+            comparator: None,
+            keyspace_comparators: Vec::new(),
         }
     }
 }
@@ -185,6 +200,9 @@ impl Options {
     /// Memory the store may use for itself, in bytes (default 128 MiB, at least 1 MiB): write
     /// buffers, indexes, merge work. Mapped files are the page cache's and not counted. With less
     /// than 16 MiB a burst of small writes may still take that much.
+    #[doc(alias = "cache_size")]
+    #[doc(alias = "block_cache")]
+    #[doc(alias = "db_write_buffer_size")]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
@@ -231,27 +249,35 @@ impl Options {
     /// thirty-second from 2 GiB of memory on), to which they grow from 256 KiB. A larger batch gets a
     /// larger segment. At most 64 of them wait for a flush, so small ones use less than the memory
     /// allows.
+    #[doc(alias = "write_buffer_size")]
     pub fn segment_size(mut self, bytes: u64) -> Self {
         self.segment_size = Some(bytes);
         self
     }
     /// From how many bytes on a value is written once and stays in the log (default 4096).
-    pub fn separate_values_from(mut self, bytes: usize) -> Self {
-        self.separate_values_from = bytes;
+    #[doc(alias = "min_blob_size")]
+    #[doc(alias = "separation_threshold")]
+    pub fn blob_threshold(mut self, bytes: usize) -> Self {
+        self.blob_threshold = bytes;
         self
     }
     /// Order of the default keyspace, fixed when the store is made (default bytewise). Given for an
     /// existing store, it must be the one the store was made with.
-    pub fn order(mut self, order: KeyOrder) -> Self {
-        self.default_order = Some(order);
+    #[doc(alias = "order")]
+    pub fn comparator(mut self, order: impl Into<KeyOrder>) -> Self {
+        self.comparator = Some(order.into());
         self
     }
     /// Gives the comparator of an existing keyspace, which is needed at open when it is
-    /// [`KeyOrder::Custom`]. A keyspace has the one that was last given for it; for one that none was
+    /// a program's own ([`KeyOrder::Custom`]). A keyspace has the one that was last given for it; for one that none was
     /// given for, the one of the same name that was given for others is taken, if that is a single
     /// object (clones of one `Arc`).
-    pub fn keyspace_order(mut self, keyspace: impl Into<String>, order: KeyOrder) -> Self {
-        self.orders.push((keyspace.into(), order));
+    pub fn keyspace_comparator(
+        mut self,
+        keyspace: impl Into<String>,
+        order: impl Into<KeyOrder>,
+    ) -> Self {
+        self.keyspace_comparators.push((keyspace.into(), order.into()));
         self
     }
     pub(crate) fn validate(&self) -> Result<()> {
@@ -265,8 +291,8 @@ impl Options {
         if self.segment_size.is_some_and(|s| !(65536..=1 << 32).contains(&s)) {
             return bad("segment_size", "must be from 64 KiB to 4 GiB");
         }
-        if self.separate_values_from < 64 {
-            return bad("separate_values_from", "must be at least 64 bytes");
+        if self.blob_threshold < 64 {
+            return bad("blob_threshold", "must be at least 64 bytes");
         }
         self.compression.check_built_in()
     }

@@ -38,12 +38,12 @@ pub struct KeyspaceStats {
     pub name: String,
     /// Its number, which the log uses.
     pub id: u32,
-    /// The name of its order.
-    pub order: String,
+    /// The name of its comparator.
+    pub comparator: String,
     /// How what is written from now on is compressed: "none", "lz4" or "zstd".
     pub compression: String,
     /// From how many bytes on its values stay in the log segment they were written to.
-    pub separate_values_from: usize,
+    pub blob_threshold: usize,
     /// Sorted runs, newest first. A read asks each that may hold its key; a settled store has one.
     pub runs: Vec<RunStats>,
     /// Entries not in tables yet.
@@ -65,10 +65,10 @@ pub struct Stats {
     /// Bytes set aside for them, and for files kept to make the next ones from.
     pub log_bytes: u64,
     /// Bytes of values that live in log segments, pointed to by tables.
-    pub separated_bytes: u64,
+    pub blob_bytes: u64,
     /// Bytes that those segments take on the disk beside them: dead values that are not given back
     /// yet, and the rest of the blocks at both ends of each value, which cannot be.
-    pub garbage_bytes: u64,
+    pub blob_garbage_bytes: u64,
     /// Bytes of tables and log segments that nothing needs but a [`Slice`](crate::Slice), cursor or
     /// iterator that is still held: they come back when it is dropped. Dead values among them count as
     /// garbage too.
@@ -82,19 +82,19 @@ pub struct Stats {
     /// What indexes and buffers take of it, in bytes.
     pub memory_used: u64,
     /// Since open: bytes of keys and values written by the user.
-    pub user_bytes: u64,
+    pub bytes_written: u64,
     /// Since open: bytes written to sealed log segments.
-    pub log_written: u64,
+    pub log_bytes_written: u64,
     /// Since open: bytes read by merges.
-    pub merge_read: u64,
+    pub compaction_bytes_read: u64,
     /// Since open: bytes written by flushes and merges.
-    pub merge_written: u64,
+    pub compaction_bytes_written: u64,
     /// Since open: flushes and merges.
-    pub merges: u64,
+    pub compactions: u64,
     /// Since open: syncs of the log; threads that wait share one.
-    pub syncs: u64,
+    pub log_syncs: u64,
     /// Since open: time that writers were made to wait for flushes, in nanoseconds.
-    pub slowdown_ns: u64,
+    pub write_stall_ns: u64,
     /// Snapshots held.
     pub snapshots: usize,
     /// Files held open. Tables and sealed segments are mapped and need none.
@@ -109,10 +109,10 @@ pub struct Stats {
 impl Stats {
     /// Bytes written to the device's cache for each byte the user wrote, since open.
     pub fn write_amplification(&self) -> f64 {
-        if self.user_bytes == 0 {
+        if self.bytes_written == 0 {
             return 0.0;
         }
-        (self.log_written + self.merge_written) as f64 / self.user_bytes as f64
+        (self.log_bytes_written + self.compaction_bytes_written) as f64 / self.bytes_written as f64
     }
 }
 
@@ -164,9 +164,9 @@ impl Store {
             keyspaces.push(KeyspaceStats {
                 name: ks.name.clone(),
                 id: ks.id,
-                order: ks.order.name().to_string(),
-                compression: format!("{:?}", ks.compression).to_lowercase(),
-                separate_values_from: ks.separate_values_from,
+                comparator: ks.order.name().to_string(),
+                compression: ks.compression.name().to_string(),
+                blob_threshold: ks.separate_values_from,
                 runs,
                 memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
                 memtable_bytes: view
@@ -184,20 +184,20 @@ impl Store {
             sequence: self.visible_seq(),
             log_segments: segments.log_segments,
             log_bytes: segments.log_bytes + segments.pool_bytes,
-            separated_bytes: segments.value_bytes,
-            garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
+            blob_bytes: segments.value_bytes,
+            blob_garbage_bytes: segments.value_disk_bytes.saturating_sub(segments.value_bytes),
             pinned_bytes: segments.pinned_bytes + self.obsolete.pinned(),
             table_bytes,
             disk_bytes: disk_bytes(self, &self.dir),
             memory_budget: self.options.memory,
             memory_used: self.memory_used(),
-            user_bytes: Counters::get(&c.user_bytes),
-            log_written: Counters::get(&c.log_bytes),
-            merge_read: Counters::get(&c.merge_read),
-            merge_written: Counters::get(&c.merge_written),
-            merges: Counters::get(&c.merges),
-            syncs: self.sync.rounds(),
-            slowdown_ns: Counters::get(&c.slowdown_ns),
+            bytes_written: Counters::get(&c.user_bytes),
+            log_bytes_written: Counters::get(&c.log_bytes),
+            compaction_bytes_read: Counters::get(&c.merge_read),
+            compaction_bytes_written: Counters::get(&c.merge_written),
+            compactions: Counters::get(&c.merges),
+            log_syncs: self.sync.rounds(),
+            write_stall_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
             // Those of the manifest and the lock too, and that of the spare segment.
             open_files: segments.open_files + 2 + usize::from(self.spare.lock().is_some()),

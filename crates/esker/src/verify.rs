@@ -110,7 +110,11 @@ pub(crate) fn check_open(store: &Store) -> Result<()> {
         None => Ok(()),
         Some(first) => {
             let more = report.problems.len() - 1;
-            Err(Error::corrupt(&store.dir, 0, format!("{first} (and {more} more problems)")))
+            let what = match more {
+                0 => first.what.clone(),
+                _ => format!("{} (and {more} more problems)", first.what),
+            };
+            Err(Error::corrupt(&store.dir.join(&first.file), first.offset.unwrap_or(0), what))
         }
     }
 }

@@ -37,7 +37,7 @@ fn a_store_of_many_large_values_has_few_files_open() {
     for n in 0..400u32 {
         db.put(n.to_be_bytes(), value(n)).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     let check = |db: &Db| {
         let files = fs::read_dir(&path).unwrap().count();
         assert!(files > 60, "{files} files: not a store of many segments");
@@ -55,7 +55,7 @@ fn a_store_of_many_large_values_has_few_files_open() {
     for n in 0..400u32 {
         db.put(n.to_be_bytes(), b"short").unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     let after = db.stats().disk_bytes;
     assert!(after < before / 10, "{before} bytes, and {after} after all was overwritten");
     assert!(open_files(&path) <= 16);

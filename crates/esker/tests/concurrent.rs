@@ -59,7 +59,7 @@ fn options() -> Options {
     Options::new()
         .memory(2 << 20)
         .segment_size(128 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::Lz4)
 }
 
@@ -109,7 +109,7 @@ fn readers_see_whole_batches_in_order_and_nothing_acknowledged_is_lost() {
     let Stage { db, other, .. } = stage;
     drop(other);
     db.close().unwrap();
-    assert_eq!(Db::verify_path(&path, &mut |_, _| {}).unwrap().problems, []);
+    assert_eq!(Db::verify_path(&path).unwrap().problems, []);
     let db = options().paranoid_checks(true).open(&path).unwrap();
     let other = db.keyspace("other").unwrap();
     let stage = Stage { db, other, acknowledged: Vec::new(), stop: AtomicBool::new(true) };
@@ -235,7 +235,7 @@ impl Stage {
         let at = self.db.snapshot();
         let all = || -> Vec<(Vec<u8>, Vec<u8>)> {
             let both = self.db.at(&at).iter().chain(self.other.at(&at).iter());
-            both.map(Result::unwrap).collect()
+            both.map(|e| e.unwrap()).map(|(k, v)| (k.into(), v.into())).collect()
         };
         let before = all();
         for _ in 0..rng.below(4) {
@@ -261,7 +261,8 @@ impl Stage {
 
     fn keyspaces(&self, rng: &mut Rng, _: usize) {
         let order = rng.pick(&[esker::KeyOrder::Bytewise, esker::KeyOrder::Reverse]);
-        let short = self.db.create_keyspace("short", KeyspaceOptions::new().order(order)).unwrap();
+        let short =
+            self.db.create_keyspace("short", KeyspaceOptions::new().comparator(order)).unwrap();
         for n in 0..rng.below(200) as u64 {
             short.put(n.to_be_bytes(), value(n)).unwrap();
         }
@@ -269,7 +270,7 @@ impl Stage {
             number_of(&entry.unwrap().1);
         }
         self.db.drop_keyspace("short").unwrap();
-        assert!(matches!(short.get("x"), Err(Error::UnknownKeyspace { .. })));
+        assert!(matches!(short.get("x"), Err(Error::KeyspaceDropped { .. })));
         std::thread::sleep(Duration::from_millis(rng.below(50) as u64));
     }
 
@@ -280,7 +281,7 @@ impl Stage {
             2 => self.other.compact_range::<&str>(..).unwrap(),
             3 => self.check_checkpoint(),
             4 => {
-                let report = self.db.verify(&mut |_, _| {}).unwrap();
+                let report = self.db.verify().unwrap();
                 assert_eq!(report.problems, []);
             }
             _ => {

@@ -40,7 +40,7 @@ fn options() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::Lz4)
 }
 
@@ -79,7 +79,7 @@ fn replay<'a>(history: impl IntoIterator<Item = &'a Write>) -> Map {
 
 fn new_store(dir: &Path) -> Db {
     let db = options().open(dir).unwrap();
-    let backward = KeyspaceOptions::new().order(KeyOrder::Reverse);
+    let backward = KeyspaceOptions::new().comparator(KeyOrder::Reverse);
     db.create_keyspace(SPACES[1], backward).unwrap();
     db
 }
@@ -253,7 +253,7 @@ fn read(image: &Image, dir: &Path, options: Options) -> Found {
             }
         };
         let (mut forward, mut backward) = (Vec::new(), Vec::new());
-        for entry in keyspace.iter() {
+        for entry in keyspace.iter().copied_out() {
             match entry {
                 Ok((key, value)) => {
                     known(&key, &value, "an iterator");
@@ -262,7 +262,7 @@ fn read(image: &Image, dir: &Path, options: Options) -> Found {
                 Err(e) => drop(error.get_or_insert(e)),
             }
         }
-        for entry in keyspace.iter().rev() {
+        for entry in keyspace.iter().copied_out().rev() {
             match entry {
                 Ok((key, value)) => {
                     known(&key, &value, "an iterator backward");
@@ -311,7 +311,7 @@ fn takes_segment(what: &str) -> bool {
 }
 
 fn check(image: &Image, rng: &mut Rng, what: &str, dir: &Path) {
-    let verified = Db::verify_path(dir, &mut |_, _| {});
+    let verified = Db::verify_path(dir);
     let reported = verified.as_ref().map_or(true, |r| !r.problems.is_empty());
     let (opened, repaired) = (dir.with_extension("opened"), dir.with_extension("repaired"));
     copy(dir, &opened);
@@ -355,7 +355,7 @@ fn check_repair(image: &Image, what: &str, dir: &Path, sound: bool) {
     let again = Db::repair(dir).unwrap_or_else(|e| panic!("{what}: repair again: {e}"));
     assert_eq!(again.lost, [], "{what}: lost in the second repair");
     assert_eq!(again.entries, report.entries, "{what}: entries after the second repair");
-    let verified = Db::verify_path(dir, &mut |_, _| {}).unwrap();
+    let verified = Db::verify_path(dir).unwrap();
     assert_eq!(verified.problems, [], "{what}: after repair");
     let names = |db: &Db| db.keyspaces().iter().filter(|n| !SPACES.contains(&n.as_str())).count();
     let found = read(image, dir, options().paranoid_checks(true));

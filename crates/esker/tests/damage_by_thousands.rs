@@ -23,7 +23,7 @@ const KEYS: usize = 24;
 type Map = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
 fn options() -> Options {
-    Options::new().memory(1 << 20).segment_size(64 << 10).separate_values_from(200)
+    Options::new().memory(1 << 20).segment_size(64 << 10).blob_threshold(200)
 }
 
 /// A store in a directory, and what it may answer.
@@ -47,7 +47,7 @@ impl Image {
     fn new(root: &Path, rng: &mut Rng, killed: bool, compression: Compression) -> Image {
         let (path, dir) = (root.join("alive"), root.join("image"));
         let db = options().compression(compression).open(&path).unwrap();
-        let backward = KeyspaceOptions::new().order(KeyOrder::Reverse);
+        let backward = KeyspaceOptions::new().comparator(KeyOrder::Reverse);
         db.create_keyspace(SPACES[1], backward).unwrap();
         let (mut last, mut pasts, mut ever) = (Map::new(), HashSet::new(), BTreeSet::new());
         for step in 0..90 {
@@ -171,8 +171,8 @@ fn read(image: &Image, dir: &Path, what: &str) -> Result<Map, Error> {
         let keyspace = db.keyspace(name)?;
         let mut scans = Vec::new();
         for backward in [false, true] {
-            let all: Result<Vec<_>, _> =
-                if backward { keyspace.iter().rev().collect() } else { keyspace.iter().collect() };
+            let all = keyspace.iter().copied_out();
+            let all: Result<Vec<_>, _> = if backward { all.rev().collect() } else { all.collect() };
             match all {
                 Ok(all) => scans.push(all.into_iter().collect::<BTreeMap<_, _>>()),
                 Err(e) => error = Some(e),
@@ -230,7 +230,7 @@ fn touches_last_frame(image: &Image) -> bool {
 }
 
 fn check(image: &Image, rng: &mut Rng, what: &str) {
-    let verified = Db::verify_path(&image.dir, &mut |_, _| {});
+    let verified = Db::verify_path(&image.dir);
     let reported = verified.as_ref().map_or(true, |r| !r.problems.is_empty());
     match read(image, &image.dir, what) {
         Ok(map) => {
@@ -263,7 +263,7 @@ fn repair(image: &Image, what: &str, sound: bool) {
     let again = Db::repair(&dir).unwrap_or_else(|e| panic!("{what}: repair again: {e}"));
     assert_eq!(again.lost, [], "{what}: lost in the second repair");
     assert_eq!(again.entries, report.entries, "{what}: entries after the second repair");
-    let verified = Db::verify_path(&dir, &mut |_, _| {}).unwrap();
+    let verified = Db::verify_path(&dir).unwrap();
     assert_eq!(verified.problems, [], "{what}: after repair");
     match (after, read(image, &dir, what)) {
         (Ok(first), Ok(second)) => {

@@ -70,7 +70,7 @@ fn put(dir: &Path, c: Compression, n: u64, value: impl Fn(u64) -> Vec<u8>) -> Db
     for i in 0..n {
         db.put(key(i), value(i)).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db
 }
 
@@ -80,7 +80,7 @@ fn sizes(make: impl Fn(&Path, Compression) -> Db) -> [u64; 3] {
         let dir = tempdir().unwrap();
         let db = make(&dir.path().join("db"), c);
         let bytes = table_bytes(&db);
-        assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty());
+        assert!(db.verify().unwrap().problems.is_empty());
         db.close().unwrap();
         bytes
     })
@@ -123,7 +123,7 @@ fn a_merge_of_loads_and_a_compaction_keep_values_packed() {
             if compact {
                 db.compact_range::<&[u8]>(..).unwrap();
             } else {
-                db.settle().unwrap();
+                db.wait_for_compactions().unwrap();
             }
             assert_eq!(
                 db.iter().filter(|e| e.as_ref().is_ok_and(|(k, _)| !k.is_empty())).count(),
@@ -257,7 +257,7 @@ fn loads_of_all_shapes_come_back() {
             check("loaded");
             kept.compact_range::<&[u8]>(..).unwrap();
             check("compacted");
-            assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty());
+            assert!(db.verify().unwrap().problems.is_empty());
         }
     }
 }

@@ -23,7 +23,7 @@ fn small() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None)
 }
 
@@ -74,7 +74,7 @@ fn child() {
 }
 
 fn assert_sound(dir: &Path) {
-    let report = Db::verify_path(dir, &mut |_, _| {}).unwrap();
+    let report = Db::verify_path(dir).unwrap();
     assert_eq!(report.problems, []);
 }
 
@@ -190,9 +190,9 @@ fn until_closed(db: &Db, kind: u32, root: &Path, round: usize, seed: u64) -> Res
                 0 => db.compact_range::<&str>(..),
                 1 => db.checkpoint(root.join(format!("copy {round} {n}"))),
                 2 => db.flush(),
-                3 => db.settle(),
+                3 => db.wait_for_compactions(),
                 4 => db.resume(),
-                5 => db.verify(&mut |_, _| {}).map(drop),
+                5 => db.verify().map(drop),
                 6 => {
                     let name = format!("space {n}");
                     let space = db.create_keyspace(&name, KeyspaceOptions::new())?;
@@ -254,7 +254,7 @@ fn whatever_runs_beside_a_close_ends_or_is_told_and_the_store_opens() {
         assert_sound(&dir);
         let db = small().open(&dir).unwrap();
         assert_eq!(db.get("first").unwrap().unwrap(), b"1");
-        let report = db.verify(&mut |_, _| {}).unwrap();
+        let report = db.verify().unwrap();
         assert_eq!(report.problems, []);
         for (writer, &done) in done.iter().enumerate().skip(9) {
             // Those that returned before the close, and those between its flush and its end.
@@ -291,7 +291,7 @@ fn a_closed_store_keeps_its_directory_from_nobody_though_clones_of_it_live() {
 
     let again = small().open(&dir).unwrap();
     again.put("new", "1").unwrap();
-    again.settle().unwrap();
+    again.wait_for_compactions().unwrap();
 
     assert!(is_closed(clone.get("new")));
     assert!(is_closed(clone.contains_key("new")));
@@ -304,10 +304,10 @@ fn a_closed_store_keeps_its_directory_from_nobody_though_clones_of_it_live() {
     assert!(is_closed(view.get("new")));
     assert!(is_closed(view.iter().next().unwrap()));
     assert!(is_closed(clone.flush()));
-    assert!(is_closed(clone.settle()));
+    assert!(is_closed(clone.wait_for_compactions()));
     assert!(is_closed(clone.sync()));
     assert!(is_closed(clone.resume()));
-    assert!(is_closed(clone.verify(&mut |_, _| {})));
+    assert!(is_closed(clone.verify()));
     assert!(is_closed(clone.compact_range::<&str>(..)));
     assert!(is_closed(clone.bulk_load([("a", "b")])));
     assert!(is_closed(clone.approximate_size::<&str>(..)));
@@ -506,7 +506,7 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
     for n in 0..1000u32 {
         other.put(n.to_be_bytes(), vec![2; 500]).unwrap();
     }
-    other.settle().unwrap();
+    other.wait_for_compactions().unwrap();
     other.close().unwrap();
     let before = files::contents(&dir);
     let mut refused = None;
@@ -516,7 +516,7 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
     let refused = refused.expect("a segment is full").to_string();
     assert!(refused.contains("was moved or replaced"), "{refused}");
     drop((db.flush(), db.compact_range::<&str>(..), db.bulk_load(entries(0, 10)), db.resume()));
-    drop((db.settle(), db.create_keyspace("space", KeyspaceOptions::new())));
+    drop((db.wait_for_compactions(), db.create_keyspace("space", KeyspaceOptions::new())));
     drop(db.close());
     assert!(before == files::contents(&dir), "the other store was touched");
     assert_sound(&dir);
@@ -530,7 +530,7 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
 fn read_and_write(dir: &Path) {
     let read = small().read_only(true).open(dir).and_then(|db| db.get("key").map(|v| v.is_some()));
     println!("say {}", read.is_ok_and(|found| found));
-    println!("say {}", Db::verify_path(dir, &mut |_, _| {}).is_ok());
+    println!("say {}", Db::verify_path(dir).is_ok());
     println!("say {}", small().open(dir).is_ok());
 }
 
@@ -654,7 +654,7 @@ fn leave_the_directory(root: &Path) {
     for n in 0..2000u32 {
         db.put(n.to_be_bytes(), vec![1; 500]).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.checkpoint("copy").unwrap();
     db.bulk_load(entries(10_000, 50)).unwrap();
     db.compact_range::<&str>(..).unwrap();
@@ -721,12 +721,12 @@ fn sequences_do_not_fall_when_a_settled_store_is_killed() {
     for n in 0..200u32 {
         db.put(n.to_be_bytes(), "x").unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     check("settled");
     for n in 0..200u32 {
         db.delete(n.to_be_bytes()).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     check("emptied");
     db.bulk_load(entries(0, 10)).unwrap();
     check("loaded");
@@ -738,7 +738,7 @@ fn sequences_do_not_fall_when_a_settled_store_is_killed() {
     }
     db.drop_keyspace("space").unwrap();
     check("dropped");
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     check("dropped and settled");
     db.put("key", "x").unwrap();
     db.delete("key").unwrap();

@@ -22,7 +22,7 @@ type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 fn contents(db: &Db) -> Contents {
     let mut all = Contents::new();
     for name in db.keyspaces() {
-        for entry in db.keyspace(&name).unwrap().iter() {
+        for entry in db.keyspace(&name).unwrap().iter().copied_out() {
             let (key, value) = entry.unwrap();
             all.insert((name.clone(), key), value.to_vec());
         }
@@ -49,7 +49,7 @@ fn closed(dir: &Path, options: Options, keys: u32) {
         db.put(key(n), row(n)).unwrap();
     }
     db.compact_range::<&str>(..).unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.close().unwrap();
 }
 
@@ -72,7 +72,8 @@ fn flip(path: &Path, at: usize) {
 fn killed_with_comparator(root: &Path) -> PathBuf {
     let (alive, killed) = (root.join("alive"), root.join("killed"));
     let db = Options::new().open(&alive).unwrap();
-    let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+    let custom =
+        db.create_keyspace("custom", KeyspaceOptions::new().comparator(no_case())).unwrap();
     for n in 0..100u32 {
         custom.put_with(key(n), row(n), Durability::Synced).unwrap();
         db.put_with(key(n), "plain", Durability::Synced).unwrap();
@@ -87,7 +88,7 @@ fn repair_dropped_the_log_of_keyspaces_with_a_comparator_of_the_users() {
     let killed = killed_with_comparator(root.path());
     let report = Db::repair(&killed).unwrap();
     assert!(report.lost.is_empty(), "{:?}", report.lost);
-    let db = Options::new().keyspace_order("custom", no_case()).open(&killed).unwrap();
+    let db = Options::new().keyspace_comparator("custom", no_case()).open(&killed).unwrap();
     assert_eq!(db.keyspace("custom").unwrap().iter().count(), 100);
     assert_eq!(db.iter().count(), 100);
 }
@@ -178,10 +179,10 @@ fn verify_counted_no_entries_when_one_block_was_bad() {
     closed(&dir, Options::new(), 5000);
     let table = tables(&dir).pop().unwrap();
     flip(&table, 4 * 4096 + 50);
-    let report = Db::verify_path(&dir, &mut |_, _| {}).unwrap();
+    let report = Db::verify_path(&dir).unwrap();
     assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
     assert!((4000..5000).contains(&report.entries), "{} entries", report.entries);
-    let open = Options::new().open(&dir).unwrap().verify(&mut |_, _| {}).unwrap();
+    let open = Options::new().open(&dir).unwrap().verify().unwrap();
     assert_eq!(open.entries, report.entries);
 }
 
@@ -218,12 +219,13 @@ fn tables_without_a_manifest_became_a_run_each() {
 /// Both keyspaces have tables and many segments of log; then a block of the default one's is damaged.
 fn damaged_with_comparator(root: &Path) -> (PathBuf, Contents) {
     let (alive, killed) = (root.join("alive"), root.join("killed"));
-    let small = Options::new().segment_size(64 << 10).separate_values_from(1000);
+    let small = Options::new().segment_size(64 << 10).blob_threshold(1000);
     let db = small.clone().open(&alive).unwrap();
     for n in 0..2000u32 {
         db.put(key(n), row(n)).unwrap();
     }
-    let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+    let custom =
+        db.create_keyspace("custom", KeyspaceOptions::new().comparator(no_case())).unwrap();
     for n in 0..500u32 {
         custom.put(key(n), row(n)).unwrap();
     }
@@ -255,13 +257,13 @@ fn of(all: &Contents, keyspace: &str) -> Contents {
 fn what_cannot_be_ordered_is_kept_in_a_new_log() {
     let root = tempdir().unwrap();
     let (dir, want) = damaged_with_comparator(root.path());
-    let with = || Options::new().keyspace_order("custom", no_case());
+    let with = || Options::new().keyspace_comparator("custom", no_case());
     let report = Db::repair(&dir).unwrap();
     assert!(report.changed);
     assert_eq!(report.lost.len(), 1, "{:#?}", report.lost);
     assert_eq!(report.unchecked.len(), 1, "{:#?}", report.unchecked);
     assert!(report.unchecked[0].what.contains("test.nocase"), "{}", report.unchecked[0]);
-    let verified = with().verify(&dir, &mut |_, _| {}).unwrap();
+    let verified = with().verify(&dir).unwrap();
     assert!(verified.problems.is_empty(), "{:#?}", verified.problems);
     // A second repair, with the comparator and without, has nothing to do.
     let before = files::contents(&dir);
@@ -284,7 +286,7 @@ fn what_cannot_be_ordered_is_kept_in_a_new_log() {
 fn a_repair_with_the_comparator_leaves_nothing_unchecked() {
     let root = tempdir().unwrap();
     let (dir, want) = damaged_with_comparator(root.path());
-    let with = || Options::new().keyspace_order("custom", no_case());
+    let with = || Options::new().keyspace_comparator("custom", no_case());
     let report = with().repair(&dir).unwrap();
     assert!(report.changed && report.unchecked.is_empty(), "{report:#?}");
     assert_eq!(report.lost.len(), 1, "{:#?}", report.lost);
@@ -298,8 +300,8 @@ fn repair_refuses_another_comparator_than_the_keyspaces() {
     let (dir, _) = damaged_with_comparator(root.path());
     let before = files::contents(&dir);
     for options in [
-        Options::new().keyspace_order("custom", KeyOrder::Reverse),
-        Options::new().order(no_case()),
+        Options::new().keyspace_comparator("custom", KeyOrder::Reverse),
+        Options::new().comparator(no_case()),
     ] {
         let e = options.repair(&dir).unwrap_err();
         assert!(matches!(e, Error::ComparatorMismatch { .. }), "{e}");
@@ -328,13 +330,13 @@ fn a_comparator_that_panics_leaves_the_store_as_it_was() {
     let before = files::contents(&dir);
     for calls in [0, 1, 100, 2000] {
         let order = KeyOrder::Custom(Arc::new(Panics(AtomicUsize::new(calls))));
-        let ended = Options::new().keyspace_order("custom", order).repair(&dir);
+        let ended = Options::new().keyspace_comparator("custom", order).repair(&dir);
         assert!(matches!(ended, Err(Error::ComparatorPanicked { .. })), "{calls}: {ended:?}");
         let now = files::contents(&dir);
         assert!(now == before, "{calls}: {:?}", now.keys());
     }
-    Options::new().keyspace_order("custom", no_case()).repair(&dir).unwrap();
-    let db = Options::new().keyspace_order("custom", no_case()).open(&dir).unwrap();
+    Options::new().keyspace_comparator("custom", no_case()).repair(&dir).unwrap();
+    let db = Options::new().keyspace_comparator("custom", no_case()).open(&dir).unwrap();
     assert!(of(&contents(&db), "custom") == of(&want, "custom"));
 }
 
@@ -354,7 +356,8 @@ fn tables_of_an_unknown_order_are_kept_when_the_manifest_is_lost() {
         let root = tempdir().unwrap();
         let dir = root.path().join("db");
         let db = Options::new().open(&dir).unwrap();
-        let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(no_case())).unwrap();
+        let custom =
+            db.create_keyspace("custom", KeyspaceOptions::new().comparator(no_case())).unwrap();
         for n in 0..500u32 {
             custom.put(key(n), row(n)).unwrap();
             db.put(key(n), row(n)).unwrap();
@@ -363,7 +366,7 @@ fn tables_of_an_unknown_order_are_kept_when_the_manifest_is_lost() {
         db.close().unwrap();
         remove_manifest(&dir);
         // The name is lost, the comparator's is in the tables.
-        let with = || Options::new().keyspace_order("recovered-1", no_case());
+        let with = || Options::new().keyspace_comparator("recovered-1", no_case());
         let report = if given { with().repair(&dir) } else { Db::repair(&dir) }.unwrap();
         assert_eq!(report.unchecked.is_empty(), given, "{report:#?}");
         let db = with().open(&dir).unwrap();
@@ -400,7 +403,7 @@ fn tables_that_are_neither_older_nor_newer_are_merged() {
     assert!(report.lost.iter().all(|l| l.file == "CURRENT" || l.file.is_empty()), "{report:#?}");
     let db = options().open(&dir).unwrap();
     assert!(contents(&db) == want);
-    assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty());
+    assert!(db.verify().unwrap().problems.is_empty());
 }
 
 /// Values packed with a dictionary are lost with it, and repair says so; the rest is saved.
@@ -416,7 +419,7 @@ fn a_lost_dictionary_is_told() {
         db.put(key(n), n.to_be_bytes()).unwrap();
     }
     db.compact_range::<&str>(..).unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.close().unwrap();
     let table = tables(&dir).pop().unwrap();
     let len = fs::metadata(&table).unwrap().len() as usize;

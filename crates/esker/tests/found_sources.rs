@@ -35,7 +35,7 @@ fn ranges_were_empty_and_writes_stopped_with_more_than_255_segments_waiting() {
     for n in 0..100u32 {
         db.put(format!("a{n:03}"), "settled").unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     for n in 0..400_000u32 {
         db.put(format!("k{:08}", n.wrapping_mul(7919) % 400_000), [n as u8; 200]).unwrap();
         if n % 20_000 == 0 {
@@ -116,7 +116,7 @@ fn a_repair_of_300_tables_made_a_store_whose_ranges_were_empty() {
     assert!(runs(&db) <= 33, "{} runs after a load", runs(&db));
     db.put("n", "put").unwrap();
     db.flush().unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     assert_eq!(db.stats().halted, None);
     assert_eq!((runs(&db), expect(&db, "settled")), (1, entries));
     db.close().unwrap();
@@ -171,7 +171,7 @@ fn small_loads_left_a_table_each() {
     for n in 0..1000u32 {
         db.bulk_load([(n.to_be_bytes(), "value")]).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     assert!(tables(&path).len() < 40, "{} tables", tables(&path).len());
     assert_eq!(db.stats().mappings, tables(&path).len() + 1);
     assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 1000);

@@ -16,7 +16,7 @@ use common::rng::Rng;
 use common::{no_case, seed};
 use esker::{
     Comparator, Compression, Db, Durability, Error, KeyOrder, Keyspace, KeyspaceOptions, Options,
-    WriteBatch,
+    Slice, WriteBatch,
 };
 use tempfile::tempdir;
 
@@ -82,12 +82,12 @@ fn small() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None)
 }
 
 fn strict(order: KeyOrder) -> KeyspaceOptions {
-    KeyspaceOptions::new().order(order)
+    KeyspaceOptions::new().comparator(order)
 }
 
 /// Fails instead of hanging.
@@ -137,7 +137,7 @@ fn a_comparator_that_panicked_once_lost_writes_of_other_keyspaces() {
             db.put(key(n), "acknowledged").unwrap();
         }
         copy_as_killed(&path, &killed);
-        let reopened = Options::new().keyspace_order("strict", touchy.order()).open(&killed);
+        let reopened = Options::new().keyspace_comparator("strict", touchy.order()).open(&killed);
         let reopened = reopened.unwrap();
         for n in 0..10 {
             assert!(reopened.get(key(n)).unwrap().is_some(), "{durability:?}: {n} is lost");
@@ -151,7 +151,7 @@ fn a_comparator_that_panicked_once_lost_writes_of_other_keyspaces() {
         ks.put("c", "3").unwrap();
         db.flush().unwrap();
         assert_eq!(ks.iter().count(), 3);
-        assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty());
+        assert!(db.verify().unwrap().problems.is_empty());
     }
 }
 
@@ -172,7 +172,7 @@ fn a_panic_in_a_write(batches: bool, n: i64) -> bool {
     let dir = tempdir().unwrap();
     let (path, killed) = (dir.path().join("db"), dir.path().join("killed"));
     let touchy = Touchy::new();
-    let options = || Options::new().keyspace_order("strict", touchy.order());
+    let options = || Options::new().keyspace_comparator("strict", touchy.order());
     let db = options().open(&path).unwrap();
     let ks = db.create_keyspace("strict", strict(touchy.order())).unwrap();
     (0..40).for_each(|n| ks.put(key(2 * n), "old").unwrap());
@@ -218,7 +218,7 @@ fn a_panic_in_a_write(batches: bool, n: i64) -> bool {
         let expected = if panicked && !halted { 0 } else { all };
         assert_eq!(new, expected, "{what}");
         assert_eq!(db.get("default").unwrap().is_some(), batches && expected > 0, "{what}");
-        assert!(db.verify(&mut |_, _| {}).unwrap().problems.is_empty(), "{what}");
+        assert!(db.verify().unwrap().problems.is_empty(), "{what}");
         db.put("more", "1").unwrap();
         db.flush().unwrap();
         assert_eq!(
@@ -266,7 +266,7 @@ const READS: &[Ask] = &[
 ];
 
 fn count(
-    iter: impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), Error>>,
+    iter: impl Iterator<Item = Result<(Slice, Slice), Error>>,
     expected: usize,
 ) -> Result<(), Error> {
     let mut iter = iter;
@@ -299,7 +299,7 @@ fn a_comparator_that_panics_in_a_read_is_an_error() {
     fill(&db, &ks);
     for settled in [false, true] {
         if settled {
-            db.settle().unwrap();
+            db.wait_for_compactions().unwrap();
         }
         for (name, read) in READS {
             for n in 1.. {
@@ -341,14 +341,14 @@ type Work = fn(&Db, &Keyspace, &Path) -> Result<(), Error>;
 /// Everything that merges, on this thread or in the background.
 const WORK: &[(&str, Work)] = &[
     ("flush", |db, _, _| db.flush()),
-    ("settle", |db, _, _| db.settle()),
+    ("settle", |db, _, _| db.wait_for_compactions()),
     ("compact_range", |_, ks, _| ks.compact_range::<&str>(..)),
     ("compact_range of a part", |_, ks, _| ks.compact_range(key(20)..key(60))),
     ("checkpoint", |db, _, dir| db.checkpoint(dir.join("copy"))),
     ("bulk_load", |_, ks, _| ks.bulk_load((0..30).map(|n| (key(4 * n), "4"))).map(drop)),
     ("verify", |db, _, _| {
         db.flush()?;
-        db.verify(&mut |_, _| {}).map(|report| assert!(report.problems.is_empty()))
+        db.verify().map(|report| assert!(report.problems.is_empty()))
     }),
 ];
 
@@ -376,9 +376,9 @@ fn a_comparator_that_panics_in_a_merge_leaves_nothing_behind() {
             calmly(|| db.resume()).unwrap();
             // Nothing is locked, and nothing counts as under way.
             ks.put(key(118), "3").unwrap();
-            db.settle().unwrap();
+            db.wait_for_compactions().unwrap();
             ks.compact_range::<&str>(..).unwrap();
-            db.settle().unwrap();
+            db.wait_for_compactions().unwrap();
             assert_eq!(ks.iter().count(), 60, "{what}");
             let tables: usize =
                 db.stats().keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables).sum();
@@ -404,7 +404,7 @@ fn a_comparator_that_panics_at_open_is_an_error_that_names_the_keyspace() {
     let mut in_the_log = false;
     for n in 1.. {
         let open = || {
-            let order = Options::new().keyspace_order("strict", touchy.order());
+            let order = Options::new().keyspace_comparator("strict", touchy.order());
             order.open(&killed)
         };
         touchy.panic_at(n);
@@ -480,18 +480,18 @@ fn a_comparator_that_lies_does_no_harm_to_the_store() {
                     calmly(|| ks.bulk_load((0..200).map(|n| (key(n), "")))).ok();
                     calmly(|| ks.approximate_size(key(1)..key(40))).ok();
                     calmly(|| db.flush()).ok();
-                    calmly(|| db.verify(&mut |_, _| {})).ok();
+                    calmly(|| db.verify()).ok();
                 }
             }
             if dropped {
                 // The merge that was under way may have stopped writes once more.
-                assert!((0..100).any(|_| db.resume().is_ok() && db.settle().is_ok()));
+                assert!((0..100).any(|_| db.resume().is_ok() && db.wait_for_compactions().is_ok()));
                 (0..100u32).for_each(|n| db.put(n.to_be_bytes(), "goes on").unwrap());
             }
             drop(ks);
             drop(db);
             for _ in 0..3 {
-                let opened = calmly(|| small().keyspace_order("liar", liar()).open(&path));
+                let opened = calmly(|| small().keyspace_comparator("liar", liar()).open(&path));
                 if let Ok(db) = opened {
                     assert!(db.get("first").unwrap().is_some());
                 }
@@ -517,7 +517,7 @@ impl Comparator for CallsBack {
                 db.put("x", "y"),
                 db.write(batch),
                 db.flush(),
-                db.settle(),
+                db.wait_for_compactions(),
                 db.sync(),
                 db.compact_range::<&str>(..),
                 db.bulk_load([("x", "y")]).map(drop),
@@ -561,7 +561,7 @@ fn a_load_whose_iterator_panicked_left_its_files() {
     let path = dir.path().join("db");
     let db = small().open(&path).unwrap();
     db.put("there", "1").unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     let tables = count_tables(&path);
     let entries = (0..200_000u32).map(|n| {
         assert!(n < 190_000, "no more");
@@ -571,7 +571,7 @@ fn a_load_whose_iterator_panicked_left_its_files() {
     assert!(load.is_err(), "the panic is the caller's own");
     assert_eq!(count_tables(&path), tables);
     assert_eq!(db.bulk_load((0..10u32).map(|n| (n.to_be_bytes(), "1"))).unwrap(), 10);
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     assert_eq!(db.iter().count(), 11);
 }
 
@@ -614,13 +614,13 @@ fn a_closure_that_panics_during_a_verification_does_no_harm() {
     let db = small().open(&path).unwrap();
     db.put("key", "value").unwrap();
     db.flush().unwrap();
-    let panics = &mut |_, _| panic!("no more");
-    assert!(catch_unwind(AssertUnwindSafe(|| db.verify(panics))).is_err());
+    let panics = |_, _| panic!("no more");
+    assert!(catch_unwind(AssertUnwindSafe(|| db.verify_with(panics))).is_err());
     // It may use the store.
-    db.verify(&mut |_, _| db.put("key", "value").unwrap()).unwrap();
+    db.verify_with(|_, _| db.put("key", "value").unwrap()).unwrap();
     db.close().unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| Db::verify_path(&path, panics))).is_err());
-    assert!(Db::verify_path(&path, &mut |_, _| {}).unwrap().problems.is_empty());
+    assert!(catch_unwind(AssertUnwindSafe(|| Options::new().verify_with(&path, panics))).is_err());
+    assert!(Db::verify_path(&path).unwrap().problems.is_empty());
     assert!(small().open(&path).unwrap().get("key").unwrap().is_some());
 }
 
@@ -684,7 +684,7 @@ fn a_batch_of_another_store_was_written_to_whichever_keyspace_had_that_number() 
     assert!(is(&b.write(deletes), "ForeignBatch"));
     // The default keyspace of the other store, when it is named.
     let mut default = WriteBatch::new();
-    default.put_in(&a, "key", "1");
+    default.put_in(a.default_keyspace(), "key", "1");
     assert!(is(&b.write(default), "ForeignBatch"));
     // Of both stores: neither takes it.
     let mut mixed = foreign.clone();
@@ -709,7 +709,7 @@ fn a_batch_of_another_store_was_written_to_whichever_keyspace_had_that_number() 
     old.put_in(&in_b, "key", "2");
     b.drop_keyspace("ks").unwrap();
     let new = b.create_keyspace("ks", KeyspaceOptions::new()).unwrap();
-    assert!(is(&b.write(old), "UnknownKeyspace"));
+    assert!(is(&b.write(old), "KeyspaceDropped"));
     assert_eq!(new.iter().count(), 0);
 }
 
@@ -721,7 +721,7 @@ fn a_batch_that_was_cleared_could_not_be_written_again() {
     for round in 0..3u8 {
         batch.clear();
         batch.put([round], "by reference");
-        batch.put_in(&db, [round + 10], "and by handle");
+        batch.put_in(db.default_keyspace(), [round + 10], "and by handle");
         db.write(&batch).unwrap();
         db.write_with(&mut batch, Durability::Synced).unwrap();
     }
@@ -759,7 +759,7 @@ fn a_cursor_after_an_error_stayed_on_the_damaged_entry() {
     for n in 0..8u8 {
         db.put([n], vec![b'A' + n; 3000]).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.close().unwrap();
     // One byte of the fourth value, which stayed in the log.
     let mut damaged = 0;
@@ -814,7 +814,7 @@ fn a_cursor_after_damage_in_a_block_gives_the_error_again() {
     let path = dir.path().join("db");
     let db = small().open(&path).unwrap();
     (0..2000u32).for_each(|n| db.put(n.to_be_bytes(), [7; 50]).unwrap());
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     db.close().unwrap();
     for file in files::ending(&path, ".tbl") {
         let mut bytes = std::fs::read(&file).unwrap();
@@ -856,13 +856,14 @@ fn a_comparator_named_like_a_built_in_one_was_accepted() {
         let order = Touchy::named(name).order();
         let fresh = dir.path().join("fresh");
         let opened = [
-            Options::new().order(order.clone()).open(&fresh),
-            Options::new().keyspace_order("long", order).open(&path),
+            Options::new().comparator(order.clone()).open(&fresh),
+            Options::new().keyspace_comparator("long", order).open(&path),
         ];
         assert!(opened.iter().all(|o| is(o, "InvalidOption")), "{name:?}: {opened:?}");
         assert!(!fresh.exists());
     }
-    let db = Options::new().keyspace_order("long", Touchy::named(&longest).order()).open(&path);
+    let db =
+        Options::new().keyspace_comparator("long", Touchy::named(&longest).order()).open(&path);
     assert!(db.unwrap().keyspace("long").unwrap().get("key").unwrap().is_some());
 }
 
@@ -877,11 +878,12 @@ fn two_comparators_of_one_name_were_mixed_up() {
     }
     db.close().unwrap();
     let [a, b, c] = [Touchy::new(), Touchy::new(), Touchy::new()];
-    let two = || Options::new().keyspace_order("a", a.order()).keyspace_order("b", b.order());
+    let two =
+        || Options::new().keyspace_comparator("a", a.order()).keyspace_comparator("b", b.order());
     // Which of the two would order c?
     let opened = two().open(&path);
-    assert!(is(&opened, "ComparatorMismatch { keyspace: \"c\""), "{opened:?}");
-    let db = two().keyspace_order("c", c.order()).open(&path).unwrap();
+    assert!(is(&opened, "ComparatorMissing { keyspace: \"c\""), "{opened:?}");
+    let db = two().keyspace_comparator("c", c.order()).open(&path).unwrap();
     let all = [("a", &a), ("b", &b), ("c", &c)];
     for (name, _) in all {
         let before = all.map(|(_, t)| t.asked.load(SeqCst));
@@ -892,7 +894,7 @@ fn two_comparators_of_one_name_were_mixed_up() {
     }
     db.close().unwrap();
     // One object for all of them orders those it was not given for too.
-    let db = Options::new().keyspace_order("a", a.order()).keyspace_order("b", a.order());
+    let db = Options::new().keyspace_comparator("a", a.order()).keyspace_comparator("b", a.order());
     let db = db.open(&path).unwrap();
     assert_eq!(db.keyspace("c").unwrap().iter().count(), 10);
 }
@@ -901,7 +903,7 @@ fn two_comparators_of_one_name_were_mixed_up() {
 fn an_order_given_by_name_for_the_default_keyspace_was_found_wrong_in_a_new_store() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("db");
-    let open = || Options::new().keyspace_order("default", no_case()).open(&path);
+    let open = || Options::new().keyspace_comparator("default", no_case()).open(&path);
     let db = open().unwrap();
     db.put("Key", "1").unwrap();
     assert!(db.get("kEY").unwrap().is_some());

@@ -64,15 +64,18 @@ fn keyspaces_by_name() {
     assert_is!(db.create_keyspace("a", KeyspaceOptions::new()), Error::KeyspaceExists { .. });
     assert_is!(db.create_keyspace("default", KeyspaceOptions::new()), Error::KeyspaceExists { .. });
     for name in ["", &"n".repeat(256)] {
-        assert_is!(db.create_keyspace(name, KeyspaceOptions::new()), Error::InvalidOption { .. });
+        assert_is!(
+            db.create_keyspace(name, KeyspaceOptions::new()),
+            Error::InvalidKeyspaceName { .. }
+        );
     }
-    let small = KeyspaceOptions::new().separate_values_from(63);
+    let small = KeyspaceOptions::new().blob_threshold(63);
     assert_is!(db.create_keyspace("b", small), Error::InvalidOption { .. });
-    assert_is!(db.drop_keyspace("default"), Error::InvalidOption { .. });
+    assert_is!(db.drop_keyspace("default"), Error::DefaultKeyspace);
     assert_is!(db.drop_keyspace("b"), Error::UnknownKeyspace { .. });
     db.drop_keyspace("a").unwrap();
-    assert_is!(a.put("k", "v"), Error::UnknownKeyspace { .. });
-    assert_is!(a.get("k"), Error::UnknownKeyspace { .. });
+    assert_is!(a.put("k", "v"), Error::KeyspaceDropped { .. });
+    assert_is!(a.get("k"), Error::KeyspaceDropped { .. });
     assert_eq!(db.keyspaces(), ["default"]);
 }
 
@@ -87,7 +90,7 @@ fn options_that_cannot_be() {
         (new().block_size(65536 + 4096), "block_size"),
         (new().segment_size(65535), "segment_size"),
         (new().segment_size((1 << 32) + 1), "segment_size"),
-        (new().separate_values_from(63), "separate_values_from"),
+        (new().blob_threshold(63), "blob_threshold"),
     ] {
         match options.open(&path) {
             Err(Error::InvalidOption { option, .. }) => assert_eq!(option, name),
@@ -118,7 +121,7 @@ fn what_is_not_a_store() {
         fs::create_dir_all(&foreign).unwrap();
         fs::write(foreign.join("notes.txt"), "text").unwrap();
         assert_is!(options.open(&foreign), Error::NotAStore { .. });
-        assert_is!(Db::verify_path(&foreign, &mut |_, _| {}), Error::NotAStore { .. });
+        assert_is!(Db::verify_path(&foreign), Error::NotAStore { .. });
         assert_is!(Db::repair(&foreign), Error::NotAStore { .. });
         assert_is!(Db::destroy(&foreign), Error::NotAStore { .. });
         assert_eq!(files::names(&foreign), ["notes.txt"]);
@@ -148,7 +151,7 @@ fn formats_of_the_future() {
         path.join(files::names(&path).iter().find(|n| n.starts_with("MANIFEST")).unwrap());
     patch_format(&manifest, 8, 24, 0);
     assert_is!(Db::open(&path), Error::NewerFormat { found: 77, .. });
-    assert_is!(Db::verify_path(&path, &mut |_, _| {}), Error::NewerFormat { .. });
+    assert_is!(Db::verify_path(&path), Error::NewerFormat { .. });
     let file = files::ending(&table, ".tbl").remove(0);
     let footer = fs::metadata(&file).unwrap().len() as usize - 96;
     patch_format(&file, footer + 76, footer + 80, footer);
@@ -158,14 +161,17 @@ fn formats_of_the_future() {
 #[test]
 fn the_order_a_store_was_made_with() {
     let (_dir, path) = place();
-    let db = Options::new().order(KeyOrder::Reverse).open(&path).unwrap();
-    db.create_keyspace("words", KeyspaceOptions::new().order(no_case())).unwrap();
+    let db = Options::new().comparator(KeyOrder::Reverse).open(&path).unwrap();
+    db.create_keyspace("words", KeyspaceOptions::new().comparator(no_case())).unwrap();
     db.put("k", "v").unwrap();
     db.close().unwrap();
-    assert_is!(Db::open(&path), Error::ComparatorMismatch { .. });
-    let knowing = || Options::new().keyspace_order("words", no_case());
-    assert_is!(knowing().order(KeyOrder::Bytewise).open(&path), Error::ComparatorMismatch { .. });
-    let wrong = Options::new().keyspace_order("words", KeyOrder::Bytewise);
+    assert_is!(Db::open(&path), Error::ComparatorMissing { .. });
+    let knowing = || Options::new().keyspace_comparator("words", no_case());
+    assert_is!(
+        knowing().comparator(KeyOrder::Bytewise).open(&path),
+        Error::ComparatorMismatch { .. }
+    );
+    let wrong = Options::new().keyspace_comparator("words", KeyOrder::Bytewise);
     assert_is!(wrong.open(&path), Error::ComparatorMismatch { .. });
     let db = knowing().open(&path).unwrap();
     assert_eq!(db.get("k").unwrap().unwrap(), b"v");
@@ -238,7 +244,7 @@ fn one_process_and_one_handle_at_a_time() {
     for _ in 0..3 {
         assert_is!(Db::open(&path), Error::Locked { .. });
         assert_is!(Options::new().read_only(true).open(&path), Error::Locked { .. });
-        assert_is!(Db::verify_path(&path, &mut |_, _| {}), Error::Locked { .. });
+        assert_is!(Db::verify_path(&path), Error::Locked { .. });
         assert_is!(Db::repair(&path), Error::Locked { .. });
         assert_is!(Db::destroy(&path), Error::Locked { .. });
     }

@@ -15,7 +15,7 @@ fn small() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None)
 }
 
@@ -57,15 +57,15 @@ fn a_value_was_punched_under_a_reader_from_before_the_last_merge() {
     db.compact_range::<&str>(..).unwrap();
     db.put("b", "new").unwrap();
     db.compact_range::<&str>(..).unwrap();
-    db.settle().unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
+    db.wait_for_compactions().unwrap();
     assert!(from_memory == old && from_a_table == old);
 }
 
 #[test]
 fn another_spelling_of_a_key_was_not_found_in_memory() {
     let dir = tempdir().unwrap();
-    let db = Options::new().order(no_case()).open(dir.path().join("db")).unwrap();
+    let db = Options::new().comparator(no_case()).open(dir.path().join("db")).unwrap();
     db.put("Key", "value").unwrap();
     assert_eq!(db.get("kEY").unwrap().unwrap(), b"value");
     db.flush().unwrap();
@@ -254,7 +254,7 @@ fn the_newest_segment_could_vanish_without_a_word_after_a_flush() {
         // The log goes on in a segment made in a hurry, and after a rest in a small one.
         db.flush().unwrap();
         if round % 2 == 1 {
-            db.settle().unwrap();
+            db.wait_for_compactions().unwrap();
         }
         // Some of these values need a segment of their own.
         for (n, size) in [20, 20, 30_000, 60_000, 20, 60_000].into_iter().enumerate() {
@@ -359,12 +359,12 @@ fn iterators_and_cursors_of_what_is_gone_just_gave_nothing() {
     db.put("key", "value").unwrap();
     let (before, snapshot) = (other.iter(), db.snapshot());
     db.drop_keyspace("other").unwrap();
-    all_refused(&other, &snapshot, |e| matches!(e, Error::UnknownKeyspace { .. }));
+    all_refused(&other, &snapshot, |e| matches!(e, Error::KeyspaceDropped { .. }));
     // One that was there before goes on.
     assert_eq!(before.map(|e| e.unwrap().1).collect::<Vec<_>>(), [b"value"]);
     let default = db.clone();
     db.close().unwrap();
-    all_refused(&default, &snapshot, |e| matches!(e, Error::Closed));
+    all_refused(default.default_keyspace(), &snapshot, |e| matches!(e, Error::Closed));
 }
 
 #[test]
@@ -376,18 +376,18 @@ fn values_of_a_dropped_keyspace_beside_those_of_another_kept_their_space() {
         db.put(n.to_be_bytes(), [1; 32 << 10]).unwrap();
         other.put(n.to_be_bytes(), [2; 32 << 10]).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     let before = db.stats().disk_bytes;
     let held = other.get(50u32.to_be_bytes()).unwrap().unwrap();
     db.drop_keyspace("other").unwrap();
-    db.settle().unwrap();
+    db.wait_for_compactions().unwrap();
     // A reader keeps its value, and no more than that its view's.
     assert_eq!(held, [2; 32 << 10]);
     drop(held);
     // It goes in the background, one round after the last reader.
     let mut after = before;
     for _ in 0..100 {
-        db.settle().unwrap();
+        db.wait_for_compactions().unwrap();
         after = db.stats().disk_bytes;
         if after + (2 << 20) < before {
             break;
@@ -398,7 +398,7 @@ fn values_of_a_dropped_keyspace_beside_those_of_another_kept_their_space() {
     for n in 0..100u32 {
         assert_eq!(db.get(n.to_be_bytes()).unwrap().unwrap(), [1; 32 << 10]);
     }
-    db.verify(&mut |_, _| ()).unwrap();
+    db.verify().unwrap();
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn a_value_was_punched_under_a_reader_of_a_dropped_keyspace() {
         let held = other.get("key").unwrap().unwrap();
         db.drop_keyspace("other").unwrap();
         for _ in 0..3 {
-            db.settle().unwrap();
+            db.wait_for_compactions().unwrap();
         }
         assert_eq!(held, value);
         assert_eq!(db.get([round]).unwrap().unwrap(), value);

@@ -28,7 +28,7 @@ fn main() {
         }
         db.write(batch).expect("the batch is written");
     }
-    db.settle().expect("the store settles");
+    db.wait_for_compactions().expect("the store settles");
     println!(
         "{:<34} {:>9} {:>8} {:>8} {:>9} {:>9}",
         "ns a get", "gets/s", "p50", "p99", "p99.9", "max"

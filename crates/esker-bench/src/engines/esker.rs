@@ -59,7 +59,7 @@ impl Engine for Esker {
 
     fn settle(&self) -> Result<()> {
         self.db.flush()?;
-        Ok(self.db.settle()?)
+        Ok(self.db.wait_for_compactions()?)
     }
 
     fn close(self) -> Result<()> {

@@ -170,9 +170,9 @@ impl Plan {
     fn all(stats: &Stats) -> Plan {
         let head = |k: &esker::KeyspaceStats| Head {
             name: k.name.clone(),
-            order: k.order.clone(),
+            order: k.comparator.clone(),
             compression: k.compression.clone(),
-            separate_values_from: k.separate_values_from as u64,
+            blob_threshold: k.blob_threshold as u64,
         };
         let heads = stats.keyspaces.iter().map(head).collect();
         Plan {

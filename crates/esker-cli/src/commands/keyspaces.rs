@@ -24,7 +24,7 @@ Examples:
   esker keyspaces ./db create users
   esker keyspaces ./db create users --create                the store too, when there is none
   esker keyspaces ./db create events --order reverse --compression zstd
-  esker keyspaces ./db create photos --compression none --separate-values-from 64KiB
+  esker keyspaces ./db create photos --compression none --blob-threshold 64KiB
 
 Order, compression and threshold are fixed when it is made.";
 
@@ -60,7 +60,7 @@ enum Action {
         compression: Option<Codec>,
         /// Write values from this size on once, to the log, and leave them there [default: 4KiB]
         #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-        separate_values_from: Option<u64>,
+        blob_threshold: Option<u64>,
         #[command(flatten)]
         create: CreateArgs,
     },
@@ -83,17 +83,16 @@ enum Order {
 pub(crate) fn run(args: Args) -> Outcome {
     match &args.action {
         None => list(&args),
-        Some(Action::Create { name, order, compression, separate_values_from, create }) => {
-            let mut options = KeyspaceOptions::new().order(match order {
+        Some(Action::Create { name, order, compression, blob_threshold, create }) => {
+            let mut options = KeyspaceOptions::new().comparator(match order {
                 Order::Bytewise => KeyOrder::Bytewise,
                 Order::Reverse => KeyOrder::Reverse,
             });
             if let Some(codec) = *compression {
                 options = options.compression(codec.into());
             }
-            if let Some(bytes) = *separate_values_from {
-                options =
-                    options.separate_values_from(usize::try_from(bytes).unwrap_or(usize::MAX));
+            if let Some(bytes) = *blob_threshold {
+                options = options.blob_threshold(usize::try_from(bytes).unwrap_or(usize::MAX));
             }
             let db = store::open_to_fill(&args.store, None, None, create.create)?;
             db.create_keyspace(name, options)?;
@@ -115,9 +114,9 @@ fn list(args: &Args) -> Outcome {
         let of = |k: &KeyspaceStats| {
             json!({
                 "name": k.name,
-                "order": k.order,
+                "order": k.comparator,
                 "compression": k.compression,
-                "separate_values_from": k.separate_values_from,
+                "blob_threshold": k.blob_threshold,
                 "entries": store::entries_at_most(k),
                 "bytes": store::bytes(k),
                 "runs": k.runs.len(),
@@ -145,5 +144,5 @@ fn shown(name: &str) -> String {
 fn about(k: &KeyspaceStats) -> String {
     let entries = human::counted(store::entries_at_most(k), "entry");
     let bytes = human::bytes(store::bytes(k));
-    format!("{}  {}  {entries}  {bytes}", human::order(&k.order), k.compression)
+    format!("{}  {}  {entries}  {bytes}", human::order(&k.comparator), k.compression)
 }

@@ -363,15 +363,15 @@ fn keyspace_as(
 ) -> Result<Keyspace, Failure> {
     let order = order_of(head)?;
     if let Some(there) = store::about(there, &head.name) {
-        if there.order != head.order {
+        if there.comparator != head.order {
             return Err(Failure::Usage(format!(
                 "keyspace {:?} is ordered by {}, in the dump by {}",
-                head.name, there.order, head.order
+                head.name, there.comparator, head.order
             )));
         }
         return store::keyspace(db, &head.name);
     }
-    let mut options = KeyspaceOptions::new().order(order);
+    let mut options = KeyspaceOptions::new().comparator(order);
     if of_store.is_none_or(|store| store.compression != head.compression) {
         options = options.compression(match head.compression.as_str() {
             "none" => Compression::None,
@@ -379,9 +379,9 @@ fn keyspace_as(
             _ => Compression::Lz4,
         });
     }
-    if of_store.is_none_or(|store| store.separate_values_from != head.separate_values_from) {
-        let bytes = usize::try_from(head.separate_values_from).unwrap_or(usize::MAX);
-        options = options.separate_values_from(bytes);
+    if of_store.is_none_or(|store| store.blob_threshold != head.blob_threshold) {
+        let bytes = usize::try_from(head.blob_threshold).unwrap_or(usize::MAX);
+        options = options.blob_threshold(bytes);
     }
     Ok(db.create_keyspace(&head.name, options)?)
 }

@@ -53,13 +53,13 @@ pub(crate) fn run(args: Args) -> Outcome {
 
 /// Bytes written to the device for each byte the user gave; none before anything was written.
 fn write_amplification(s: &Stats) -> Option<f64> {
-    let written = s.log_written + s.merge_written;
-    (s.user_bytes > 0).then(|| written as f64 / s.user_bytes as f64)
+    let written = s.log_bytes_written + s.compaction_bytes_written;
+    (s.bytes_written > 0).then(|| written as f64 / s.bytes_written as f64)
 }
 
 /// Bytes on the disk of the log files that are kept for the values in them.
 fn apart_bytes(s: &Stats) -> u64 {
-    s.separated_bytes + s.garbage_bytes
+    s.blob_bytes + s.blob_garbage_bytes
 }
 
 fn as_text(s: &Stats, path: &str) -> String {
@@ -82,7 +82,7 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
         bytes(s.log_bytes),
         counted(s.log_segments as u64, "segment")
     )?;
-    match s.separated_bytes {
+    match s.blob_bytes {
         0 => writeln!(text, "  values   none kept apart in the log")?,
         apart => writeln!(
             text,
@@ -90,8 +90,8 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
              and dead values",
             bytes(apart),
             bytes(apart_bytes(s)),
-            bytes(s.garbage_bytes),
-            share(s.garbage_bytes, apart_bytes(s))
+            bytes(s.blob_garbage_bytes),
+            share(s.blob_garbage_bytes, apart_bytes(s))
         )?,
     }
     if s.pinned_bytes > 0 {
@@ -112,12 +112,12 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
             text,
             "  writes   {} by the user, {} to the log, {} by {}: write amplification \
              {amplification:.1}; {}, writers waited {:.1} s",
-            bytes(s.user_bytes),
-            bytes(s.log_written),
-            bytes(s.merge_written),
-            counted(s.merges, "merge"),
-            counted(s.syncs, "sync"),
-            s.slowdown_ns as f64 / 1e9
+            bytes(s.bytes_written),
+            bytes(s.log_bytes_written),
+            bytes(s.compaction_bytes_written),
+            counted(s.compactions, "merge"),
+            counted(s.log_syncs, "sync"),
+            s.write_stall_ns as f64 / 1e9
         )?,
     }
     writeln!(
@@ -139,7 +139,7 @@ fn keyspace_lines(text: &mut String, k: &KeyspaceStats, largest: u64) -> std::fm
         text,
         "\nkeyspace {}: {}, {}, {}, {}",
         k.name,
-        human::order(&k.order),
+        human::order(&k.comparator),
         k.compression,
         counted(entries, "entry"),
         bytes(sizes(k).sum())
@@ -200,9 +200,9 @@ fn as_json(s: &Stats) -> Value {
         json!({
             "name": k.name,
             "id": k.id,
-            "order": k.order,
+            "order": k.comparator,
             "compression": k.compression,
-            "separate_values_from": k.separate_values_from,
+            "blob_threshold": k.blob_threshold,
             "runs": k.runs.iter().map(run).collect::<Vec<_>>(),
             "memtable_entries": k.memtable_entries,
             "memtable_bytes": k.memtable_bytes,
@@ -213,21 +213,21 @@ fn as_json(s: &Stats) -> Value {
         "sequence": s.sequence,
         "log_segments": s.log_segments,
         "log_bytes": s.log_bytes,
-        "separated_bytes": s.separated_bytes,
-        "garbage_bytes": s.garbage_bytes,
-        "separated_disk_bytes": apart_bytes(s),
+        "blob_bytes": s.blob_bytes,
+        "blob_garbage_bytes": s.blob_garbage_bytes,
+        "blob_disk_bytes": apart_bytes(s),
         "pinned_bytes": s.pinned_bytes,
         "table_bytes": s.table_bytes,
         "disk_bytes": s.disk_bytes,
         "memory_budget": s.memory_budget,
         "memory_used": s.memory_used,
-        "user_bytes": s.user_bytes,
-        "log_written": s.log_written,
-        "merge_read": s.merge_read,
-        "merge_written": s.merge_written,
-        "merges": s.merges,
-        "syncs": s.syncs,
-        "slowdown_ns": s.slowdown_ns,
+        "bytes_written": s.bytes_written,
+        "log_bytes_written": s.log_bytes_written,
+        "compaction_bytes_read": s.compaction_bytes_read,
+        "compaction_bytes_written": s.compaction_bytes_written,
+        "compactions": s.compactions,
+        "log_syncs": s.log_syncs,
+        "write_stall_ns": s.write_stall_ns,
         "snapshots": s.snapshots,
         "open_files": s.open_files,
         "mappings": s.mappings,
@@ -249,14 +249,14 @@ mod tests {
     fn sample() -> Stats {
         let mut keyspace = KeyspaceStats::default();
         keyspace.name = "default".into();
-        keyspace.order = "esker.bytewise".into();
+        keyspace.comparator = "esker.bytewise".into();
         keyspace.compression = "lz4".into();
         keyspace.runs = vec![run_of(1, 12 << 10, 100, 7), run_of(64, 1 << 30, 1_300_000, 0)];
         (keyspace.memtable_entries, keyspace.memtable_bytes) = (1234, 1 << 20);
         let mut stats = Stats::default();
         stats.keyspaces = vec![keyspace];
         (stats.disk_bytes, stats.table_bytes, stats.log_bytes) = (3 << 29, 1 << 30, 1 << 29);
-        (stats.log_segments, stats.separated_bytes, stats.garbage_bytes) = (8, 1 << 28, 1 << 26);
+        (stats.log_segments, stats.blob_bytes, stats.blob_garbage_bytes) = (8, 1 << 28, 1 << 26);
         (stats.memory_used, stats.memory_budget, stats.sequence) = (32 << 20, 128 << 20, 123456);
         stats
     }
@@ -308,8 +308,9 @@ keyspace default: bytewise, lz4, 1,301,334 entries, 1.0 GiB
     fn write_amplification_counts_log_and_merges() {
         let mut stats = sample();
         assert_eq!(as_json(&stats)["write_amplification"], Value::Null);
-        (stats.user_bytes, stats.log_written, stats.merge_written) = (100, 110, 290);
-        stats.merges = 3;
+        (stats.bytes_written, stats.log_bytes_written, stats.compaction_bytes_written) =
+            (100, 110, 290);
+        stats.compactions = 3;
         assert_eq!(as_json(&stats)["write_amplification"], 4.0);
         assert!(as_text(&stats, "x").contains("290 B by 3 merges: write amplification 4.0;"));
         assert_eq!(as_json(&stats)["keyspaces"][0]["runs"][1]["tables"], 64);

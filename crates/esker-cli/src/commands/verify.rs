@@ -1,6 +1,6 @@
 //! `esker verify`: reads a whole store and checks it, writing nothing.
 
-use esker::{Db, VerifyReport};
+use esker::{Options, VerifyReport};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Outcome {
     store::check(&args.db)?;
     let mut progress = None;
-    let report = Db::verify_path(&args.db, &mut |done, total| {
+    let report = Options::new().verify_with(&args.db, |done, total| {
         progress.get_or_insert_with(|| Progress::bytes("verifying", Some(total))).set(done);
     })?;
     drop(progress);

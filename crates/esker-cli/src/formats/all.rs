@@ -35,7 +35,7 @@ pub struct Head {
     /// One of [`CODECS`].
     pub compression: String,
     /// From how many bytes on its values stay in the log.
-    pub separate_values_from: u64,
+    pub blob_threshold: u64,
 }
 
 /// The names of compressions, each at its number in the binary form.

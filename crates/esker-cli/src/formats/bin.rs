@@ -181,8 +181,8 @@ impl<R: Read> Reader<R> {
         let Some(compression) = CODECS.get(usize::from(codec)) else {
             return Err(self.bad(true, format!("{codec} is the number of no compression")));
         };
-        let separate_values_from = u64::from_le_bytes(threshold);
-        Ok(Head { name, order, compression: (*compression).into(), separate_values_from })
+        let blob_threshold = u64::from_le_bytes(threshold);
+        Ok(Head { name, order, compression: (*compression).into(), blob_threshold })
     }
 
     /// Appends `len` bytes to `to`, growing it as bytes come in: a wrong length must not make this
@@ -345,7 +345,7 @@ impl<W: Write> WriteKeyspaces for Writer<W> {
             self.out.write_all(name.as_bytes())?;
         }
         self.out.write_all(&[codec as u8])?;
-        Ok(self.out.write_all(&head.separate_values_from.to_le_bytes())?)
+        Ok(self.out.write_all(&head.blob_threshold.to_le_bytes())?)
     }
 
     fn end_keyspace(&mut self) -> io::Result<()> {
@@ -410,7 +410,7 @@ mod tests {
             name: name.into(),
             order: "esker.bytewise".into(),
             compression: "zstd".into(),
-            separate_values_from: 4096,
+            blob_threshold: 4096,
         }
     }
 

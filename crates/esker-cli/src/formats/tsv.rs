@@ -83,9 +83,9 @@ impl<R: Read> Reader<R> {
         if !CODECS.contains(&compression.as_str()) {
             return Err(format!("{compression:?} is no compression"));
         }
-        let separate_values_from =
+        let blob_threshold =
             threshold.parse().map_err(|_| format!("{threshold:?} is no number of bytes"))?;
-        Ok(Head { name, order, compression, separate_values_from })
+        Ok(Head { name, order, compression, blob_threshold })
     }
 
     /// Finds the columns in the line that was read, the first of the input.
@@ -241,7 +241,7 @@ impl<W: Write> WriteKeyspaces for Writer<W> {
             self.line.push(b'\t');
             Encoding::Plain.encode_field(text.as_bytes(), &mut self.line);
         }
-        self.line.extend_from_slice(format!("\t{}\n", head.separate_values_from).as_bytes());
+        self.line.extend_from_slice(format!("\t{}\n", head.blob_threshold).as_bytes());
         Ok(self.out.write_all(&self.line)?)
     }
 

@@ -66,7 +66,10 @@ impl Space {
             KeyOrder::Reverse => [ends[1], ends[0]],
             KeyOrder::Custom(_) => return Ok(()),
         };
-        for (expected, found) in ends.into_iter().zip([ks.iter().next(), ks.iter().next_back()]) {
+        for (expected, found) in ends
+            .into_iter()
+            .zip([ks.iter().copied_out().next(), ks.iter().copied_out().next_back()])
+        {
             let found = found.transpose().map_err(|e| e.to_string())?;
             if found != expected.map(|(k, v)| (k.clone(), v.bytes())) {
                 let [expected, found] = [expected.map(|e| e.0), found.as_ref().map(|f| &f.0)]
@@ -80,7 +83,7 @@ impl Space {
     /// Forwards and back; the keys found.
     fn walk(&self, ks: &Keyspace) -> Result<Vec<Key>, String> {
         let mut found: Vec<Key> = Vec::new();
-        for entry in ks.iter() {
+        for entry in ks.iter().copied_out() {
             let (key, value) = entry.map_err(|e| format!("iterating: {e}"))?;
             if !self.allows(&key, Some(&value)) {
                 return Err(format!("{} has a value nobody gave it", show(&key)));
@@ -140,13 +143,14 @@ impl Space {
         let Some(last) = found.len().checked_sub(1) else { return Ok(()) };
         let from = rng.below(found.len() as u64) as usize;
         let to = from + rng.below((last - from).min(2000) as u64 + 1) as usize;
-        let keys =
-            |part: esker::Iter| part.map(|e| e.map(|(k, _)| k)).collect::<esker::Result<Vec<_>>>();
+        let keys = |part: esker::Iter| {
+            part.map(|e| e.map(|(k, _)| k.to_vec())).collect::<esker::Result<Vec<_>>>()
+        };
         let range = || (Bound::Included(&found[from]), Bound::Excluded(&found[to]));
         if keys(ks.range::<&Key>(range())).map_err(|e| format!("range: {e}"))? != found[from..to] {
             return Err(format!("the range from {} to {}", show(&found[from]), show(&found[to])));
         }
-        let mut back = ks.range::<&Key>(range()).rev().map(|e| e.map(|(k, _)| k));
+        let mut back = ks.range::<&Key>(range()).copied_out().rev().map(|e| e.map(|(k, _)| k));
         if back.next().transpose().map_err(|e| e.to_string())?.as_ref() != found[from..to].last() {
             return Err(format!("the range back from {}", show(&found[to])));
         }
@@ -239,7 +243,9 @@ impl Model {
         let db = settings.with_orders(orders).open(dir).map_err(|e| format!("opening: {e}"))?;
         let space = |s: &Space| match db.keyspace(&s.name) {
             Ok(ks) => Ok(ks),
-            Err(_) => db.create_keyspace(&s.name, KeyspaceOptions::new().order(s.order.clone())),
+            Err(_) => {
+                db.create_keyspace(&s.name, KeyspaceOptions::new().comparator(s.order.clone()))
+            }
         };
         let spaces = self.spaces.iter().map(space).collect::<esker::Result<_>>();
         Ok((db.clone(), spaces.map_err(|e| format!("opening keyspaces: {e}"))?))

@@ -104,7 +104,7 @@ impl Op {
             }
             Op::Flush => db.flush(),
             Op::Compact(space) => spaces[*space].compact_range::<&[u8]>(..),
-            Op::Settle => db.settle(),
+            Op::Settle => db.wait_for_compactions(),
             Op::Sync => db.sync(),
         }
     }

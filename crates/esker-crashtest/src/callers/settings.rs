@@ -49,7 +49,7 @@ impl Settings {
         let options = Options::new()
             .memory(self.memory)
             .block_size(self.block)
-            .separate_values_from(self.separate)
+            .blob_threshold(self.separate)
             .compression(self.compression)
             .durability(self.durability)
             .paranoid_checks(self.paranoid);
@@ -66,8 +66,8 @@ impl Settings {
     ) -> Options {
         let custom = orders.into_iter().filter(|(_, o)| matches!(o, KeyOrder::Custom(_)));
         custom.fold(self.options(), |options, (name, order)| match name {
-            "default" => options.order(order),
-            name => options.keyspace_order(name, order),
+            "default" => options.comparator(order),
+            name => options.keyspace_comparator(name, order),
         })
     }
 

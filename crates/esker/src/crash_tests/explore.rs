@@ -21,7 +21,7 @@ pub(super) struct Counts {
 
 /// What to explore.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compaction {
+pub(super) struct ImagePlan {
     pub seed: u64,
     pub ops: usize,
     pub points: CrashPoints,
@@ -32,7 +32,7 @@ pub(super) struct Compaction {
 }
 
 /// Runs a workload and explores what each of its moments may leave.
-pub(super) fn explore(plan: Compaction) -> Counts {
+pub(super) fn explore(plan: ImagePlan) -> Counts {
     let _note = OnPanic(format!(
         "to see this again: ESKER_SEED={} cargo test -p esker --lib crash_tests ({plan:?})",
         plan.seed
@@ -91,7 +91,7 @@ impl Drop for OnPanic {
 struct Explorer<'a> {
     world: &'a World,
     moment: &'a Frozen,
-    plan: Compaction,
+    plan: ImagePlan,
 }
 
 impl Explorer<'_> {
@@ -169,7 +169,7 @@ impl Explorer<'_> {
             db.flush().map_err(said)?;
             db.compact_range::<&str>(..).map_err(said)?;
         }
-        let problems = db.verify(&mut |_, _| {}).map_err(said)?.problems;
+        let problems = db.verify().map_err(said)?.problems;
         if !problems.is_empty() {
             return Err(format!("verify after recovery: {problems:?}"));
         }

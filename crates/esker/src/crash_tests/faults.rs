@@ -200,7 +200,7 @@ impl Trial {
         }
         self.world.run(Op::Reopen).map_err(|e| format!("the last reopen: {e}"))?;
         self.read_last()?;
-        let problems = self.db().verify(&mut |_, _| {}).map_err(|e| e.to_string())?.problems;
+        let problems = self.db().verify().map_err(|e| e.to_string())?.problems;
         if !problems.is_empty() {
             return Err(format!("verify: {problems:?}"));
         }

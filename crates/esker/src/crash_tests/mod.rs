@@ -13,7 +13,7 @@ mod workload;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::env::sim::CrashPoints;
-use explore::{Compaction, Counts, explore};
+use explore::{Counts, ImagePlan, explore};
 use parking_lot::Mutex;
 
 fn number(name: &str) -> Option<u64> {
@@ -25,7 +25,7 @@ fn number(name: &str) -> Option<u64> {
 fn campaign(
     first_seed: u64,
     want: impl Fn(&Counts) -> bool + Sync,
-    plan: impl Fn(u64) -> Compaction + Sync,
+    plan: impl Fn(u64) -> ImagePlan + Sync,
 ) {
     if let Some(seed) = number("ESKER_SEED") {
         println!("{:?}", explore(plan(seed)));
@@ -61,9 +61,9 @@ fn campaign(
 }
 
 /// What is explored of a seed where a test does not say otherwise.
-fn plan(seed: u64) -> Compaction {
+fn plan(seed: u64) -> ImagePlan {
     let points = CrashPoints::OneIn(6);
-    Compaction { seed, ops: 150, points, images: 9, nested: false, stepped: true }
+    ImagePlan { seed, ops: 150, points, images: 9, nested: false, stepped: true }
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_power_cut_keeps_a_prefix_with_every_synced_write() {
 #[test]
 fn a_power_cut_with_the_background_thread_running_free() {
     let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
-    let plan = |seed| Compaction { stepped: false, ..plan(seed) };
+    let plan = |seed| ImagePlan { stepped: false, ..plan(seed) };
     campaign(1_000_001, |c| c.images < images, plan);
 }
 
@@ -83,7 +83,7 @@ fn a_power_cut_with_the_background_thread_running_free() {
 fn a_crash_during_recovery_loses_nothing_more() {
     let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
     let points = CrashPoints::OneIn(12);
-    let plan = |seed| Compaction { ops: 120, points, images: 8, nested: true, ..plan(seed) };
+    let plan = |seed| ImagePlan { ops: 120, points, images: 8, nested: true, ..plan(seed) };
     campaign(2_000_001, |c| c.nested < images, plan);
 }
 
@@ -91,6 +91,6 @@ fn a_crash_during_recovery_loses_nothing_more() {
 fn a_power_cut_at_every_call() {
     for seed in 3_000_001..3_000_003 {
         let points = CrashPoints::Always;
-        println!("{:?}", explore(Compaction { ops: 60, points, images: 6, ..plan(seed) }));
+        println!("{:?}", explore(ImagePlan { ops: 60, points, images: 6, ..plan(seed) }));
     }
 }

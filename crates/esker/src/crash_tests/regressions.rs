@@ -14,7 +14,7 @@ fn open_at(env: &SimEnv, dir: &str) -> Result<Db, Error> {
     let options = Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None);
     Db::open_in(Arc::new(env.clone()), Path::new(dir), options)
 }

@@ -26,7 +26,7 @@ pub(super) fn options(rng: &mut Rng) -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from([1000, 4096][rng.below(2)])
+        .blob_threshold([1000, 4096][rng.below(2)])
         .compression([Compression::None, Compression::Lz4][rng.below(2)])
 }
 

@@ -11,7 +11,7 @@ fn options() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(300)
+        .blob_threshold(300)
         .compression(Compression::Lz4)
 }
 
@@ -54,8 +54,10 @@ impl Input<'_> {
 fn check(db: &Db, models: &[Map; 2], from: &[u8]) {
     for (name, model) in NAMES.iter().zip(models) {
         let keyspace = db.keyspace(name).expect("it is there");
-        let mut found: Vec<_> = keyspace.iter().collect::<Result<_, _>>().expect("no error");
-        let mut back: Vec<_> = keyspace.iter().rev().collect::<Result<_, _>>().expect("no error");
+        let mut found: Vec<_> =
+            keyspace.iter().copied_out().collect::<Result<_, _>>().expect("no error");
+        let mut back: Vec<_> =
+            keyspace.iter().copied_out().rev().collect::<Result<_, _>>().expect("no error");
         back.reverse();
         assert!(found == back, "{name}: both directions");
         if *name == "backward" {
@@ -64,7 +66,7 @@ fn check(db: &Db, models: &[Map; 2], from: &[u8]) {
         assert!(found.into_iter().eq(model.clone()), "{name}: not what the map holds");
         let value = keyspace.get(from).expect("no error");
         assert!(value.as_deref() == model.get(from).map(|v| &v[..]), "{name}: get");
-        let first = keyspace.range(from..).next().transpose().expect("no error");
+        let first = keyspace.range(from..).copied_out().next().transpose().expect("no error");
         let wanted = match *name {
             "backward" => model.range(..=from.to_vec()).next_back(),
             _ => model.range(from.to_vec()..).next(),
@@ -76,7 +78,7 @@ fn check(db: &Db, models: &[Map; 2], from: &[u8]) {
 fn open(scratch: &Scratch) -> Db {
     let db = options().open(&scratch.dir).expect("it opens");
     if db.keyspace(NAMES[1]).is_err() {
-        let backward = KeyspaceOptions::new().order(KeyOrder::Reverse);
+        let backward = KeyspaceOptions::new().comparator(KeyOrder::Reverse);
         db.create_keyspace(NAMES[1], backward).expect("it is made");
     }
     db
@@ -142,8 +144,12 @@ pub(super) fn operations(data: &[u8]) {
                 let key = input.key();
                 check(&db, &models, &key);
                 for (snapshot, old) in &snapshots {
-                    let found: Vec<_> =
-                        db.at(snapshot).iter().collect::<Result<_, _>>().expect("no error");
+                    let found: Vec<_> = db
+                        .at(snapshot)
+                        .iter()
+                        .copied_out()
+                        .collect::<Result<_, _>>()
+                        .expect("no error");
                     assert!(found.into_iter().eq(old[0].clone()), "a snapshot");
                 }
             }
@@ -162,7 +168,7 @@ pub(super) fn operations(data: &[u8]) {
     check(&db, &models, b"key ");
     drop(snapshots);
     db.close().expect("a close");
-    let report = Db::verify_path(&scratch.dir, &mut |_, _| {}).expect("it can be verified");
+    let report = Db::verify_path(&scratch.dir).expect("it can be verified");
     assert_eq!(report.problems, []);
     let db = open(&scratch);
     check(&db, &models, b"prefix/");

@@ -15,9 +15,9 @@ fn bytes_of(scratch: &Scratch, name: &str) -> Vec<u8> {
 /// A store with a bit of everything, left open so that there is a log.
 fn small(scratch: &Scratch, compression: Compression) -> Db {
     let options = Options::new().memory(1 << 20).segment_size(64 << 10);
-    let options = options.separate_values_from(400).compression(compression);
+    let options = options.blob_threshold(400).compression(compression);
     let db = options.open(&scratch.dir).expect("a store");
-    let backward = KeyspaceOptions::new().order(KeyOrder::Reverse);
+    let backward = KeyspaceOptions::new().comparator(KeyOrder::Reverse);
     let other = db.create_keyspace("other", backward).expect("a keyspace");
     let kept = db.snapshot();
     for n in 0..24u32 {

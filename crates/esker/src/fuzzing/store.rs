@@ -114,7 +114,7 @@ pub(super) fn store(data: &[u8]) {
         write(&scratch, kind, number, bytes);
     }
     let dir = &scratch.dir;
-    drop(Db::verify_path(dir, &mut |_, _| {}));
+    drop(Db::verify_path(dir));
     if let Ok(db) = options().read_only(true).open(dir) {
         read(&db);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::merge_cursor::MergeCursor;
 use super::run_cursor::RunCursor;
+use super::slice::{Pin, SHORT, Slice};
 use super::source::Source;
 use super::super_version::SuperVersion;
 use super::visible::VisibleCursor;
@@ -43,7 +44,7 @@ use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
 /// # Ok(()) }
 /// ```
 pub struct Cursor {
-    walk: SegmentChain,
+    walk: Walk,
     keys_only: bool,
     /// Whether moves ask a comparator of the user's, which may panic.
     custom: bool,
@@ -51,16 +52,16 @@ pub struct Cursor {
     buf: Vec<u8>,
     place: Place,
     /// Keeps every file of the view.
-    _view: Arc<SuperVersion>,
+    view: Arc<SuperVersion>,
 }
 
-enum SegmentChain {
+enum Walk {
     /// One run in which every entry is visible: nothing to merge, nothing to check.
     Clean(RunCursor),
     Merged(VisibleCursor),
     /// The last move failed, in this way. The walk goes on where it is positioned next; without one,
     /// there is nothing to walk.
-    Failed(Error, Option<Box<SegmentChain>>),
+    Failed(Error, Option<Box<Walk>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Cursor {
         keys_only: bool,
     ) -> Cursor {
         let walk = if let Some(run) = view.single_clean_run(seq) {
-            SegmentChain::Clean(RunCursor::new(Arc::clone(run), order.clone()))
+            Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {
             let mut sources = Vec::with_capacity(view.memtables.len() + view.runs.len());
             for m in &view.memtables {
@@ -91,16 +92,16 @@ impl Cursor {
                 sources.push(Source::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);
-            SegmentChain::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
+            Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
         };
         let custom = order.is_custom();
-        Cursor { walk, keys_only, custom, buf: Vec::new(), place: Place::Entry, _view: view }
+        Cursor { walk, keys_only, custom, buf: Vec::new(), place: Place::Entry, view }
     }
 
     /// The same, if it may be used; else every move gives the error.
     pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
         if let Err(e) = allowed {
-            self.walk = SegmentChain::Failed(e, None);
+            self.walk = Walk::Failed(e, None);
         }
         self
     }
@@ -135,11 +136,11 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "the field's name for it; not an Iterator")]
     pub fn next(&mut self) -> Result<bool> {
         let moved = match &mut self.walk {
-            SegmentChain::Clean(c) if c.valid() => c.next(),
-            SegmentChain::Clean(_) => return Ok(false),
-            SegmentChain::Merged(c) if self.custom => comparator::catch(|| c.next()),
-            SegmentChain::Merged(c) => c.next(),
-            SegmentChain::Failed(e, _) => return Err(e.clone()),
+            Walk::Clean(c) if c.valid() => c.next(),
+            Walk::Clean(_) => return Ok(false),
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.next()),
+            Walk::Merged(c) => c.next(),
+            Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
     }
@@ -151,11 +152,11 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
         let moved = match &mut self.walk {
-            SegmentChain::Clean(c) if c.valid() => c.prev(),
-            SegmentChain::Clean(_) => return Ok(false),
-            SegmentChain::Merged(c) if self.custom => comparator::catch(|| c.prev()),
-            SegmentChain::Merged(c) => c.prev(),
-            SegmentChain::Failed(e, _) => return Err(e.clone()),
+            Walk::Clean(c) if c.valid() => c.prev(),
+            Walk::Clean(_) => return Ok(false),
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.prev()),
+            Walk::Merged(c) => c.prev(),
+            Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
     }
@@ -167,14 +168,14 @@ impl Cursor {
         clean: impl FnOnce(&mut RunCursor) -> Result<()>,
         merged: impl FnOnce(&mut VisibleCursor) -> Result<()>,
     ) -> Result<bool> {
-        if let SegmentChain::Failed(e, walk) = &mut self.walk {
+        if let Walk::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }
         let walk = &mut self.walk;
         let go = || match walk {
-            SegmentChain::Clean(c) => clean(c),
-            SegmentChain::Merged(c) => merged(c),
-            SegmentChain::Failed(e, _) => Err(e.clone()),
+            Walk::Clean(c) => clean(c),
+            Walk::Merged(c) => merged(c),
+            Walk::Failed(e, _) => Err(e.clone()),
         };
         let moved = if self.custom { comparator::catch(go) } else { go() };
         self.arrive(moved)
@@ -184,9 +185,9 @@ impl Cursor {
     #[inline]
     pub fn valid(&self) -> bool {
         match &self.walk {
-            SegmentChain::Clean(c) => c.valid(),
-            SegmentChain::Merged(c) => c.valid(),
-            SegmentChain::Failed(..) => false,
+            Walk::Clean(c) => c.valid(),
+            Walk::Merged(c) => c.valid(),
+            Walk::Failed(..) => false,
         }
     }
 
@@ -194,8 +195,8 @@ impl Cursor {
     #[inline]
     pub fn key(&self) -> &[u8] {
         match &self.walk {
-            SegmentChain::Clean(c) if c.valid() => c.key(),
-            SegmentChain::Merged(c) if c.valid() => c.key(),
+            Walk::Clean(c) if c.valid() => c.key(),
+            Walk::Merged(c) if c.valid() => c.key(),
             _ => &[],
         }
     }
@@ -204,8 +205,8 @@ impl Cursor {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match &self.walk {
-            SegmentChain::Merged(c) if c.valid() => c.value(),
-            SegmentChain::Clean(c) if c.valid() => match self.place {
+            Walk::Merged(c) if c.valid() => c.value(),
+            Walk::Clean(c) if c.valid() => match self.place {
                 Place::Buffer => &self.buf,
                 Place::Entry => match c.stored() {
                     Stored::Inline(bytes) => bytes,
@@ -223,6 +224,30 @@ impl Cursor {
         }
     }
 
+    /// The current value as long as the view lives; `None` when it is in a buffer of the cursor's.
+    #[inline]
+    fn value_in_view(&self) -> Option<&[u8]> {
+        let in_view = match &self.walk {
+            Walk::Merged(c) => c.value_in_view(),
+            Walk::Clean(_) => self.place != Place::Buffer,
+            Walk::Failed(..) => false,
+        };
+        in_view.then(|| self.value())
+    }
+
+    /// The current entry, to keep. Only when valid; `pin` holds the view of this cursor.
+    #[inline]
+    pub(super) fn entry(&self, pin: &Arc<Pin>) -> (Slice, Slice) {
+        debug_assert!(Arc::ptr_eq(&pin.0, &self.view));
+        let value = match self.value_in_view() {
+            // SAFETY: the bytes lie in a segment or table that the view owns, so they outlive it; records
+            // and tables are never written again while a view names them.
+            Some(bytes) if bytes.len() > SHORT => unsafe { Slice::walked(bytes, pin) },
+            _ => Slice::copy_of(self.value()),
+        };
+        (Slice::copy_of(self.key()), value)
+    }
+
     /// Ends a move: readies the value of the entry it led to, so that `value` cannot fail.
     #[inline]
     fn arrive(&mut self, moved: Result<()>) -> Result<bool> {
@@ -234,17 +259,17 @@ impl Cursor {
 
     #[cold]
     fn fail(&mut self, e: Error) -> Error {
-        let walk = std::mem::replace(&mut self.walk, SegmentChain::Failed(e.clone(), None));
-        self.walk = SegmentChain::Failed(e.clone(), Some(Box::new(walk)));
+        let walk = std::mem::replace(&mut self.walk, Walk::Failed(e.clone(), None));
+        self.walk = Walk::Failed(e.clone(), Some(Box::new(walk)));
         e
     }
 
     #[inline]
     fn ready(&mut self) -> Result<bool> {
         match &self.walk {
-            SegmentChain::Merged(c) => Ok(c.valid()),
-            SegmentChain::Failed(e, _) => Err(e.clone()),
-            SegmentChain::Clean(c) => {
+            Walk::Merged(c) => Ok(c.valid()),
+            Walk::Failed(e, _) => Err(e.clone()),
+            Walk::Clean(c) => {
                 if !c.valid() {
                     return Ok(false);
                 }

@@ -4,30 +4,82 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::cursor::Cursor;
+use super::slice::{Pin, Slice};
 use super::super_version::SuperVersion;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
 
 /// Keys and values of a range, in order, as they were when the iterator was made. Takes from both
-/// ends. Copies keys and values; a [`Cursor`] does not.
+/// ends.
 ///
-/// After an error the iterator ends: it gives the error once. One that was made after the store was closed, or its keyspace
-/// dropped, gives just that error; one that was made before goes on.
+/// A value stored raw is not copied, and short keys and values need no memory of their own; see
+/// [`Slice`]. What is to be kept for long is better taken from [`copied_out`](Iter::copied_out).
+///
+/// After an error the iterator ends: it gives the error once. One that was made after the store was
+/// closed, or its keyspace dropped, gives just that error; one that was made before goes on.
+///
+/// ```
+/// # fn main() -> esker::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = esker::Db::open(dir.path().join("db"))?;
+/// db.put("ash", "Fraxinus")?;
+/// db.put("beech", "Fagus")?;
+/// let mut bytes = 0;
+/// for entry in db.iter() {
+///     let (key, value) = entry?;
+///     bytes += key.len() + value.len();
+/// }
+/// assert_eq!(bytes, 21);
+/// let kept: Vec<(Vec<u8>, Vec<u8>)> = db.iter().copied_out().collect::<Result<_, _>>()?;
+/// assert_eq!(kept[1].1, b"Fagus");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Iter {
-    view: Arc<SuperVersion>,
-    order: KeyOrder,
+    view: Arc<Pin>,
     seq: Seq,
-    lower: Bound<Vec<u8>>,
-    upper: Bound<Vec<u8>>,
-    /// Under a comparator of the user's, keys with one prefix need not stand together.
-    must_start_with: Option<Vec<u8>>,
+    limits: Limits,
     front: Option<Cursor>,
     back: Option<Cursor>,
     /// Why there is nothing to walk.
     refused: Option<Error>,
     done: bool,
+}
+
+/// Which keys are wanted.
+#[derive(Debug)]
+struct Limits {
+    order: KeyOrder,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+    /// Under a comparator of the user's, keys with one prefix need not stand together.
+    must_start_with: Option<Vec<u8>>,
+}
+
+impl Limits {
+    #[inline]
+    fn below_upper(&self, key: &[u8]) -> bool {
+        match &self.upper {
+            Bound::Unbounded => true,
+            Bound::Included(u) => self.order.compare(key, u).is_le(),
+            Bound::Excluded(u) => self.order.compare(key, u).is_lt(),
+        }
+    }
+
+    #[inline]
+    fn above_lower(&self, key: &[u8]) -> bool {
+        match &self.lower {
+            Bound::Unbounded => true,
+            Bound::Included(l) => self.order.compare(key, l).is_ge(),
+            Bound::Excluded(l) => self.order.compare(key, l).is_gt(),
+        }
+    }
+
+    #[inline]
+    fn wanted(&self, key: &[u8]) -> bool {
+        self.must_start_with.as_ref().is_none_or(|p| key.starts_with(p))
+    }
 }
 
 impl Iter {
@@ -39,17 +91,27 @@ impl Iter {
     ) -> Iter {
         let own = |b: Bound<&K>| b.map(|k| k.as_ref().to_vec());
         Iter {
-            view,
-            order: order.clone(),
+            view: Arc::new(Pin(view)),
             seq,
-            lower: own(range.start_bound()),
-            upper: own(range.end_bound()),
-            must_start_with: None,
+            limits: Limits {
+                order: order.clone(),
+                lower: own(range.start_bound()),
+                upper: own(range.end_bound()),
+                must_start_with: None,
+            },
             front: None,
             back: None,
             refused: None,
             done: false,
         }
+    }
+
+    /// The same with keys and values in memory of their own: they keep no files of the store, nor the lock
+    /// of its directory.
+    pub fn copied_out(
+        self,
+    ) -> impl DoubleEndedIterator<Item = Result<(Vec<u8>, Vec<u8>)>> + std::fmt::Debug {
+        self.map(copied as fn(Result<Entry>) -> Result<(Vec<u8>, Vec<u8>)>)
     }
 
     /// The same, if it may be walked; else the error is all that it gives.
@@ -68,156 +130,160 @@ impl Iter {
         let after = after_prefix(prefix);
         match order {
             KeyOrder::Bytewise => {
-                iter.lower = Bound::Included(prefix.to_vec());
-                iter.upper = after.map_or(Bound::Unbounded, Bound::Excluded);
+                iter.limits.lower = Bound::Included(prefix.to_vec());
+                iter.limits.upper = after.map_or(Bound::Unbounded, Bound::Excluded);
             }
             KeyOrder::Reverse => {
-                iter.lower = after.map_or(Bound::Unbounded, Bound::Excluded);
-                iter.upper = Bound::Included(prefix.to_vec());
+                iter.limits.lower = after.map_or(Bound::Unbounded, Bound::Excluded);
+                iter.limits.upper = Bound::Included(prefix.to_vec());
             }
-            KeyOrder::Custom(_) => iter.must_start_with = Some(prefix.to_vec()),
+            KeyOrder::Custom(_) => iter.limits.must_start_with = Some(prefix.to_vec()),
         }
         iter
     }
 
-    fn open(&self) -> Cursor {
-        Cursor::new(Arc::clone(&self.view), &self.order, self.seq, false)
-    }
-
-    fn below_upper(&self, key: &[u8]) -> bool {
-        match &self.upper {
-            Bound::Unbounded => true,
-            Bound::Included(u) => self.order.compare(key, u).is_le(),
-            Bound::Excluded(u) => self.order.compare(key, u).is_lt(),
-        }
-    }
-
-    fn above_lower(&self, key: &[u8]) -> bool {
-        match &self.lower {
-            Bound::Unbounded => true,
-            Bound::Included(l) => self.order.compare(key, l).is_ge(),
-            Bound::Excluded(l) => self.order.compare(key, l).is_gt(),
-        }
-    }
-
-    fn wanted(&self, key: &[u8]) -> bool {
-        self.must_start_with.as_ref().is_none_or(|p| key.starts_with(p))
-    }
-
-    fn step_front(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.refused.take().map_or(Ok(()), Err)?;
-        let (mut cursor, mut on) = match self.front.take() {
-            Some(mut c) => {
+    /// Goes to the next entry; whether there is one.
+    #[inline]
+    fn step_front(&mut self) -> Result<bool> {
+        let limits = &self.limits;
+        let (cursor, mut on) = match &mut self.front {
+            Some(c) => {
                 let on = c.next()?;
                 (c, on)
             }
             None => {
-                let mut c = self.open();
-                let mut on = match &self.lower {
+                self.refused.take().map_or(Ok(()), Err)?;
+                let view = Arc::clone(&self.view.0);
+                let mut c = Cursor::new(view, &limits.order, self.seq, false);
+                let mut on = match &limits.lower {
                     Bound::Unbounded => c.first()?,
                     Bound::Included(l) | Bound::Excluded(l) => c.seek(l)?,
                 };
-                while on && !self.above_lower(c.key()) {
+                while on && !limits.above_lower(c.key()) {
                     on = c.next()?;
                 }
-                (c, on)
+                (self.front.insert(c), on)
             }
         };
-        while on && !self.wanted(cursor.key()) {
+        while on && !limits.wanted(cursor.key()) {
             on = cursor.next()?;
         }
-        if !on || !self.below_upper(cursor.key()) {
-            return Ok(None);
+        if !on || !limits.below_upper(cursor.key()) {
+            return Ok(false);
         }
         if let Some(back) = &self.back
-            && self.order.compare(cursor.key(), back.key()).is_ge()
+            && limits.order.compare(cursor.key(), back.key()).is_ge()
         {
-            return Ok(None);
+            return Ok(false);
         }
-        let item = (cursor.key().to_vec(), cursor.value().to_vec());
-        self.front = Some(cursor);
-        Ok(Some(item))
+        Ok(true)
     }
 
-    fn step_back(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.refused.take().map_or(Ok(()), Err)?;
-        let (mut cursor, mut on) = match self.back.take() {
-            Some(mut c) => {
+    /// The same from the end.
+    #[inline]
+    fn step_back(&mut self) -> Result<bool> {
+        let limits = &self.limits;
+        let (cursor, mut on) = match &mut self.back {
+            Some(c) => {
                 let on = c.prev()?;
                 (c, on)
             }
             None => {
-                let mut c = self.open();
-                let mut on = match &self.upper {
+                self.refused.take().map_or(Ok(()), Err)?;
+                let view = Arc::clone(&self.view.0);
+                let mut c = Cursor::new(view, &limits.order, self.seq, false);
+                let mut on = match &limits.upper {
                     Bound::Unbounded => c.last()?,
                     Bound::Included(u) | Bound::Excluded(u) => c.seek_for_prev(u)?,
                 };
-                while on && !self.below_upper(c.key()) {
+                while on && !limits.below_upper(c.key()) {
                     on = c.prev()?;
                 }
-                (c, on)
+                (self.back.insert(c), on)
             }
         };
-        while on && !self.wanted(cursor.key()) {
+        while on && !limits.wanted(cursor.key()) {
             on = cursor.prev()?;
         }
-        if !on || !self.above_lower(cursor.key()) {
-            return Ok(None);
+        if !on || !limits.above_lower(cursor.key()) {
+            return Ok(false);
         }
         if let Some(front) = &self.front
-            && self.order.compare(cursor.key(), front.key()).is_le()
+            && limits.order.compare(cursor.key(), front.key()).is_le()
         {
-            return Ok(None);
+            return Ok(false);
         }
-        let item = (cursor.key().to_vec(), cursor.value().to_vec());
-        self.back = Some(cursor);
-        Ok(Some(item))
+        Ok(true)
     }
 
-    fn finish(
-        &mut self,
-        step: Result<Option<(Vec<u8>, Vec<u8>)>>,
-    ) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
-        match step {
-            Ok(Some(item)) => Some(Ok(item)),
-            Ok(None) => {
-                self.done = true;
-                None
-            }
-            Err(e) => {
-                self.done = true;
-                Some(Err(e))
-            }
+    /// As [`next`](Iterator::next), without anything to keep: key and value are lent until the next call.
+    /// The cheapest walk there is.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// db.put("ash", "Fraxinus")?;
+    /// let mut all = db.iter();
+    /// while let Some(entry) = all.next_ref() {
+    ///     let (key, value): (&[u8], &[u8]) = entry?;
+    ///     assert_eq!((key, value), (&b"ash"[..], &b"Fraxinus"[..]));
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[inline]
+    pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
+        match self.go(Iter::step_front) {
+            Ok(true) => self.front.as_ref().map(|c| Ok((c.key(), c.value()))),
+            Ok(false) => None,
+            Err(e) => Some(Err(e)),
         }
+    }
+
+    /// One step, after which the iterator ends if it led to no entry.
+    #[inline]
+    fn go(&mut self, step: impl FnOnce(&mut Iter) -> Result<bool>) -> Result<bool> {
+        if self.done {
+            return Ok(false);
+        }
+        let on = match self.limits.order.is_custom() {
+            true => comparator::catch(|| step(self)),
+            false => step(self),
+        };
+        self.done = !matches!(on, Ok(true));
+        on
     }
 }
 
 impl Iterator for Iter {
-    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type Item = Result<Entry>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
+        match self.go(Iter::step_front) {
+            Ok(true) => self.front.as_ref().map(|c| Ok(c.entry(&self.view))),
+            Ok(false) => None,
+            Err(e) => Some(Err(e)),
         }
-        let step = match self.order.is_custom() {
-            true => comparator::catch(|| self.step_front()),
-            false => self.step_front(),
-        };
-        self.finish(step)
     }
 }
 
 impl DoubleEndedIterator for Iter {
+    #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
+        match self.go(Iter::step_back) {
+            Ok(true) => self.back.as_ref().map(|c| Ok(c.entry(&self.view))),
+            Ok(false) => None,
+            Err(e) => Some(Err(e)),
         }
-        let step = match self.order.is_custom() {
-            true => comparator::catch(|| self.step_back()),
-            false => self.step_back(),
-        };
-        self.finish(step)
     }
+}
+
+/// A key and its value.
+type Entry = (Slice, Slice);
+
+fn copied(entry: Result<Entry>) -> Result<(Vec<u8>, Vec<u8>)> {
+    entry.map(|(key, value)| (key.into(), value.into()))
 }
 
 /// The first byte string after all that start with `prefix`; `None` when there is none.

@@ -1,16 +1,21 @@
-//! A value handed out without copying it.
+//! Keys and values handed out without copying them, or without memory of their own.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::super_version::SuperVersion;
 use crate::util::sync::Guard;
 
-/// The bytes of a value. Derefs to `[u8]`.
+/// The bytes of a value, or of a key that an iterator gave. Derefs to `[u8]`.
 ///
 /// A value stored raw is not copied: the slice points into the store's mapped files and keeps them
 /// (and the directory's lock) for as long as it is held. Copy it (`to_vec`) to keep it for long.
+///
+/// Compares, orders and hashes as its bytes do.
 pub struct Slice {
     repr: Repr,
 }
@@ -21,10 +26,49 @@ enum Repr {
         bytes: &'static [u8],
         pin: Guard<Arc<SuperVersion>>,
     },
+    /// As `Pinned`, by an iterator.
+    Walked {
+        bytes: &'static [u8],
+        pin: Arc<Pin>,
+    },
     Owned(Vec<u8>),
+    Short {
+        len: u8,
+        bytes: [u8; SHORT],
+    },
 }
 
+/// What an iterator's slices keep a view by. It has a count of its own, so that walks on several threads do
+/// not pass the one of the view between their cores for each entry.
+#[derive(Debug)]
+pub(super) struct Pin(pub Arc<SuperVersion>);
+
+/// So many bytes take no memory of their own: what makes the slice no larger than its other forms do.
+pub(super) const SHORT: usize = 38;
+
 impl Slice {
+    /// As [`pinned`](Slice::pinned), for one of many slices that share a pin.
+    ///
+    /// # Safety
+    /// The same.
+    #[inline]
+    pub(super) unsafe fn walked(bytes: &[u8], pin: &Arc<Pin>) -> Slice {
+        // SAFETY: as in `pinned`.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+        Slice { repr: Repr::Walked { bytes, pin: Arc::clone(pin) } }
+    }
+
+    /// A copy.
+    #[inline]
+    pub(super) fn copy_of(bytes: &[u8]) -> Slice {
+        if bytes.len() > SHORT {
+            return Slice::owned(bytes.to_vec());
+        }
+        let mut short = [0; SHORT];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Slice { repr: Repr::Short { len: bytes.len() as u8, bytes: short } }
+    }
+
     /// A slice into the files that `pin` keeps.
     ///
     /// # Safety
@@ -47,8 +91,9 @@ impl Deref for Slice {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.repr {
-            Repr::Pinned { bytes, .. } => bytes,
+            Repr::Pinned { bytes, .. } | Repr::Walked { bytes, .. } => bytes,
             Repr::Owned(bytes) => bytes,
+            Repr::Short { len, bytes } => &bytes[..usize::from(*len)],
         }
     }
 }
@@ -66,7 +111,11 @@ impl Clone for Slice {
                 let pin = Guard::from_inner(Arc::clone(pin));
                 Slice { repr: Repr::Pinned { bytes, pin } }
             }
+            Repr::Walked { bytes, pin } => {
+                Slice { repr: Repr::Walked { bytes, pin: Arc::clone(pin) } }
+            }
             Repr::Owned(bytes) => Slice::owned(bytes.clone()),
+            Repr::Short { len, bytes } => Slice { repr: Repr::Short { len: *len, bytes: *bytes } },
         }
     }
 }
@@ -74,8 +123,8 @@ impl Clone for Slice {
 impl From<Slice> for Vec<u8> {
     fn from(slice: Slice) -> Vec<u8> {
         match slice.repr {
-            Repr::Pinned { bytes, .. } => bytes.to_vec(),
             Repr::Owned(bytes) => bytes,
+            _ => slice.to_vec(),
         }
     }
 }
@@ -83,6 +132,50 @@ impl From<Slice> for Vec<u8> {
 impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Slice {
     fn eq(&self, other: &T) -> bool {
         **self == *other.as_ref()
+    }
+}
+
+impl Eq for Slice {}
+
+impl PartialEq<Slice> for Vec<u8> {
+    fn eq(&self, other: &Slice) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Slice> for [u8] {
+    fn eq(&self, other: &Slice) -> bool {
+        *self == **other
+    }
+}
+
+impl PartialEq<Slice> for &[u8] {
+    fn eq(&self, other: &Slice) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialOrd for Slice {
+    fn partial_cmp(&self, other: &Slice) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Slice {
+    fn cmp(&self, other: &Slice) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Slice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Slice {
+    fn borrow(&self) -> &[u8] {
+        self
     }
 }
 

@@ -72,6 +72,13 @@ impl VisibleCursor {
         }
     }
 
+    /// Whether the value lies in what the view holds, and not in a buffer of this cursor's. Only when
+    /// valid.
+    #[inline]
+    pub(crate) fn value_in_view(&self) -> bool {
+        !matches!(self.value, Value::Buffer)
+    }
+
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match &self.value {

@@ -110,11 +110,11 @@ fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
 
 pub(crate) fn orders_of(options: &Options) -> Result<Orders> {
     let mut orders = Orders::default();
-    if let Some(order) = &options.default_order {
-        orders.give(DEFAULT_KEYSPACE, order.checked_name("order")?, order.clone());
+    if let Some(order) = &options.comparator {
+        orders.give(DEFAULT_KEYSPACE, order.checked_name("comparator")?, order.clone());
     }
-    for (keyspace, order) in &options.orders {
-        orders.give(keyspace, order.checked_name("keyspace_order")?, order.clone());
+    for (keyspace, order) in &options.keyspace_comparators {
+        orders.give(keyspace, order.checked_name("keyspace_comparator")?, order.clone());
     }
     Ok(orders)
 }
@@ -162,14 +162,16 @@ fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<VersionSet> 
 /// Every keyspace's comparator is known, and is the one that was given.
 fn check_orders(state: &State, orders: &Orders) -> Result<()> {
     for ks in state.keyspaces.values() {
-        let given = orders.given(&ks.name).map(|(name, _)| name);
-        let fits = given.is_none_or(|name| *name == ks.order_name);
-        if ks.order.is_none() || !fits {
-            return Err(Error::ComparatorMismatch {
-                keyspace: ks.name.clone(),
-                stored: ks.order_name.clone(),
-                given: given.map_or("none", String::as_str).to_string(),
-            });
+        let (keyspace, stored) = (ks.name.clone(), ks.order_name.clone());
+        match orders.given(&ks.name) {
+            Some((given, _)) if *given != stored => {
+                let given = given.clone();
+                return Err(Error::ComparatorMismatch { keyspace, stored, given });
+            }
+            _ if ks.order.is_none() => {
+                return Err(Error::ComparatorMissing { keyspace, comparator: stored });
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -179,20 +181,12 @@ fn check_orders(state: &State, orders: &Orders) -> Result<()> {
 fn check_compression(state: &State, options: &Options) -> Result<()> {
     for ks in state.keyspaces.values().filter(|_| !options.read_only) {
         let Some(number) = ks.compression else { continue };
-        let refused = match Compression::from_u8(number) {
-            Some(c) => c.check_built_in(),
-            None => {
-                let why = format!("number {number} is not known; open it with a newer Esker");
-                Err(Error::InvalidOption { option: "compression", why })
-            }
+        let compression = match Compression::from_u8(number) {
+            Some(c) if c.check_built_in().is_ok() => continue,
+            Some(c) => c.name().to_string(),
+            None => format!("number {number}"),
         };
-        refused.map_err(|e| match e {
-            Error::InvalidOption { option, why } => {
-                let why = format!("of keyspace {:?}: {why}, or open it read-only", ks.name);
-                Error::InvalidOption { option, why }
-            }
-            e => e,
-        })?;
+        return Err(Error::UnsupportedCompression { keyspace: ks.name.clone(), compression });
     }
     Ok(())
 }
@@ -397,7 +391,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
 /// From how many bytes on a keyspace's values stay in the log.
 fn blob_threshold(options: &Options, separate_values_from: Option<u64>) -> usize {
     separate_values_from
-        .map_or(options.separate_values_from, |n| usize::try_from(n).unwrap_or(usize::MAX))
+        .map_or(options.blob_threshold, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
 /// A keyspace without tables or memtables.

@@ -63,7 +63,7 @@ pub struct RepairReport {
     /// What was lost, each once. Empty: nothing.
     pub lost: Vec<Finding>,
     /// What was left as it is because a comparator is not given: each keyspace it is needed for, and
-    /// what is wrong with its tables. [`Options::keyspace_order`] gives one.
+    /// what is wrong with its tables. [`Options::keyspace_comparator`] gives one.
     pub unchecked: Vec<Finding>,
 }
 
@@ -263,7 +263,7 @@ impl Repair<'_> {
 
     /// The order of a keyspace of which only entries in the log are left: a guess.
     fn order_of_lost(&self, id: u32) -> String {
-        let given = self.options.default_order.as_ref().filter(|_| id == 0);
+        let given = self.options.comparator.as_ref().filter(|_| id == 0);
         given.map_or(KeyOrder::Bytewise.name(), KeyOrder::name).to_string()
     }
 

@@ -27,7 +27,7 @@ fn options() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .keyspace_order("custom", KeyOrder::Custom(Arc::new(Plain)))
+        .keyspace_comparator("custom", KeyOrder::Custom(Arc::new(Plain)))
 }
 
 fn run(env: &SimEnv) -> Result<RepairReport> {
@@ -46,7 +46,7 @@ type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 fn contents(db: &Db) -> Contents {
     let mut all = Contents::new();
     for name in db.keyspaces() {
-        for entry in db.keyspace(&name).unwrap().iter() {
+        for entry in db.keyspace(&name).unwrap().iter().copied_out() {
             let (key, value) = entry.unwrap();
             all.insert((name.clone(), key), value);
         }
@@ -61,7 +61,7 @@ fn damaged(seed: u64, closed: bool) -> (SimEnv, Contents) {
     env.create_dir(Path::new(DIR)).unwrap();
     let db = open(&env).unwrap();
     let order = KeyOrder::Custom(Arc::new(Plain));
-    let custom = db.create_keyspace("custom", KeyspaceOptions::new().order(order)).unwrap();
+    let custom = db.create_keyspace("custom", KeyspaceOptions::new().comparator(order)).unwrap();
     for n in 0..500u32 {
         db.put(n.to_be_bytes(), [n as u8; 60]).unwrap();
         custom.put(n.to_be_bytes(), [1; 30]).unwrap();

@@ -221,7 +221,7 @@ impl KeyspaceState {
 
     pub(crate) fn check_alive(&self) -> Result<()> {
         if self.dropped.load(Ordering::Relaxed) {
-            return Err(Error::UnknownKeyspace { name: self.name.clone() });
+            return Err(Error::KeyspaceDropped { name: self.name.clone() });
         }
         Ok(())
     }
@@ -320,11 +320,7 @@ impl Store {
         let in_place = self.hold_dir()?.is_in_place();
         match in_place.map_err(|e| Error::io("look for", &self.dir, e))? {
             true => Ok(()),
-            false => {
-                let why = "the directory was moved or replaced while the store was open; close it, and \
-                           open it where it is now";
-                Err(Error::io("find the files of", &self.dir, std::io::Error::other(why)))
-            }
+            false => Err(Error::DirectoryMoved { path: self.dir.clone() }),
         }
     }
 

@@ -402,10 +402,8 @@ impl Compressor {
             Stored::Compressed { codec, dict, raw_len, bytes } => {
                 let ours = self.dictionary().map_or(0, |d| d.id());
                 if dict != 0 && dict != ours {
-                    return Err(Error::InvalidOption {
-                        option: "dictionary",
-                        why: "a packed value needs another dictionary than the table's".into(),
-                    });
+                    let what = "a packed value needs another dictionary than the table's";
+                    return Err(Error::Internal { what: what.to_string() });
                 }
                 let dict = if dict != 0 { tag::DICT } else { 0 };
                 let compressed = self.pass_through(raw_len, bytes);

@@ -15,7 +15,6 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -248,8 +247,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                         self.hand_over(ledger);
                         // A position that was never written: a bug of the caller's. It must not
                         // pass for durable.
-                        let why = io::Error::other(format!("{position:?} is beyond the log"));
-                        return Err(Error::io("sync", &self.dir, why));
+                        let what = format!("{position:?} is beyond the log, and cannot be synced");
+                        return Err(Error::Internal { what });
                     }
                     ledger.syncing = true;
                     drop(ledger);

@@ -117,7 +117,7 @@ impl Store {
                 let mut found = Vec::new();
                 for &id in batch.keyspaces() {
                     let ks = names.by_id.get(&id).cloned();
-                    let ks = ks.ok_or_else(|| Error::UnknownKeyspace { name: format!("#{id}") })?;
+                    let ks = ks.ok_or_else(|| Error::KeyspaceDropped { name: format!("#{id}") })?;
                     found.push(ks);
                 }
                 found

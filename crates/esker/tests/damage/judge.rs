@@ -75,7 +75,7 @@ pub fn judge(specimen: &Specimen, kind: Kind, harm: &Harm) {
     };
     let path = damaged("db");
     let before = files::contents(&path);
-    let verdict = Db::verify_path(&path, &mut |_, _| {});
+    let verdict = Db::verify_path(&path);
     let sound = verdict.as_ref().is_ok_and(|report| report.problems.is_empty());
     let mut errors = Vec::new();
     let last = specimen.is_last_log(&harm.file);
@@ -102,7 +102,7 @@ fn look(specimen: &Specimen, options: Options, path: &Path, torn: Missing) -> Ve
         Err(e) => return vec![e],
     };
     let keyspaces = match db.keyspace(OTHER) {
-        Ok(other) => vec![(*db).clone(), other],
+        Ok(other) => vec![db.default_keyspace().clone(), other],
         Err(e) => panic!("{e}"),
     };
     let mut errors = Vec::new();
@@ -146,7 +146,8 @@ fn look(specimen: &Specimen, options: Options, path: &Path, torn: Missing) -> Ve
 }
 
 fn scan(keyspace: &Keyspace, backwards: bool) -> esker::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    if backwards { keyspace.iter().rev().collect() } else { keyspace.iter().collect() }
+    let all = keyspace.iter().copied_out();
+    if backwards { all.rev().collect() } else { all.collect() }
 }
 
 /// All of a store that must be sound.
@@ -170,7 +171,7 @@ fn read_all(options: Options, path: &Path) -> Contents {
 
 fn repair(specimen: &Specimen, path: &Path, torn: Missing) {
     let report = Db::repair(path).expect("repair");
-    let verdict = Db::verify_path(path, &mut |_, _| {}).unwrap();
+    let verdict = Db::verify_path(path).unwrap();
     assert!(verdict.problems.is_empty(), "after repair: {:?}", verdict.problems);
     let found = read_all(options().read_only(true), path);
     if report.lost.is_empty() {

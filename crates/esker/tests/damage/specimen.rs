@@ -61,7 +61,8 @@ impl Specimen {
         let mut rng = Rng::new(seed);
         let mut history = Vec::new();
         let db = options().open(&path).unwrap();
-        let other = KeyspaceOptions::new().order(KeyOrder::Reverse).compression(Compression::Zstd);
+        let other =
+            KeyspaceOptions::new().comparator(KeyOrder::Reverse).compression(Compression::Zstd);
         let other = db.create_keyspace(OTHER, other).unwrap();
         let mut write = |n: usize| {
             for _ in 0..n {
@@ -77,7 +78,7 @@ impl Specimen {
                     value.extend(rng.bytes(len));
                     value
                 });
-                let keyspace = if ks == 0 { &*db } else { &other };
+                let keyspace = if ks == 0 { db.default_keyspace() } else { &other };
                 match &value {
                     Some(value) => keyspace.put(&key, value).unwrap(),
                     None => keyspace.delete(&key).unwrap(),

@@ -24,7 +24,7 @@ fn options() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::Lz4)
 }
 
@@ -74,7 +74,7 @@ fn survive(dir: &Path, what: &str) -> Vec<esker::Error> {
 
 fn use_all(dir: &Path) -> Vec<esker::Error> {
     let mut errors = Vec::new();
-    match Db::verify_path(dir, &mut |_, _| {}) {
+    match Db::verify_path(dir) {
         Ok(report) => assert!(report.problems.iter().all(|p| !p.what.is_empty())),
         Err(e) => errors.push(e),
     }

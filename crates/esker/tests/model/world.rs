@@ -111,16 +111,16 @@ impl World {
             .segment_size(rng.pick(&[64 << 10, 128 << 10, 256 << 10, 1 << 20]))
             .block_size(rng.pick(&[4096, 4096, 8192, 65536]))
             .compression(rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd]))
-            .separate_values_from(self.threshold)
+            .blob_threshold(self.threshold)
             .paranoid_checks(rng.one_in(4));
         if rng.one_in(8) { options.durability(Durability::Synced) } else { options }
     }
 
     /// Opens the store at `self.path`, which should hold `maps`.
     pub fn open(&mut self, maps: BTreeMap<String, Map>) {
-        let mut options = self.options().order(maps["default"].order.key_order());
+        let mut options = self.options().comparator(maps["default"].order.key_order());
         for (name, map) in maps.iter().filter(|(_, m)| m.order == Order::NoCase) {
-            options = options.keyspace_order(name, map.order.key_order());
+            options = options.keyspace_comparator(name, map.order.key_order());
         }
         self.note(format!("open {options:?}"));
         let db = options.open(&self.path).unwrap();

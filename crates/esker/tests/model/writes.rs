@@ -101,7 +101,7 @@ impl World {
 
     pub fn settle(&mut self) {
         self.note("settle".to_string());
-        self.db().settle().unwrap();
+        self.db().wait_for_compactions().unwrap();
     }
 
     pub fn create_keyspace(&mut self) {
@@ -110,9 +110,9 @@ impl World {
         }
         let name = self.rng.pick(&["a", "b", "c"]).to_string();
         let order = self.rng.pick(&self.orders);
-        let mut options = KeyspaceOptions::new().order(order.key_order());
+        let mut options = KeyspaceOptions::new().comparator(order.key_order());
         if self.rng.one_in(2) {
-            options = options.compression(Compression::Zstd).separate_values_from(100);
+            options = options.compression(Compression::Zstd).blob_threshold(100);
         }
         self.note(format!("create keyspace {name} {options:?}"));
         match self.db().create_keyspace(&name, options) {
@@ -136,11 +136,11 @@ impl World {
             Err(e) => panic!("{e}"),
         }
         for handle in &self.dropped {
-            assert!(matches!(handle.get("x"), Err(Error::UnknownKeyspace { .. })));
-            assert!(matches!(handle.put("x", "y"), Err(Error::UnknownKeyspace { .. })));
+            assert!(matches!(handle.get("x"), Err(Error::KeyspaceDropped { .. })));
+            assert!(matches!(handle.put("x", "y"), Err(Error::KeyspaceDropped { .. })));
             let mut batch = WriteBatch::new();
             batch.put_in(handle, "x", "y");
-            assert!(matches!(self.db().write(batch), Err(Error::UnknownKeyspace { .. })));
+            assert!(matches!(self.db().write(batch), Err(Error::KeyspaceDropped { .. })));
         }
     }
 }

@@ -64,7 +64,7 @@ fn life(dir: &Path) {
         db.flush().unwrap();
         db.bulk_load((500..600u32).map(|n| (n.to_be_bytes(), [round; 50]))).unwrap();
         db.compact_range::<&str>(..).unwrap();
-        db.settle().unwrap();
+        db.wait_for_compactions().unwrap();
         drop(other);
         db.close().unwrap();
     }
@@ -111,7 +111,7 @@ fn merges(dir: &Path) {
 
 /// Batches large enough for a system call each, in turn with small ones.
 fn batches(dir: &Path) {
-    let Ok(db) = small().separate_values_from(1 << 20).open(dir) else { return };
+    let Ok(db) = small().blob_threshold(1 << 20).open(dir) else { return };
     for round in 0..12u32 {
         let mut batch = WriteBatch::new();
         for n in 0..4u32 {

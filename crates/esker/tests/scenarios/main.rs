@@ -27,7 +27,7 @@ fn small() -> Options {
     Options::new()
         .memory(1 << 20)
         .segment_size(64 << 10)
-        .separate_values_from(1000)
+        .blob_threshold(1000)
         .compression(Compression::None)
 }
 
@@ -40,8 +40,8 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 
 /// Everything in the default keyspace, read both ways and one by one.
 fn contents(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let all: Vec<_> = db.iter().collect::<Result<_, _>>().unwrap();
-    let mut backward: Vec<_> = db.iter().rev().collect::<Result<_, _>>().unwrap();
+    let all: Vec<_> = db.iter().copied_out().collect::<Result<_, _>>().unwrap();
+    let mut backward: Vec<_> = db.iter().copied_out().rev().collect::<Result<_, _>>().unwrap();
     backward.reverse();
     assert!(all == backward, "both directions show the same");
     for (key, value) in &all {
@@ -52,6 +52,6 @@ fn contents(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 /// Verification of a store that is not open finds nothing.
 fn assert_sound(dir: &Path) {
-    let report = Db::verify_path(dir, &mut |_, _| {}).unwrap();
+    let report = Db::verify_path(dir).unwrap();
     assert_eq!(report.problems, []);
 }

@@ -127,7 +127,8 @@ fn replay_brings_nothing_back_that_was_dropped_with_its_keyspace() {
     space.put("only", "this").unwrap();
     copy_as_killed(&dir, &killed);
     let db = small().open(&killed).unwrap();
-    let all: Vec<_> = db.keyspace("space").unwrap().iter().collect::<Result<_, _>>().unwrap();
+    let all: Vec<_> =
+        db.keyspace("space").unwrap().iter().copied_out().collect::<Result<_, _>>().unwrap();
     assert_eq!(all, [(b"only".to_vec(), b"this".to_vec())]);
 }
 

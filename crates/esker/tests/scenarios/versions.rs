@@ -12,7 +12,7 @@ use super::{alone, contents, small};
 fn all_versions_of_a_key_move_together() {
     let _alone = alone();
     let root = tempfile::tempdir().unwrap();
-    let db = small().separate_values_from(1 << 20).open(root.path().join("db")).unwrap();
+    let db = small().blob_threshold(1 << 20).open(root.path().join("db")).unwrap();
     let value = |n: u32| [n.to_be_bytes().as_slice(), &[7; 3900]].concat();
     db.put("a", "first").unwrap();
     db.put("z", "last").unwrap();
@@ -124,7 +124,8 @@ fn a_snapshot_sees_what_was_deleted_after_it_and_nothing_else() {
             _ => db.compact_range::<&str>(..).unwrap(),
         }
         for (snapshot, map) in &seen {
-            let found: Vec<_> = db.at(snapshot).iter().collect::<Result<_, _>>().unwrap();
+            let found: Vec<_> =
+                db.at(snapshot).iter().copied_out().collect::<Result<_, _>>().unwrap();
             assert!(found.into_iter().eq(map.clone()), "round {round}");
         }
         assert!(contents(&db) == model);
@@ -166,7 +167,8 @@ fn merges_keep_the_version_that_each_snapshot_sees() {
                 db.compact_range::<&str>(..).unwrap()
             }
             for (snapshot, map) in &seen {
-                let found: Vec<_> = db.at(snapshot).iter().collect::<Result<_, _>>().unwrap();
+                let found: Vec<_> =
+                    db.at(snapshot).iter().copied_out().collect::<Result<_, _>>().unwrap();
                 assert!(found.into_iter().eq(map.clone()), "step {step}");
             }
         }

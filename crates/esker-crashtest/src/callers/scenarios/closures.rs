@@ -96,7 +96,7 @@ fn disturb(round: &mut Round, db: &Db, ks: &Keyspace) {
         5 => drop(ks.bulk_load([(key(), key()), (key(), key())])),
         6 => drop(ks.approximate_size(key()..)),
         7 => drop(ks.cursor().seek(key())),
-        _ => drop(db.verify(&mut |_, _| {
+        _ => drop(db.verify_with(|_, _| {
             key().as_ref();
         })),
     });

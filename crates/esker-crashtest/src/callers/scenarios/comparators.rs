@@ -123,7 +123,7 @@ fn foreign_name(round: &mut Round) -> Result<(), String> {
     let settings = Settings::small(&mut round.rng);
     let mut model = Model::new();
     let (db, _) = model.open(&round.store(), &settings)?;
-    let options = KeyspaceOptions::new().order(orders::sound(name));
+    let options = KeyspaceOptions::new().comparator(orders::sound(name));
     let made = panics::refusing(|| db.create_keyspace("named", options));
     if let Some(Ok(ks)) = made {
         model.add("named", orders::sound(name));

@@ -60,7 +60,7 @@ fn text(rng: &mut Rng, len: usize) -> String {
 
 /// Bytes of tables once the work is done and settled.
 fn size(db: Db, work: impl FnOnce(&Db) -> esker::Result<()>) -> Result<u64, String> {
-    work(&db).and_then(|()| db.settle()).map_err(|e| e.to_string())?;
+    work(&db).and_then(|()| db.wait_for_compactions()).map_err(|e| e.to_string())?;
     let size = db.stats().table_bytes;
     db.close().map_err(|e| e.to_string())?;
     Ok(size)

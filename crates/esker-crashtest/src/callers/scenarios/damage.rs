@@ -89,7 +89,7 @@ fn harmless(round: &mut Round) -> Result<(), String> {
     let closed = round.rng.one_in(2);
     if closed {
         let (db, _) = model.open(&store, &settings)?;
-        db.settle().and_then(|()| db.close()).map_err(|e| e.to_string())?;
+        db.wait_for_compactions().and_then(|()| db.close()).map_err(|e| e.to_string())?;
     }
     let before = total(&tables(&store));
     let harmed = hurt(round, &store, harm)?;
@@ -174,7 +174,7 @@ fn block(round: &mut Round) -> Result<(), String> {
         op.perform(&db, &spaces).map_err(|e| e.to_string())?;
         model.done(&op);
     }
-    db.settle().map_err(|e| e.to_string())?;
+    db.wait_for_compactions().map_err(|e| e.to_string())?;
     drop(spaces);
     db.close().map_err(|e| e.to_string())?;
     let len = |path: &PathBuf| fs::metadata(path).map_or(0, |m| m.len());

@@ -40,7 +40,7 @@ fn play(round: &mut Round) -> Result<(), String> {
         model.done(&op);
     }
     if round.rng.one_in(2) {
-        db.settle().map_err(|e| e.to_string())?;
+        db.wait_for_compactions().map_err(|e| e.to_string())?;
     }
     let before = model.clone();
     let mut held = Vec::new();
@@ -54,7 +54,7 @@ fn play(round: &mut Round) -> Result<(), String> {
     let allowed = bounds::disk_allowed(&model, &settings) + 2 * before.bytes();
     for turn in 0..25 {
         overwrite(round, &db, &spaces, keys, len, &mut model)?;
-        db.settle().map_err(|e| e.to_string())?;
+        db.wait_for_compactions().map_err(|e| e.to_string())?;
         let taken = disk(&round.store());
         if taken > allowed {
             let (mib, live) = (taken >> 20, model.bytes() >> 20);
@@ -68,7 +68,7 @@ fn play(round: &mut Round) -> Result<(), String> {
         is_as_it_was(held, &spaces[space], &before.spaces[space].entries)?;
     }
     overwrite(round, &db, &spaces, keys, len, &mut model)?;
-    db.settle().map_err(|e| e.to_string())?;
+    db.wait_for_compactions().map_err(|e| e.to_string())?;
     bounds::check_disk(&round.store(), &model, &settings).map_err(|e| format!("let go: {e}"))?;
     model.compare(&db, &mut round.rng)?;
     drop((db, spaces));
@@ -142,13 +142,13 @@ fn is_as_it_was(
                     on = cursor.next()?;
                 }
             }
-            Held::Iter(iter) => found = iter.collect::<esker::Result<_>>()?,
+            Held::Iter(iter) => found = iter.copied_out().collect::<esker::Result<_>>()?,
             Held::Slice(slice) => {
                 found.extend(before.keys().next().map(|k| (k.clone(), slice.to_vec())))
             }
-            Held::Snapshot(snapshot) => match ks.at(&snapshot).iter().collect() {
+            Held::Snapshot(snapshot) => match ks.at(&snapshot).iter().copied_out().collect() {
                 // That keyspace is gone, and its handles with it.
-                Err(esker::Error::UnknownKeyspace { .. }) => return Ok(true),
+                Err(esker::Error::KeyspaceDropped { .. }) => return Ok(true),
                 all => found = all?,
             },
         }

@@ -125,7 +125,7 @@ fn disturb(
         // A store that was closed is anybody's, though handles on it are left.
         2..=4 if closes => Ok(()),
         0 => {
-            let report = db.verify(&mut |_, _| {}).map_err(wrong)?;
+            let report = db.verify().map_err(wrong)?;
             report.problems.first().map_or(Ok(()), |p| Err(format!("verify: {p}")))
         }
         1 => db.resume().map_err(wrong),
@@ -152,7 +152,7 @@ fn disturb(
             }
             Ok(())
         }
-        7 => db.settle().map_err(wrong),
+        7 => db.wait_for_compactions().map_err(wrong),
         _ => checkpoint(rng, db, &dir.join("copies")),
     }
 }

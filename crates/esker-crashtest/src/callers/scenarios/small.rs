@@ -186,7 +186,7 @@ fn empty(db: &Db, spaces: &[Keyspace], model: &mut Model) -> Result<(), String> 
             deleted += 1;
         }
         let compacted = note("compact", spaces[0].compact_range::<&[u8]>(..));
-        let settled = note("settle", db.settle());
+        let settled = note("settle", db.wait_for_compactions());
         let value = Value::of_len(&mut Rng::new(deleted), 10);
         if model.keys(0).next().is_none()
             && compacted
