@@ -238,9 +238,9 @@ impl Cursor {
     /// The current entry, to keep. Only when valid; `pin` holds the view of this cursor.
     #[inline]
     pub(super) fn entry(&self, pin: &Arc<Pin>) -> (Slice, Slice) {
-        debug_assert!(Arc::ptr_eq(&pin.0, &self.view));
+        assert!(Arc::ptr_eq(&pin.0, &self.view), "a pin of another view");
         let value = match self.value_in_view() {
-            // SAFETY: the bytes lie in a segment or table that the view owns, so they outlive it; records
+            // SAFETY: the bytes lie in a segment or table that the view owns, which `pin` holds; records
             // and tables are never written again while a view names them.
             Some(bytes) if bytes.len() > SHORT => unsafe { Slice::walked(bytes, pin) },
             _ => Slice::copy_of(self.value()),

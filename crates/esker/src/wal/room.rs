@@ -65,14 +65,14 @@ impl Store {
         let mut tries = 3;
         loop {
             match write() {
-                Err(e) if tries > 0 && e.is_no_space() && self.comes_room(&mut tries) => {}
+                Err(e) if tries > 0 && e.is_no_space() && self.wait_for_room(&mut tries) => {}
                 done => return done,
             }
         }
     }
 
     #[cold]
-    fn comes_room(&self, tries: &mut u32) -> bool {
+    fn wait_for_room(&self, tries: &mut u32) -> bool {
         *tries -= 1;
         if self.room.is_claimed() {
             let over = || !self.room.is_claimed() || self.check_writable().is_err();
