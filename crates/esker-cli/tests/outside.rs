@@ -157,7 +157,7 @@ fn few_descriptors() {
 fn little_memory() {
     let image = prepared();
     let mut failed = 0;
-    for mib in [16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 400] {
+    for mib in [10, 12, 14, 16, 24, 32, 48, 64, 128, 256, 400] {
         let dir = copy(&image);
         let limit = format!("--as={}", mib << 20);
         let output = run(&dir, &["prlimit", &limit], &["load", "db", "more.tsv"]);
