@@ -59,7 +59,11 @@ set_up() {
 # The library for systems that no test runs on here, without what needs a C compiler for them; its tests
 # without its default features; and library, command and benchmark with the oldest compiler that they say they need.
 targets() {
-    local status=0 target oldest dir
+    local status=0 target oldest dir workspace
+    # What is built outside the workspace has versions of its own to keep.
+    for workspace in fuzz crates/esker-bench-engines; do
+        cargo update --workspace --locked --manifest-path $workspace/Cargo.toml || status=1
+    done
     dir=$(target_dir)/targets
     local -x CARGO_TARGET_DIR=$dir
     for target in x86_64-apple-darwin aarch64-apple-darwin aarch64-unknown-linux-gnu; do
