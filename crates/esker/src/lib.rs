@@ -167,7 +167,7 @@
 #[cfg(not(unix))]
 compile_error!(
     "Esker needs a Unix system: Linux, or macOS. It relies on shared mappings of files that are renamed \
-     and removed while they are mapped, and on syncing directories, which Windows does not recycle"
+     and removed while they are mapped, and on syncing directories, which Windows does not offer"
 );
 
 mod batch;

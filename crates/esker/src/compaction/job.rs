@@ -1,6 +1,6 @@
 //! Carrying a compaction out: read the inputs in order, keep what somebody can see, write tables.
 //!
-//! The job changes nothing by itself: it hands an [`VersionEdit`] to the one place that installs
+//! The job changes nothing by itself: it hands a [`VersionEdit`] to the one place that installs
 //! versions. If it fails, the files it wrote are removed and the store is as it was.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Which inputs of a compaction meet at all.
 //!
-//! The inputs (memtables and tables) are cut into clusters that share no key. A table alone in its
+//! The inputs (memtables and tables) are cut into overlap groups that share no key. A table alone in its
 //! cluster need not be read or written: it enters the output run as it stands. So a sequential load
 //! is never rewritten, and a compaction costs what its overlaps cost.
 
@@ -48,7 +48,7 @@ struct Input<'a> {
     rewrite: bool,
 }
 
-/// Cuts the inputs `memtables` and `runs[range]` into clusters.
+/// Cuts the inputs `memtables` and `runs[range]` into overlap groups.
 ///
 /// A lone table moves unless `must_rewrite` asks for it. What is written anyway takes lone neighbours
 /// below `small` bytes along, so that many small flushes do not leave a run of many small tables; each
@@ -155,7 +155,7 @@ fn join_crowds(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
     out
 }
 
-/// Bytes that a compaction of these clusters writes, at most.
+/// Bytes that a compaction of these groups writes, at most.
 pub(crate) fn written(list: &[OverlapGroup]) -> u64 {
     list.iter().filter(|c| !c.trivial_move).fold(0, |sum, c| sum.saturating_add(c.bytes))
 }

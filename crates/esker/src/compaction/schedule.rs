@@ -141,7 +141,7 @@ impl Store {
     }
 }
 
-/// Bytes that a compaction of these clusters is likely to write: each tombstone that reaches the bottom takes
+/// Bytes that a compaction of these groups is likely to write: each tombstone that reaches the bottom takes
 /// an entry along.
 pub(super) fn likely_written(
     view: &SuperVersion,

@@ -175,13 +175,13 @@ impl State {
     /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
     pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.clean_close = None;
-        let mut trivial_move = BTreeMap::<u32, TableMoves>::new();
+        let mut moves = BTreeMap::<u32, TableMoves>::new();
         for change in &edit.changes {
             change.check()?;
-            self.change(change, &mut trivial_move)?;
+            self.change(change, &mut moves)?;
         }
         // Removals in all keyspaces first: a number may leave one and enter another.
-        for (id, m) in &trivial_move {
+        for (id, m) in &moves {
             self.known(*id)?;
             for number in &m.removed {
                 if self.tables.get(number) != Some(id) {
@@ -192,7 +192,7 @@ impl State {
                 self.tables.remove(number);
             }
         }
-        for (id, m) in trivial_move {
+        for (id, m) in moves {
             for (_, table) in &m.added {
                 if self.tables.insert(table.number, id).is_some() {
                     return Err(Invalid::new(format!("table {} is added twice", table.number)));
@@ -212,11 +212,7 @@ impl State {
         Ok(())
     }
 
-    fn change(
-        &mut self,
-        change: &Change,
-        trivial_move: &mut BTreeMap<u32, TableMoves>,
-    ) -> Result<()> {
+    fn change(&mut self, change: &Change, moves: &mut BTreeMap<u32, TableMoves>) -> Result<()> {
         match change {
             Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
                 if *id < self.next_keyspace {
@@ -244,11 +240,11 @@ impl State {
                 self.tables.retain(|_, keyspace| keyspace != id);
             }
             Change::AddTable { keyspace, run, meta } => {
-                let m = trivial_move.entry(*keyspace).or_default();
+                let m = moves.entry(*keyspace).or_default();
                 m.added.push((*run, Arc::new(meta.clone())));
             }
             Change::RemoveTable { keyspace, number } => {
-                trivial_move.entry(*keyspace).or_default().removed.push(*number);
+                moves.entry(*keyspace).or_default().removed.push(*number);
             }
             Change::Flushed { keyspace, segment } => {
                 let k = self.known(*keyspace)?;

@@ -3,9 +3,9 @@
 //! A segment of the usual size is what is wanted, not what is needed. Where there is no room for it,
 //! what is kept for speed goes first (the spare segment, the pool), and then a smaller one does.
 //!
-//! What is in the log must be able to get into tables: a flush that fails stops the store, and then
-//! nothing can be deleted either. So a write is refused before it takes the room that the flush of it
-//! needs; and one that adds something before it takes what deletes need.
+//! What is in the log must be able to get into tables: without room for that nothing can be deleted
+//! either. So a write is refused before it takes the room that the flush of it needs; and one that adds
+//! something before it takes what deletes need.
 
 use crate::error::{Error, Result};
 use crate::store::{NewSegment, Store};
@@ -43,7 +43,7 @@ pub(crate) struct Need {
     /// Bytes that it has at least.
     pub least: u64,
     /// Of these, what a flush moves into tables.
-    pub trivial_move: u64,
+    pub moves: u64,
     pub keep: Keep,
     /// It is made ahead: the active one will be filled before.
     pub ahead: bool,
@@ -51,8 +51,7 @@ pub(crate) struct Need {
 
 impl Need {
     /// Of a segment without which the store cannot be opened.
-    pub(crate) const NONE: Need =
-        Need { least: 0, trivial_move: 0, keep: Keep::Nothing, ahead: false };
+    pub(crate) const NONE: Need = Need { least: 0, moves: 0, keep: Keep::Nothing, ahead: false };
     /// Of one that lets the one before be flushed: that is of no use without room for the flush.
     pub(crate) const SEAL: Need = Need { keep: Keep::Flush, ..Need::NONE };
 }
@@ -138,9 +137,9 @@ impl Store {
             return Ok(());
         }
         let free = self.env.available(&self.dir);
-        let trivial_move = if bytes > need.least { bytes } else { need.trivial_move };
+        let moves = if bytes > need.least { bytes } else { need.moves };
         let merging = self.room.merging.load(Ordering::Relaxed);
-        let wanted = bytes + trivial_move + merging + self.segments.unflushed_bytes(need.ahead);
+        let wanted = bytes + moves + merging + self.segments.unflushed_bytes(need.ahead);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }

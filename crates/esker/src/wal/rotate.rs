@@ -143,7 +143,7 @@ impl Store {
             return;
         }
         let bytes = self.next_segment_bytes();
-        let need = Need { least: bytes, trivial_move: bytes, keep: Keep::Reserve, ahead: true };
+        let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
         if let Ok(segment) = self.create_durable_segment(bytes, need) {
             *self.spare.lock() = Some(segment);
         }

@@ -131,7 +131,7 @@ impl Store {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
                 let least = segment_bytes_for(bytes);
-                self.rotate_for(&mut w, Need { least, trivial_move: bytes, keep, ahead: false })?;
+                self.rotate_for(&mut w, Need { least, moves: bytes, keep, ahead: false })?;
             }
             // One memtable for the usual batch in one keyspace.
             let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
@@ -381,9 +381,9 @@ fn position(appender: &LogWriter) -> Position {
 fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
     let record = crate::wal::record_len(key.len(), value.len()) as u64;
     let stays = value.len() >= ks.separate_values_from;
-    let trivial_move = if stays { record - value.len() as u64 } else { record };
+    let moves = if stays { record - value.len() as u64 } else { record };
     let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
-    Need { least: segment_bytes_for(record), trivial_move, keep, ahead: false }
+    Need { least: segment_bytes_for(record), moves, keep, ahead: false }
 }
 
 fn too_large(len: u64) -> Error {
