@@ -169,9 +169,9 @@ impl ValuePointer {
     }
 }
 
-/// How a packed value is compressed. The numbers are stored.
+/// How a packed value is compressed. The numbers are stored, as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u32)]
 pub(crate) enum Codec {
     /// LZ4 block format.
     Lz4 = 1,
@@ -180,7 +180,11 @@ pub(crate) enum Codec {
 }
 
 /// A value as it lies in a memtable or a table.
+///
+/// No field is shorter than half a word: a value is then moved in whole words, which the processor forwards from
+/// store to load. With a tag of a byte it was not, and a point read waited for it three times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub(crate) enum Stored<'a> {
     /// The bytes themselves.
     Inline(&'a [u8]),
