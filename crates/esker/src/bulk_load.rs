@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::store::apply::VersionEdit;
 use crate::store::{KeyspaceState, Store};
-use crate::table::{self, Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
+use crate::table::{Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
 use crate::write::{check_key, check_value};
 
 impl Store {
@@ -221,7 +222,7 @@ impl Load<'_> {
     fn builder(&mut self) -> Result<&mut TableBuilder> {
         if self.builder.is_none() {
             let number = self.store.new_file_number()?;
-            let path = self.store.dir.join(table::file_name(number));
+            let path = self.store.dir.join(filename::table(number));
             let options = TableOptions {
                 order: self.ks.order.clone(),
                 keyspace: self.ks.id,
@@ -277,6 +278,7 @@ impl Load<'_> {
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
         store.visible.0.set(seq);
-        Ok(())
+        // Nothing else but that edit knows of the load: were it cut off, that would not show.
+        store.version_set.lock().tell_manifest_length()
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::comparator::refuse_from_comparator;
 use crate::env::{LockMode, OpenMode, create_new_dir_durably};
 use crate::error::{Error, Result};
-use crate::store::{DirLock, LOCK, Store, lock_dir};
-use crate::table;
-use crate::version::{CURRENT, CURRENT_TEMP, Manifest, State, manifest_name};
+use crate::filename::{self, CURRENT, CURRENT_TEMP, LOCK};
+use crate::store::{DirLock, Store, lock_dir};
+use crate::version::{Manifest, State};
 
 impl Store {
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
@@ -19,7 +19,7 @@ impl Store {
         let result = self.lock_new(dir).and_then(|_lock| {
             // What a manifest needs comes first, for a store that is half removed is none; the lock's
             // file last, for while it is there nobody else makes files of these names.
-            let mut made = vec![CURRENT.into(), CURRENT_TEMP.into(), manifest_name(1)];
+            let mut made = vec![CURRENT.into(), CURRENT_TEMP.into(), filename::manifest(1)];
             self.copy_to(dir, &mut made).inspect_err(|_| {
                 made.push(LOCK.into());
                 crate::obsolete_files::remove_files(&*self.env, dir, &made);
@@ -50,10 +50,10 @@ impl Store {
     fn copy_to(&self, dir: &Path, made: &mut Vec<String>) -> Result<()> {
         let (state, _views) = self.flushed_version()?;
         for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
-            self.share(dir, table::file_name(table.number), made)?;
+            self.share(dir, filename::table(table.number), made)?;
         }
         for number in state.segment_references().into_keys() {
-            self.share(dir, crate::wal::file_name(number), made)?;
+            self.share(dir, filename::segment(number), made)?;
         }
         self.env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         let mut copy = state;

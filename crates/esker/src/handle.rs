@@ -9,6 +9,7 @@ use crate::compaction::background;
 use crate::error::{Error, Result};
 use crate::store::{KeyspaceState, Store, Writer};
 use crate::version::{Change, ManifestEdit};
+use crate::wal::Position;
 
 /// An open store with its background thread.
 #[derive(Debug)]
@@ -106,17 +107,17 @@ fn end_log(store: &Store) -> Result<()> {
         // the log.
         return store.sync.sync_all();
     }
-    let end = w.appender.take().map(|a| (a.segment().number(), a.end()));
+    let last = w.appender.take().map(|a| a.segment().number());
     w.segment = None;
     w.recent = None;
     // Held to the end: whatever came after would end the clean close.
     let mut version_set = store.version_set.lock();
-    if let Some((segment, end)) = end {
+    if let Some(segment) = last {
         let changes = vec![
-            Change::LogStart { segment: segment + 1, durable: 0 },
+            Change::LogStart { segment: segment + 1, durable: Position::default() },
             Change::LastSeq { seq: w.last_seq },
             Change::NextFile { number: store.end_file_numbers() },
-            Change::CleanClose { segment, end, last_seq: w.last_seq },
+            Change::CleanClose,
         ];
         store.commit(&mut version_set, ManifestEdit::from(changes))?;
         store.segments.advance(segment + 1, || store.old_views());
@@ -130,7 +131,7 @@ fn end_log(store: &Store) -> Result<()> {
     // Once more: segments that the first round set free.
     store.delete_obsolete(true);
     // Last: `CURRENT` is not made durable, and no file is removed between its change and that.
-    let told = if end.is_some() { version_set.tell_manifest_length() } else { Ok(()) };
+    let told = if last.is_some() { version_set.tell_manifest_length() } else { Ok(()) };
     version_set.close();
     told
 }

@@ -182,6 +182,7 @@ mod env;
 mod error;
 #[cfg(test)]
 mod fault_tests;
+mod filename;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

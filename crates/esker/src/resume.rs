@@ -23,7 +23,6 @@ impl Store {
             let mut version_set = self.version_set.lock();
             let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
             manifest.replace()?;
-            self.segments.note_manifest(version_set.manifest_end());
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();
         }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
+use crate::filename;
 use crate::key::{Comparator, Cursor, KeyOrder, Stored};
 use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
-use crate::table::{self, Remains, Table};
+use crate::table::{Remains, Table};
 use crate::version::{self, Orders, State, TableMeta};
-use crate::wal::{self, ManifestEnd, Segment, SegmentChain, TrailingRecords};
+use crate::wal::{self, End, Frame, LogReader, Lookup, Segment};
 
 /// What a verification found.
 #[derive(Clone, Debug, Default)]
@@ -151,10 +152,6 @@ pub(crate) fn check_files(
     let (report, unordered) = (&mut checked.report, &mut checked.unordered);
     report.files += 2;
     let state = &loaded.state;
-    let manifest = ManifestEnd { number: loaded.number, end: loaded.end };
-    if let Err(e) = check_manifest(env, dir, manifest, state) {
-        report.problem(e);
-    }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let tables = || state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t)));
     let total = tables().map(|(_, t)| t.size).sum();
@@ -171,7 +168,7 @@ pub(crate) fn check_files(
     }
     for (ks, meta) in tables() {
         let order = ks.order.clone().unwrap_or_else(|| stand_in(&ks.order_name));
-        let path = dir.join(table::file_name(meta.number));
+        let path = dir.join(filename::table(meta.number));
         match Table::open(&**env, &path, meta.number, meta.size, order, meta.base_seq) {
             Err(e) => {
                 report.files += 1;
@@ -189,11 +186,11 @@ pub(crate) fn check_files(
             Ok(t) => {
                 let t = Arc::new(t);
                 check_table(&t, meta, report, &mut progress)?;
-                check_pointers(&t, &|n| segments.iter().find(|s| s.number() == n).cloned(), report);
+                check_pointers(&t, &|n| segments.get(&n)?.clone().ok(), report);
             }
         }
     }
-    check_log(dir, state, &segments, report);
+    check_log(dir, state, segments, report);
     checked.state = Some(loaded.state);
     Ok(checked)
 }
@@ -239,13 +236,7 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> R
     let none = || Error::NotAStore { path: dir.to_path_buf() };
     let names = list_store(&**env, dir)?;
     version::refuse_foreign(&**env, dir)?;
-    let ours = |n: &String| {
-        n == version::CURRENT
-            || version::parse_manifest_name(n).is_some()
-            || table::parse_file_name(n).is_some()
-            || wal::parse_file_name(n).is_some()
-    };
-    if !names.iter().any(ours) {
+    if !names.iter().any(|n| filename::is_of_a_store(n)) {
         return Err(none());
     }
     lock_dir(&**env, dir, mode)?.ok_or_else(none)
@@ -314,68 +305,33 @@ fn check_pointers(
     // Damage that stops the walk was reported by the table's own verification.
 }
 
+/// The segments that there are, and what is wrong with those that are none.
 fn open_segments(
     env: &Arc<dyn Env>,
     dir: &Path,
     state: &State,
     names: &[String],
     report: &mut VerifyReport,
-) -> Vec<Arc<Segment>> {
+) -> BTreeMap<u64, Result<Arc<Segment>>> {
     let mut numbers: BTreeSet<u64> = state.segment_references().into_keys().collect();
     numbers.extend(
-        names.iter().filter_map(|n| wal::parse_file_name(n)).filter(|n| *n >= state.log_start),
+        names.iter().filter_map(|n| filename::segment_number(n)).filter(|n| *n >= state.log_start),
     );
-    let mut segments = Vec::new();
+    let mut segments = BTreeMap::new();
     for number in numbers {
         report.files += 1;
-        match Segment::open(env, dir, number, false) {
-            Ok(s) => segments.push(Arc::new(s)),
+        match Segment::look_up(env, dir, number, false) {
+            Ok(Lookup::Segment(segment)) => drop(segments.insert(number, Ok(segment))),
             // Made, and never used before a crash: nothing was in it.
-            Err(_)
-                if number >= state.log_start
-                    && Segment::never_synced(env, dir, number)
-                        .is_ok_and(|left| left.is_some_and(|behind| !behind.frames)) => {}
-            Err(e) => report.problem(e),
+            Ok(Lookup::Unused(behind, _)) if number >= state.log_start && !behind.frames => {}
+            Ok(Lookup::Missing) => {}
+            Ok(Lookup::Unused(_, e)) | Err(e) => {
+                report.problem(e.clone());
+                segments.insert(number, Err(e));
+            }
         }
     }
     segments
-}
-
-/// A manifest that is shorter than it was when a segment of the log was made, or when a table was
-/// written that it should know of, has lost its end: an error that says so. `manifest` is how far it
-/// can be read, and `state` what it says.
-pub(crate) fn check_manifest(
-    env: &Arc<dyn Env>,
-    dir: &Path,
-    manifest: ManifestEnd,
-    state: &State,
-) -> Result<()> {
-    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let tables = names.iter().filter_map(|n| table::parse_file_name(n));
-    // While the store is open, tables are written before the manifest names them.
-    let younger = tables.filter(|n| state.clean_close.is_some() && *n >= state.next_file).min();
-    if let Some(number) = younger {
-        let path = dir.join(version::manifest_name(manifest.number));
-        let what = format!(
-            "the store was closed, and yet {} is younger: the manifest's end is lost",
-            table::file_name(number)
-        );
-        return Err(Error::corrupt(&path, manifest.end, what));
-    }
-    let numbers = names.iter().filter_map(|n| wal::parse_file_name(n));
-    for number in numbers.filter(|n| *n >= state.log_start) {
-        let was = Segment::made_with(env, dir, number);
-        if let Some(was) = was.filter(|was| *was > manifest) {
-            let path = dir.join(version::manifest_name(manifest.number));
-            let what = format!(
-                "{} had {} bytes when log segment {number} was made: the manifest's end is lost",
-                version::manifest_name(was.number),
-                was.end,
-            );
-            return Err(Error::corrupt(&path, manifest.end, what));
-        }
-    }
-    Ok(())
 }
 
 /// An entry of the log for a keyspace whose number the manifest never gave out.
@@ -387,53 +343,52 @@ pub(crate) fn unknown_keyspace(segment: &Path, offset: u64, keyspace: u32) -> Er
 }
 
 /// The log can be read from its start to its end, and nothing is behind.
-fn check_log(dir: &Path, state: &State, segments: &[Arc<Segment>], report: &mut VerifyReport) {
-    let mut log: BTreeMap<u64, &Arc<Segment>> =
-        segments.iter().map(|s| (s.number(), s)).filter(|s| s.0 >= state.log_start).collect();
-    let closed = state.clean_close.is_some();
-    let mut walk = SegmentChain::new(state.log_start, state.durable_segment, state.flushed());
-    let mut behind = TrailingRecords::default();
-    while let Some(number) = walk.next().filter(|_| !closed) {
-        let path = dir.join(wal::file_name(number));
-        let Some(segment) = log.remove(&number) else {
-            if walk.missing() {
-                let what = "the log goes on in this file, which is missing or damaged";
-                report.problem(Error::corrupt(&path, 0, what));
-            }
-            break;
-        };
-        let mut frames = segment.frames();
-        let mut first = None;
-        for frame in frames.by_ref() {
-            first = first.or(Some(frame.seq));
-            for (_, record) in frame.records() {
-                report.entries += 1;
-                if record.keyspace >= state.next_keyspace {
-                    report.problem(unknown_keyspace(&path, frame.offset, record.keyspace));
-                }
-            }
-            report.bytes += frame.len() as u64;
-        }
-        let end = frames.finish();
-        if let Err(why) = walk.pass(first, end) {
-            report.problem(Error::corrupt(&path, 0, why));
-        }
-        if !end.is_sealed() {
-            behind = segment.frames().behind_their_end(true);
-        }
+fn check_log(
+    dir: &Path,
+    state: &State,
+    segments: BTreeMap<u64, Result<Arc<Segment>>>,
+    report: &mut VerifyReport,
+) {
+    let present: Vec<u64> = segments.keys().copied().collect();
+    let mut reader = CheckLog { next_keyspace: state.next_keyspace, segments, report };
+    // It takes everything for a problem, and nothing for an error.
+    drop(wal::scan(dir, state.log(), &present, true, &mut reader));
+}
+
+struct CheckLog<'a> {
+    next_keyspace: u32,
+    segments: BTreeMap<u64, Result<Arc<Segment>>>,
+    report: &'a mut VerifyReport,
+}
+
+impl LogReader for CheckLog<'_> {
+    fn open(&mut self, number: u64, _: bool) -> Result<Lookup> {
+        Ok(Lookup::of(self.segments.get(&number)))
     }
-    for (number, segment) in log {
-        let found = segment.frames().survey();
-        behind = behind.and(found);
-        if found.frames && walk.tear().is_none_or(|t| number < t.segment) {
-            let what = "there are entries in this segment, which is no part of the log";
-            report.problem(Error::corrupt(segment.path(), wal::FIRST_FRAME, what));
+
+    fn frame(&mut self, segment: &Arc<Segment>, frame: &Frame<'_>) -> Result<()> {
+        for (_, record) in frame.records() {
+            self.report.entries += 1;
+            if record.keyspace >= self.next_keyspace {
+                let lost = unknown_keyspace(segment.path(), frame.offset, record.keyspace);
+                self.report.problem(lost);
+            }
         }
+        self.report.bytes += frame.len() as u64;
+        Ok(())
     }
-    if let Some(tear) = walk.damage(behind, true) {
-        let path = dir.join(wal::file_name(tear.segment));
-        let what = format!("{}, and the log went on after it", tear.why);
-        report.problem(Error::corrupt(&path, tear.offset, what));
+
+    fn end_of_segment(&mut self, _: &Arc<Segment>, _: &End) -> Result<()> {
+        Ok(())
+    }
+
+    fn damage(&mut self, what: Error) -> Result<()> {
+        let found = Finding::from(&what);
+        // That a file is no segment was said when it was opened.
+        if !self.report.problems.contains(&found) {
+            self.report.problems.push(found);
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// that know more than the rest stand higher, by name.
 const RANKS: &[&[&str]] = &[
     &["util", "error", "key", "comparator"],
+    &["filename"],
     &["env", "options"],
     &["batch", "wal"],
     &["memtable"],

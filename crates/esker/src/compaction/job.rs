@@ -15,6 +15,7 @@ use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::key::{Cursor, Stored};
 use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
@@ -23,7 +24,6 @@ use crate::read::source::Source;
 use crate::read::{LoadedRun, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
-use crate::table;
 use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
 use crate::util::AtEnd;
 use crate::version::KeyspaceVersion;
@@ -125,7 +125,7 @@ impl Store {
             return;
         }
         for number in numbers {
-            drop(self.env.remove(&self.dir.join(table::file_name(*number))));
+            drop(self.env.remove(&self.dir.join(filename::table(*number))));
         }
     }
 
@@ -321,7 +321,7 @@ impl CompactionJob<'_> {
 
     fn discard(&self, written: &Written) {
         for number in &written.numbers {
-            let path = self.store.dir.join(crate::table::file_name(*number));
+            let path = self.store.dir.join(filename::table(*number));
             drop(self.store.env.remove(&path));
         }
     }
@@ -368,7 +368,7 @@ impl<'a> Outputs<'a> {
     fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {
         if self.builder.is_none() {
             let number = self.store.new_file_number()?;
-            let path = self.store.dir.join(crate::table::file_name(number));
+            let path = self.store.dir.join(filename::table(number));
             self.builder =
                 Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
             // Only now: a file that was there before is not this compaction's to remove.

@@ -3,7 +3,8 @@
 use super::scratch::Scratch;
 use super::store;
 use crate::env::OpenMode;
-use crate::{Compression, Db, KeyOrder, KeyspaceOptions, Options, WriteBatch, table, version, wal};
+use crate::filename;
+use crate::{Compression, Db, KeyOrder, KeyspaceOptions, Options, WriteBatch, version, wal};
 
 fn bytes_of(scratch: &Scratch, name: &str) -> Vec<u8> {
     let file = scratch.env.open(&scratch.dir.join(name), OpenMode::Read).expect("a file");
@@ -52,7 +53,7 @@ pub fn of(name: &str) -> Vec<Vec<u8>> {
         store::add(&mut whole, store::MANIFEST, 1, &store::join(&payloads));
         for file in &names {
             let bytes = bytes_of(&scratch, file);
-            if let Some(n) = table::parse_file_name(file) {
+            if let Some(n) = filename::table_number(file) {
                 store::add(&mut whole, store::TABLE, n, &bytes);
                 match name {
                     "table" => all.extend([with(0, &bytes), with(1, &bytes), with(3, &bytes)]),
@@ -62,7 +63,7 @@ pub fn of(name: &str) -> Vec<Vec<u8>> {
                     _ => {}
                 }
             }
-            if let Some(n) = wal::parse_file_name(file) {
+            if let Some(n) = filename::segment_number(file) {
                 let input = wal::fuzz::shrink(&bytes);
                 store::add(&mut whole, store::LOG, n, &input);
                 match name {

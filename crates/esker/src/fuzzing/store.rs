@@ -4,6 +4,7 @@
 //! right, so that every length, number and offset in them is what the fuzzer made it.
 
 use super::scratch::Scratch;
+use crate::filename;
 use crate::{Compression, Db, Options, table, version, wal};
 
 /// Splits into parts, each behind its length (u16).
@@ -60,11 +61,11 @@ fn write(scratch: &Scratch, kind: u8, number: u8, bytes: &[u8]) {
             scratch.write("CURRENT", version::fuzz::current().as_bytes());
             scratch.write("MANIFEST-0000000001", &bytes);
         }
-        LOG => scratch.write(&wal::file_name(n), &wal::fuzz::expand(bytes, n, kind & 4 == 0)),
+        LOG => scratch.write(&filename::segment(n), &wal::fuzz::expand(bytes, n, kind & 4 == 0)),
         TABLE => {
             let mut bytes = bytes.to_vec();
             table::fuzz::reseal(&mut bytes, n);
-            scratch.write(&table::file_name(n), &bytes);
+            scratch.write(&filename::table(n), &bytes);
         }
         _ => scratch.write(NAMES[usize::from(number) % NAMES.len()], bytes),
     }

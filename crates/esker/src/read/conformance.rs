@@ -12,11 +12,12 @@ use super::source::Source;
 use super::super_version::SuperVersion;
 use crate::Result;
 use crate::env::{Env, Lock, OsEnv};
+use crate::filename;
 use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
 use crate::store::apply::meta_of;
-use crate::table::{self, Table, TableBuilder, TableOptions};
+use crate::table::{Table, TableBuilder, TableOptions};
 use crate::version::KeyspaceVersion;
 use crate::wal::{LogWriter, Segment};
 
@@ -306,9 +307,8 @@ impl Files {
     }
 
     fn memtable(&self, entries: &[Entry], order: &KeyOrder) -> Arc<Memtable> {
-        let made = crate::wal::ManifestEnd::default();
         let segment =
-            Segment::create(&self.env, self.path(), self.number(), 1 << 20, made, None).unwrap();
+            Segment::create(&self.env, self.path(), self.number(), 1 << 20, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = LogWriter::new(Arc::clone(&segment));
         let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
@@ -323,7 +323,7 @@ impl Files {
 
     fn table(&self, entries: &[Entry], order: &KeyOrder) -> Arc<LoadedTable> {
         let number = self.number();
-        let path = self.path().join(table::file_name(number));
+        let path = self.path().join(filename::table(number));
         let options = TableOptions { order: order.clone(), ..TableOptions::default() };
         let mut builder = TableBuilder::new(&self.env, &path, number, options).unwrap();
         for e in entries {

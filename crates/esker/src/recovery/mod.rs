@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::comparator;
 use crate::env::{Env, LockMode, OpenMode, create_dir_durably};
 use crate::error::{Error, Result};
+use crate::filename::{self, FileKind};
 use crate::key::{KeyOrder, Seq};
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
@@ -21,12 +22,12 @@ use crate::read::SuperVersion;
 use crate::store::{DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir};
 use crate::table;
 use crate::util::MAX_NEXT_FILE;
-use crate::verify::{check_manifest, list_store};
+use crate::verify::list_store;
 use crate::version::{
     self, Change, KeyspaceVersion, Loaded, Manifest, ManifestEdit, Orders, State,
 };
 use crate::wal::manager::SegmentManager;
-use crate::wal::{self, ManifestEnd, Segment, SyncGroup};
+use crate::wal::{self, Position, Segment, SyncGroup};
 
 /// Opens the store in `dir`, or makes one.
 pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
@@ -42,26 +43,23 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
         Ok(_) if options.error_if_exists => {
             return Err(Error::StoreExists { path: dir.to_path_buf() });
         }
-        Ok(loaded) => Found::Store(Box::new(loaded)),
+        Ok(loaded) => FoundManifest::Store(Box::new(loaded)),
         Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => {
-            Found::Nothing
+            FoundManifest::Nothing
         }
         Err(e) => return Err(e),
     };
     // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
-    let keep_all = matches!(&manifest, Found::Store(loaded) if loaded.torn.is_some());
-    if let Found::Store(loaded) = &manifest {
-        // Before anything is written.
-        let end = ManifestEnd { number: loaded.number, end: loaded.end };
-        check_manifest(&env, dir, end, &loaded.state)?;
-    }
+    let keep_all = matches!(&manifest, FoundManifest::Store(loaded) if loaded.torn.is_some());
     let (version_set, fresh) = match manifest {
-        Found::Nothing => {
+        FoundManifest::Nothing => {
             refuse_files_of_others(&env, dir)?;
             (create(&env, dir, orders.clone())?, true)
         }
-        Found::Store(loaded) if options.read_only => (VersionSet::ReadOnly(loaded.state), false),
-        Found::Store(loaded) => {
+        FoundManifest::Store(loaded) if options.read_only => {
+            (VersionSet::ReadOnly(loaded.state), false)
+        }
+        FoundManifest::Store(loaded) => {
             (VersionSet::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
         }
     };
@@ -71,7 +69,7 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
     recovery.finish(fresh, keep_all)
 }
 
-enum Found {
+enum FoundManifest {
     Nothing,
     Store(Box<Loaded>),
 }
@@ -101,7 +99,8 @@ fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
         };
     }
     // Do not leave a lock file in a directory that is none of ours.
-    let ours = |n: &String| n == version::CURRENT || version::parse_manifest_name(n).is_some();
+    let ours =
+        |n: &String| matches!(filename::parse(n), Some(FileKind::Current | FileKind::Manifest(_)));
     match list_store(&**env, dir)?.iter().any(ours) {
         true => Ok(()),
         false => Err(Error::NotAStore { path: dir.to_path_buf() }),
@@ -126,9 +125,9 @@ fn refuse_files_of_others(env: &Arc<dyn Env>, dir: &Path) -> Result<()> {
     let foreign = |name: &&String| {
         let path = dir.join(name);
         let empty = || env.open(&path, OpenMode::Read).and_then(|f| f.len()).is_ok_and(|n| n == 0);
-        match (table::parse_file_name(name), wal::parse_file_name(name)) {
+        match (filename::table_number(name), filename::segment_number(name)) {
             (Some(_), _) => !table::is_table(&**env, &path) && !empty(),
-            (_, Some(n)) => Segment::made_with(env, dir, n).is_none() && !empty(),
+            (_, Some(n)) => !Segment::is_one(env, dir, n) && !empty(),
             _ => false,
         }
     };
@@ -226,7 +225,7 @@ fn no_numbers_left(
             Error::corrupt(&dir.join(name), 0, what)
         }
         _ => {
-            let manifest = dir.join(version::manifest_name(version_set.manifest_end().number));
+            let manifest = dir.join(filename::manifest(version_set.manifest_number()));
             let what = format!(
                 "the next file would have number {}, which leaves none for new files, and no store \
                  makes so many; reading works (read_only), and a repair counts anew",
@@ -246,8 +245,7 @@ impl Recovery {
         version_set: VersionSet,
     ) -> Result<Recovery> {
         let names = env.list(&dir).map_err(|e| Error::io("list", &dir, e))?;
-        let number = |n: &str| wal::parse_file_name(n).or_else(|| table::parse_file_name(n));
-        let newest = names.iter().filter_map(|n| Some((number(n)?, n))).max();
+        let newest = names.iter().filter_map(|n| Some((filename::file_number(n)?, n))).max();
         let named = newest.map_or(1, |(n, _)| n + 1);
         let next_file = named.max(version_set.state().next_file);
         if next_file >= MAX_NEXT_FILE && !options.read_only {
@@ -255,12 +253,7 @@ impl Recovery {
         }
         let obsolete = Arc::new(ObsoleteFiles::default());
         Ok(Recovery {
-            segments: {
-                let segments =
-                    SegmentManager::new(Arc::clone(&env), dir.clone(), Arc::clone(&obsolete));
-                segments.note_manifest(version_set.manifest_end());
-                segments
-            },
+            segments: SegmentManager::new(Arc::clone(&env), dir.clone(), Arc::clone(&obsolete)),
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
             last_seq: version_set.state().last_seq,
             memtables: HashMap::new(),
@@ -339,9 +332,9 @@ impl Recovery {
     }
 
     fn remove_segment(&mut self, number: u64) {
-        let path = self.dir.join(wal::file_name(number));
+        let path = self.dir.join(filename::segment(number));
         drop(self.env.remove(&path));
-        self.names.retain(|n| wal::parse_file_name(n) != Some(number));
+        self.names.retain(|n| filename::segment_number(n) != Some(number));
     }
 
     /// What a crash left: tables and segments that nothing names.
@@ -349,13 +342,13 @@ impl Recovery {
         let state = self.version_set.state();
         let references = state.segment_references();
         let stale = |name: &String| {
-            if let Some(n) = table::parse_file_name(name) {
+            if let Some(n) = filename::table_number(name) {
                 return !state.has_table(n);
             }
-            if let Some(n) = wal::parse_file_name(name) {
+            if let Some(n) = filename::segment_number(name) {
                 return n < state.log_start && !references.contains_key(&n);
             }
-            name == version::CURRENT_TEMP
+            name == filename::CURRENT_TEMP
         };
         self.names.iter().filter(|n| stale(n)).cloned().collect()
     }
@@ -423,8 +416,9 @@ fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()>
     drop(w);
     let mut version_set = store.version_set.lock();
     let mut changes = vec![Change::NextFile { number: number + 1 }];
-    if version_set.state().clean_close.is_some() {
-        changes.push(Change::LogStart { segment: number, durable: number });
+    if version_set.state().closed {
+        let durable = Position { segment: number, end: wal::FIRST_FRAME };
+        changes.push(Change::LogStart { segment: number, durable });
         changes.push(Change::Reopened);
     }
     store.commit(&mut version_set, ManifestEdit::from(changes))?;

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use super::Repair;
 use crate::batch::WriteBatch;
 use crate::error::{Error, Finding, Result};
+use crate::filename;
 use crate::key::Seq;
 use crate::version::Change;
-use crate::wal::{self, LogWriter, ManifestEnd, Segment};
+use crate::wal::{self, LogWriter, Position, Segment};
 
 /// A segment with entries that cannot be ordered.
 pub(super) struct Carried {
@@ -33,10 +34,6 @@ impl Carried {
         *count += 1;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
     /// The first and the last sequence of its frames.
     fn reach(&self) -> (Seq, Seq) {
         let mut frames = self.segment.frames().map(|f| f.seq);
@@ -47,8 +44,10 @@ impl Carried {
 
 /// The log of the repaired store.
 pub(super) struct NewLog {
-    /// Its first and its last segment.
-    pub reach: (u64, u64),
+    /// Its first segment.
+    pub start: u64,
+    /// Its end.
+    pub durable: Position,
     /// Which segments keyspaces do not need any more.
     pub flushed: Vec<Change>,
     /// Entries in it that are not in tables.
@@ -77,7 +76,7 @@ impl Repair<'_> {
                     continue;
                 }
                 refused.insert(id, plan.len());
-                let name = wal::file_name(c.segment.number());
+                let name = filename::segment(c.segment.number());
                 let what = format!(
                     "{count} entries of keyspace number {id}, of sequences {from} to {to}, may be in its tables already, or older than they; repair cannot tell without its comparator"
                 );
@@ -92,12 +91,14 @@ impl Repair<'_> {
         if plan.is_empty() {
             return Ok(None);
         }
+        let mut durable = Position::default();
         // The last seal leads to a segment that does not exist: there the log ends.
         let numbers: Vec<u64> = (0..=plan.len()).map(|_| self.files.segment()).collect();
         for (at, (segment, (_, last))) in plan.iter().enumerate() {
             // A bulk load takes a sequence without a frame: seals say where the next one begins.
             let follower = plan.get(at + 1).map(|(_, (first, _))| first - 1);
-            self.copy_frames(segment, numbers[at], numbers[at + 1], follower.unwrap_or(*last))?;
+            let follower = follower.unwrap_or(*last);
+            durable = self.copy_frames(segment, numbers[at], numbers[at + 1], follower)?;
         }
         let last = numbers[plan.len() - 1];
         let has_order = |id: u32| self.old.keyspaces.get(&id).is_some_and(|k| k.order.is_some());
@@ -110,7 +111,7 @@ impl Repair<'_> {
             .chain(stale)
             .map(|(keyspace, segment)| Change::Flushed { keyspace, segment })
             .collect();
-        Ok(Some(NewLog { reach: (numbers[0], last), flushed, entries }))
+        Ok(Some(NewLog { start: numbers[0], durable, flushed, entries }))
     }
 
     /// The newest sequence of a keyspace's tables.
@@ -120,13 +121,17 @@ impl Repair<'_> {
     }
 
     /// Copies all frames of a segment to a new one, which ends with `last_seq` and leads to `next`.
-    /// Durable on return, but for its name.
-    fn copy_frames(&self, from: &Segment, number: u64, next: u64, last_seq: Seq) -> Result<()> {
+    /// Durable on return up to its end, which is returned; but for its name.
+    fn copy_frames(
+        &self,
+        from: &Segment,
+        number: u64,
+        next: u64,
+        last_seq: Seq,
+    ) -> Result<Position> {
         let bytes = from.frames().map(|f| f.len() as u64).sum();
         let bytes = wal::segment_bytes_for(bytes);
-        // Made before the manifest that names it.
-        let manifest = ManifestEnd::default();
-        let made = Segment::create(&self.env, &self.dir, number, bytes, manifest, None)?;
+        let made = Segment::create(&self.env, &self.dir, number, bytes, None)?;
         let made = Arc::new(made);
         let mut appender = LogWriter::new(Arc::clone(&made));
         for frame in from.frames() {
@@ -139,7 +144,8 @@ impl Repair<'_> {
                 Error::corrupt(from.path(), frame.offset, "a batch does not fit where it should")
             })?;
         }
-        appender.seal(last_seq, next, false);
-        made.sync()
+        appender.seal(last_seq, next);
+        made.sync()?;
+        Ok(Position { segment: number, end: made.end() })
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::env::Env;
 use crate::error::Result;
+use crate::filename;
 use crate::key::{Kind, Seq, Stored};
-use crate::table::{self, Table, TableBuilder, TableOptions, TableSummary};
+use crate::table::{Table, TableBuilder, TableOptions, TableSummary};
 use crate::version::{SegmentRef, TableMeta};
-use crate::wal;
 
 /// The files that a repair makes. They are removed again when it does not get so far that a manifest
 /// names them, whether by an error or by a panic of a comparator.
@@ -47,12 +47,12 @@ impl Files {
 
     /// A number for a segment.
     pub(super) fn segment(&self) -> u64 {
-        self.take(wal::file_name).0
+        self.take(filename::segment).0
     }
 
     /// Removes a table, if it is one of those made here.
     pub(super) fn release(&self, number: u64) {
-        let path = self.dir.join(table::file_name(number));
+        let path = self.dir.join(filename::table(number));
         let mut made = self.made.borrow_mut();
         if let Some(at) = made.iter().position(|p| *p == path) {
             made.swap_remove(at);
@@ -126,7 +126,7 @@ impl Copy {
         let builder = match &mut self.builder {
             Some(builder) => builder,
             None => {
-                let (number, path) = self.files.take(table::file_name);
+                let (number, path) = self.files.take(filename::table);
                 let options = self.options.clone();
                 let made = TableBuilder::new(&self.files.env, &path, number, options)?;
                 self.builder.insert(made)

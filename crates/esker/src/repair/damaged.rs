@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Repair;
 use super::copy::Copy;
 use crate::error::{Error, Finding, Result};
+use crate::filename;
 use crate::key::{Codec, KeyOrder, Seq, Stored};
 use crate::table::{self, Dictionary, Remains, Table};
 use crate::version::TableMeta;
@@ -81,13 +82,12 @@ impl Repair<'_> {
         order: KeyOrder,
         damaged: &Damaged,
     ) -> Result<()> {
-        let name = table::file_name(damaged.number);
+        let name = filename::table(damaged.number);
         let source = &damaged.source;
         let ranges = order.clone();
         let mut copy = self.copy(id, order, source.dictionary().cloned());
         let mut gaps = Gaps::default();
         let mut buf = Vec::new();
-        let segments = &self.segments;
         let path = self.dir.join(&name);
         let mut each = |key: &[u8], seq: Seq, kind, stored: Stored<'_>| {
             let value = match stored {
@@ -95,7 +95,7 @@ impl Repair<'_> {
                 Stored::Compressed { codec: Codec::Zstd, .. } if cfg!(not(feature = "zstd")) => {
                     return Err(Error::NoZstd { path: path.clone() });
                 }
-                Stored::Pointer(p) => match segments.iter().find(|s| s.number() == p.segment) {
+                Stored::Pointer(p) => match self.segment(p.segment) {
                     None => Err(format!("log segment {} is missing or damaged", p.segment)),
                     Some(s) => s.value(&p).map(|_| stored).map_err(|e| e.to_string()),
                 },
@@ -172,13 +172,12 @@ impl Repair<'_> {
         let mut whole = true;
         let walked = t.salvage(&mut |_, _, _, stored| {
             if let Stored::Pointer(p) = stored {
-                let segment = self.segments.iter().find(|s| s.number() == p.segment);
+                let segment = self.segment(p.segment);
                 whole &= segment.is_some_and(|s| s.value(&p).is_ok());
             }
             Ok(())
         });
-        let referenced =
-            |r: &table::SegmentRef| self.segments.iter().any(|s| s.number() == r.segment);
+        let referenced = |r: &table::SegmentRef| self.segment(r.segment).is_some();
         whole && walked.is_ok() && t.references().iter().all(referenced)
     }
 

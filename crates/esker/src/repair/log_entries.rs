@@ -1,17 +1,17 @@
 //! What the log still holds, into tables; and for keyspaces whose comparator is not given, into a
 //! log again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Repair;
 use super::carry::Carried;
-use crate::error::{Finding, Result};
-use crate::key::{Cursor, Seq, key_hash};
+use crate::error::{Error, Finding, Result};
+use crate::filename;
+use crate::key::{Cursor, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;
-use crate::wal::{self, End, Segment, SegmentChain, TrailingRecords};
+use crate::wal::{self, End, Frame, LogReader, Lookup, Segment, StopReason};
 
 /// Values that a dictionary is trained on.
 const SAMPLES: usize = 1024;
@@ -19,135 +19,35 @@ const SAMPLES: usize = 1024;
 impl Repair<'_> {
     /// The entries of the log, into tables.
     pub(super) fn log(&mut self) -> Result<()> {
-        let start = if self.manifest_damaged { 0 } else { self.old.log_start };
-        let segments: BTreeMap<u64, Arc<Segment>> = self
-            .segments
-            .iter()
-            .map(|s| (s.number(), Arc::clone(s)))
-            .filter(|(number, _)| *number >= start)
-            .collect();
-        if !self.manifest_damaged {
-            return self.walk(segments);
-        }
-        // Nobody knows where the log starts, nor which segments only hold values.
-        for segment in segments.values() {
-            let (_, end) = self.save_segment(segment)?;
-            let behind = segment.frames().behind_their_end(true);
-            if let End::Torn { offset, why } = end
-                && behind.frames
-            {
-                self.lose_from(segment.number(), offset, why);
+        let dir = self.dir.clone();
+        let log = self.old.log();
+        let present: Vec<u64> = self.segments.keys().copied().collect();
+        if self.manifest_damaged {
+            // Nobody knows where the log starts, nor which segments only hold values: each is read for itself.
+            let all: Vec<_> = present.into_iter().filter_map(|n| self.segment(n)).collect();
+            for segment in all {
+                let (_, _, end) = self.read_log(|save| wal::read_segment(&segment, save))?;
+                if let End::Torn { offset, why } = end
+                    && segment.frames().behind_their_end(true).frames
+                {
+                    self.lose(Finding::from(&wal::damaged_at(segment.path(), offset, why)));
+                    self.aside.push(filename::segment(segment.number()));
+                }
             }
+            return Ok(());
+        }
+        let end = self.read_log(|save| wal::scan(&dir, log, &present, true, save))?;
+        if let Some(tail) = end.damage.filter(|t| t.why != StopReason::Missing) {
+            self.aside.push(filename::segment(tail.segment));
+        }
+        for segment in end.beyond.into_iter().filter_map(|b| b.more) {
+            self.read_log(|save| wal::read_segment(&segment, save))?;
         }
         Ok(())
     }
 
-    /// The log from its start to its end, and then whatever else there is.
-    fn walk(&mut self, mut segments: BTreeMap<u64, Arc<Segment>>) -> Result<()> {
-        let closed = self.old.clean_close.is_some();
-        let mut walk =
-            SegmentChain::new(self.old.log_start, self.old.durable_segment, self.old.flushed());
-        let mut behind = TrailingRecords::default();
-        // The last segment of the log and the last sequence in it.
-        let mut newest = (0, 0);
-        while let Some(number) = walk.next().filter(|_| !closed) {
-            let name = wal::file_name(number);
-            let Some(segment) = segments.remove(&number) else {
-                if walk.missing() && !self.aside.contains(&name) {
-                    self.lose(Finding::new(name, "the log goes on in this file, which is missing"));
-                }
-                break;
-            };
-            let (first, end) = self.save_segment(&segment)?;
-            newest = (number, segment.frames().map(|f| f.seq).last().unwrap_or(newest.1));
-            if let Err(why) = walk.pass(first, end) {
-                self.lose(Finding::new(name, format!("the log before it has lost entries: {why}")));
-            }
-            if !end.is_sealed() {
-                behind = segment.frames().behind_their_end(true);
-            }
-        }
-        for (number, segment) in segments {
-            let found = segment.frames().survey();
-            // A repair that was cut short has made it, out of what was read above.
-            let last = segment.frames().map(|f| f.seq).last();
-            if number > newest.0 && last.is_some_and(|last| last <= newest.1) {
-                continue;
-            }
-            behind = behind.and(found);
-            if found.frames {
-                if walk.tear().is_none_or(|t| number < t.segment) {
-                    let what =
-                        "it holds entries, and the log before them, which led to it, is lost";
-                    self.lose(Finding::new(wal::file_name(number), what));
-                }
-                self.save_segment(&segment)?;
-            }
-        }
-        if let Some(tear) = walk.damage(behind, true) {
-            self.lose_from(tear.segment, tear.offset, tear.why);
-        }
-        Ok(())
-    }
-
-    /// The log is torn here and went on behind.
-    fn lose_from(&mut self, segment: u64, offset: u64, why: wal::StopReason) {
-        let name = wal::file_name(segment);
-        let what = format!("{why}, and the log went on after it");
-        self.lose(Finding::new(&name, what).at(offset));
-        self.aside.push(name);
-    }
-
-    /// The sound entries of a segment, into tables. The sequence of its first frame, and its end.
-    fn save_segment(&mut self, segment: &Arc<Segment>) -> Result<(Option<Seq>, End)> {
-        let mut memtables: Vec<(u32, Arc<Memtable>)> = Vec::new();
-        let mut carried = Carried::new(segment);
-        let mut first = None;
-        let mut frames = segment.frames();
-        let never_used = self.old.next_keyspace;
-        for frame in frames.by_ref() {
-            first = first.or(Some(frame.seq));
-            self.log_seq = self.log_seq.max(frame.seq);
-            for (r, record) in frame.records() {
-                if record.keyspace >= never_used {
-                    // The manifest lost it; what it was ordered by is lost too.
-                    let order = self.order_of_lost(record.keyspace);
-                    self.know_keyspace(record.keyspace, &order);
-                }
-                let Some(ks) = self.old.keyspaces.get(&record.keyspace) else { continue };
-                if ks.flushed >= segment.number() {
-                    continue;
-                }
-                let Some(order) = &ks.order else {
-                    carried.note(record.keyspace, frame.seq);
-                    continue;
-                };
-                let known = memtables.iter().position(|m| m.0 == record.keyspace);
-                let at = known.unwrap_or_else(|| {
-                    let m = Memtable::new(
-                        Arc::clone(segment),
-                        order.clone(),
-                        usize::MAX,
-                        Arc::default(),
-                    );
-                    memtables.push((record.keyspace, Arc::new(m)));
-                    memtables.len() - 1
-                });
-                let (key, len) = (record.key, record.value.len());
-                memtables[at].1.insert(r, key, key_hash(key), frame.seq, record.kind, len);
-            }
-        }
-        for (id, m) in memtables {
-            self.write_memtable(id, &m)?;
-        }
-        if !carried.is_empty() {
-            self.carried.push(carried);
-        }
-        let end = frames.finish();
-        if let End::Clean { last_seq, .. } = end {
-            self.log_seq = self.log_seq.max(last_seq);
-        }
-        Ok((first, end))
+    fn read_log<T>(&mut self, read: impl FnOnce(&mut SaveLog<'_, '_>) -> Result<T>) -> Result<T> {
+        read(&mut SaveLog { repair: self, memtables: Vec::new(), carried: None })
     }
 
     fn write_memtable(&mut self, id: u32, m: &Arc<Memtable>) -> Result<()> {
@@ -166,11 +66,75 @@ impl Repair<'_> {
         // Only under a comparator that contradicts itself.
         if out_of_order > 0 {
             let what = format!("{out_of_order} entries of keyspace number {id} are out of order");
-            self.lose(Finding::new(wal::file_name(m.segment().number()), what));
+            self.lose(Finding::new(filename::segment(m.segment().number()), what));
         }
         // Newer than every table that the manifest names.
         let made = copy.finish(0)?;
         self.found.extend(made.into_iter().map(|meta| (id, u64::MAX, meta)));
+        Ok(())
+    }
+}
+
+/// Saves the sound entries of the log, segment by segment.
+struct SaveLog<'a, 'o> {
+    repair: &'a mut Repair<'o>,
+    memtables: Vec<(u32, Arc<Memtable>)>,
+    carried: Option<Carried>,
+}
+
+impl LogReader for SaveLog<'_, '_> {
+    fn open(&mut self, number: u64, _: bool) -> Result<Lookup> {
+        Ok(Lookup::of(self.repair.segments.get(&number)))
+    }
+
+    fn frame(&mut self, segment: &Arc<Segment>, frame: &Frame<'_>) -> Result<()> {
+        let repair = &mut *self.repair;
+        repair.log_seq = repair.log_seq.max(frame.seq);
+        for (r, record) in frame.records() {
+            if record.keyspace >= repair.old.next_keyspace {
+                // The manifest lost it; what it was ordered by is lost too.
+                let order = repair.order_of_lost(record.keyspace);
+                repair.know_keyspace(record.keyspace, &order);
+            }
+            let Some(ks) = repair.old.keyspaces.get(&record.keyspace) else { continue };
+            if ks.flushed >= segment.number() {
+                continue;
+            }
+            let Some(order) = &ks.order else {
+                let carried = self.carried.get_or_insert_with(|| Carried::new(segment));
+                carried.note(record.keyspace, frame.seq);
+                continue;
+            };
+            let known = self.memtables.iter().position(|m| m.0 == record.keyspace);
+            let at = known.unwrap_or_else(|| {
+                let (segment, order) = (Arc::clone(segment), order.clone());
+                let m = Memtable::new(segment, order, usize::MAX, Arc::default());
+                self.memtables.push((record.keyspace, Arc::new(m)));
+                self.memtables.len() - 1
+            });
+            let (key, len) = (record.key, record.value.len());
+            self.memtables[at].1.insert(r, key, key_hash(key), frame.seq, record.kind, len);
+        }
+        Ok(())
+    }
+
+    fn end_of_segment(&mut self, _: &Arc<Segment>, end: &End) -> Result<()> {
+        for (id, m) in self.memtables.drain(..) {
+            self.repair.write_memtable(id, &m)?;
+        }
+        self.repair.carried.extend(self.carried.take());
+        if let End::Clean { last_seq, .. } = *end {
+            self.repair.log_seq = self.repair.log_seq.max(last_seq);
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, what: Error) -> Result<()> {
+        let found = Finding::from(&what);
+        // That a file is no segment was said when it was opened.
+        if !self.repair.report.lost.contains(&found) {
+            self.repair.lose(found);
+        }
         Ok(())
     }
 }

@@ -23,30 +23,24 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
+use crate::filename;
 use crate::key::{KeyOrder, Seq};
 use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
 use crate::store::lock_dir;
-use crate::table;
 use crate::util::MAX_NEXT_FILE;
-use crate::verify::{check_files, check_manifest, lock_existing};
+use crate::verify::{check_files, lock_existing};
 use crate::version::{self, Change, Manifest, ManifestEdit, Orders, State, TableMeta};
-use crate::wal::{self, ManifestEnd, Segment};
+use crate::wal::{Lookup, Segment};
 use carry::{Carried, NewLog};
 use copy::Files;
-
-/// Where damaged files are put.
-const LOST: &str = "lost";
-
-/// So many file numbers are set aside before a repair writes the first file.
-const NUMBERS: u64 = 1 << 20;
 
 /// What a repair did.
 #[derive(Clone, Debug, Default)]
@@ -75,14 +69,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
         listed => listed.map_err(|e| Error::io("list", dir, e))?,
     };
     version::refuse_foreign(env, dir)?;
-    let ours = |n: &String| {
-        n == version::CURRENT
-            || n == version::CURRENT_TEMP
-            || n == crate::store::LOCK
-            || version::parse_manifest_name(n).is_some()
-            || table::parse_file_name(n).is_some()
-            || wal::parse_file_name(n).is_some()
-    };
+    let ours = |n: &String| filename::parse(n).is_some();
     if !names.iter().any(ours) {
         return Err(Error::NotAStore { path: dir.to_path_buf() });
     }
@@ -95,7 +82,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
     // CURRENT first: a store that is half removed is none. The lock's file last: without it the next
     // owner may come, whose files are not to be removed.
     let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
-    names.sort_by_key(|n| (*n != version::CURRENT, *n == crate::store::LOCK));
+    names.sort_by_key(|n| (*n != filename::CURRENT, *n == filename::LOCK));
     for name in names {
         let path = dir.join(name);
         match env.remove(&path) {
@@ -133,8 +120,9 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         return Ok(RepairReport { tables, entries, unchecked, ..RepairReport::default() });
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let numbers =
-        names.iter().filter_map(|n| wal::parse_file_name(n).or_else(|| table::parse_file_name(n)));
+    let numbers = names
+        .iter()
+        .filter_map(|n| filename::segment_number(n).or_else(|| filename::table_number(n)));
     // Numbers that no store comes to are not gone on from.
     let sound = |n: &u64| *n < MAX_NEXT_FILE;
     let noted = Some(salvaged.state.next_file);
@@ -142,22 +130,15 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
     let mut lost = salvaged.lost;
     // When only CURRENT is damaged the manifest says as precisely as ever what there is.
     let mut manifest_damaged = !salvaged.whole;
-    if let Some((number, end)) = salvaged.manifest
-        && let Err(e) = check_manifest(&env, dir, ManifestEnd { number, end }, &salvaged.state)
-    {
-        lost.push(Finding::from(&e));
+    if !manifest_damaged && lost_its_end(&salvaged.state, &names) {
+        let what = "files that it names are missing: they were lost, or its end was";
+        let name = salvaged.manifest.map(|(number, _)| filename::manifest(number));
+        lost.push(Finding::new(name.unwrap_or_default(), what));
         manifest_damaged = true;
-    }
-    if !manifest_damaged && salvaged.state.clean_close.is_some() {
-        // A table that is younger than the close would mean that the manifest has lost its end: a
-        // repair that is cut short must not look like that.
-        let mut state = salvaged.state.clone();
-        state.next_file = state.next_file.max(next_file + NUMBERS);
-        drop(Manifest::create(Arc::clone(&env), dir, state)?);
     }
     let mut repair = Repair {
         report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
-        segments: Vec::new(),
+        segments: BTreeMap::new(),
         aside: Vec::new(),
         found: Vec::new(),
         carried: Vec::new(),
@@ -176,6 +157,16 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
     repair.unnamed_tables()?;
     repair.log()?;
     repair.finish()
+}
+
+/// Whether files are missing that an intact manifest names: it may have lost the edits that let go of them, and of
+/// what those added it knows nothing.
+fn lost_its_end(state: &State, names: &[String]) -> bool {
+    let missing = |name: String| !names.contains(&name);
+    let log = state.log();
+    let tables = state.keyspaces.values().flat_map(|k| k.version.tables());
+    !log.closed && log.durable.segment >= log.start && missing(filename::segment(log.start))
+        || tables.map(|t| filename::table(t.number)).any(missing)
 }
 
 /// Gives keyspaces the orders that the caller knows. They are looked up by name: a state that was
@@ -206,7 +197,8 @@ struct Repair<'o> {
     /// The last sequence found in the log.
     log_seq: Seq,
     manifest_damaged: bool,
-    segments: Vec<Arc<Segment>>,
+    /// The segments by number, and why those that are none are not.
+    segments: BTreeMap<u64, Result<Arc<Segment>>>,
     /// Files to put under `lost/`.
     aside: Vec<String>,
     /// Keyspace, run and table of all that is saved. Of keyspaces with an order the runs are made anew.
@@ -224,31 +216,34 @@ impl Repair<'_> {
     fn open_segments(&mut self) -> Result<()> {
         let references = self.old.segment_references();
         let mut numbers: Vec<u64> =
-            self.names.iter().filter_map(|n| wal::parse_file_name(n)).collect();
+            self.names.iter().filter_map(|n| filename::segment_number(n)).collect();
         numbers.sort_unstable();
         for number in numbers {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
                 || references.contains_key(&number);
-            match Segment::open(&self.env, &self.dir, number, false) {
-                Ok(s) => self.segments.push(Arc::new(s)),
+            let found = Segment::look_up(&self.env, &self.dir, number, false);
+            match found {
+                Ok(Lookup::Segment(s)) => drop(self.segments.insert(number, Ok(s))),
                 Err(e) if e.is_passing() => return Err(e),
-                Err(_) if !needed => {}
+                Ok(Lookup::Missing) => {}
+                _ if !needed => {}
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
-                Err(_) if !references.contains_key(&number) && self.holds_nothing(number) => {}
-                Err(e) => {
+                Ok(Lookup::Unused(behind, _))
+                    if !behind.frames && !references.contains_key(&number) => {}
+                Ok(Lookup::Unused(_, e)) | Err(e) => {
                     self.lose(Finding::from(&e));
-                    self.aside.push(wal::file_name(number));
+                    self.aside.push(filename::segment(number));
+                    self.segments.insert(number, Err(e));
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether a file that is no segment never held what a segment does.
-    fn holds_nothing(&self, number: u64) -> bool {
-        let left = Segment::never_synced(&self.env, &self.dir, number).ok().flatten();
-        left.is_some_and(|behind| !behind.frames)
+    /// The segment of that number, if it is sound so far.
+    fn segment(&self, number: u64) -> Option<Arc<Segment>> {
+        self.segments.get(&number)?.clone().ok()
     }
 
     /// The order of a keyspace, `None` when its comparator is not given.
@@ -313,15 +308,15 @@ impl Repair<'_> {
         let mut state = self.keyspaces(new_log.as_ref())?;
         self.name_tables(&mut state);
         match &new_log {
-            Some(NewLog { reach: (first, last), entries, .. }) => {
-                (state.log_start, state.durable_segment) = (*first, *last);
+            Some(NewLog { start, durable, entries, .. }) => {
+                (state.log_start, state.log_durable) = (*start, *durable);
                 self.report.entries += entries;
             }
             None => state.close(self.files.next()),
         }
         // A segment whose log is damaged stays where it is as long as values in it are needed.
         let needed = state.segment_references();
-        let needed: HashSet<String> = needed.into_keys().map(wal::file_name).collect();
+        let needed: HashSet<String> = needed.into_keys().map(filename::segment).collect();
         self.aside.retain(|name| !needed.contains(name));
         self.keep_for_later()?;
         self.files.keep();
@@ -403,7 +398,7 @@ impl Repair<'_> {
                 match state.apply(&ManifestEdit::from(vec![add(&table)])) {
                     Ok(next) => *state = next,
                     Err(e) => {
-                        let name = table::file_name(table.2.number);
+                        let name = filename::table(table.2.number);
                         let what = format!("it does not fit to the other tables ({e})");
                         let (from, to) = (&table.2.smallest, &table.2.largest);
                         self.lose(Finding::new(&name, what).keys(from, to));
@@ -423,7 +418,7 @@ impl Repair<'_> {
         if self.aside.is_empty() {
             return Ok(());
         }
-        let lost = self.dir.join(LOST);
+        let lost = self.dir.join(filename::LOST);
         // A directory is refused as a file, and a link as a link: it would lead outside.
         let is_link = |e: std::io::Error| {
             (e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())).then_some(e)
@@ -447,7 +442,7 @@ impl Repair<'_> {
 
     fn put_aside(&self) -> Result<()> {
         for name in &self.aside {
-            let (from, to) = (self.dir.join(name), self.dir.join(LOST).join(name));
+            let (from, to) = (self.dir.join(name), self.dir.join(filename::LOST).join(name));
             match self.env.rename(&from, &to) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Error::io("put aside", &from, e));

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use super::Repair;
 use crate::error::Result;
+use crate::filename;
 use crate::key::{Cursor, KeyOrder, Seq, Stored};
-use crate::table::{self, Table, TableCursor};
+use crate::table::{Table, TableCursor};
 use crate::version::TableMeta;
 
 /// More runs than this are merged, the newest into one: as many as a store at rest has.
@@ -94,7 +95,7 @@ impl Repair<'_> {
     }
 
     fn open_table(&self, order: &KeyOrder, meta: &TableMeta) -> Result<Arc<Table>> {
-        let path = self.files.dir.join(table::file_name(meta.number));
+        let path = self.files.dir.join(filename::table(meta.number));
         let (number, size) = (meta.number, meta.size);
         let t = Table::open(&*self.files.env, &path, number, size, order.clone(), meta.base_seq)?;
         Ok(Arc::new(t))

@@ -8,8 +8,9 @@ use super::copy::meta_of_table;
 use super::damaged::{Damaged, Source};
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
+use crate::filename;
 use crate::key::KeyOrder;
-use crate::table::{self, Described, Remains, Table};
+use crate::table::{Described, Remains, Table};
 use crate::verify::stand_in;
 use crate::version::TableMeta;
 
@@ -35,7 +36,7 @@ impl Repair<'_> {
                 continue;
             };
             let (number, size) = (meta.number, meta.size);
-            let path = self.dir.join(table::file_name(number));
+            let path = self.dir.join(filename::table(number));
             match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
                 Ok(t) => {
                     // Where the two do not agree the table is right: its checksums say so.
@@ -71,7 +72,7 @@ impl Repair<'_> {
         let found = Finding::from(e).keys(&meta.smallest, &meta.largest);
         let what = format!("{}; its {} entries are gone", found.what, meta.entries);
         self.lose(Finding { what, ..found });
-        self.aside.push(table::file_name(meta.number));
+        self.aside.push(filename::table(meta.number));
     }
 
     /// Tables that the manifest does not name. They count only when the manifest was damaged.
@@ -84,9 +85,9 @@ impl Repair<'_> {
         let mut numbers: Vec<u64> = self
             .names
             .iter()
-            .filter_map(|n| table::parse_file_name(n))
+            .filter_map(|n| filename::table_number(n))
             .filter(|n| *n < made_from && !known.contains(n))
-            .filter(|n| !self.aside.contains(&table::file_name(*n)))
+            .filter(|n| !self.aside.contains(&filename::table(*n)))
             .collect();
         numbers.sort_unstable();
         for number in numbers {
@@ -96,7 +97,7 @@ impl Repair<'_> {
     }
 
     fn unnamed_table(&mut self, number: u64) -> Result<()> {
-        let name = table::file_name(number);
+        let name = filename::table(number);
         let path = self.dir.join(&name);
         let size = self.env.open(&path, OpenMode::Read).and_then(|f| f.len());
         let size = size.map_err(|e| Error::io("open", &path, e));

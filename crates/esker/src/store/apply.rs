@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{KeyspaceState, Store};
 use crate::comparator;
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::key::{Cursor, Seq, Stored};
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
@@ -81,11 +82,11 @@ impl Store {
         // Only who holds `version_set` changes a version: these are the next ones.
         let versions = edits.iter().map(|(ks, edit)| self.version_after(ks, edit));
         let versions = versions.collect::<Result<Vec<_>>>()?;
-        let (log_start, durable) = self.segments.log_start_after(self.active_number(), &flushed);
+        let log_start = self.segments.log_start_after(self.active_number(), &flushed);
         let mut changes: Vec<Change> =
             edits.iter().flat_map(|(ks, edit)| changes_of(ks, edit)).collect();
         if !flushed.is_empty() {
-            changes.extend(self.log_starts_in(&version_set, log_start, durable));
+            changes.extend(self.log_starts_in(&version_set, log_start));
         }
         changes.push(Change::NextFile { number: self.next_file() });
         self.commit(&mut version_set, ManifestEdit { changes })?;
@@ -120,7 +121,8 @@ impl Store {
         // Where the manifest is made anew, it is by its path.
         self.check_dir().inspect_err(|e| self.halt(e.clone()))?;
         manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
-        self.segments.note_manifest(version_set.manifest_end());
+        let durable = version_set.state().log_durable.segment;
+        self.tracked_segment.fetch_max(durable, std::sync::atomic::Ordering::AcqRel);
         Ok(())
     }
 
@@ -136,10 +138,9 @@ impl Store {
         &self,
         version_set: &super::VersionSet,
         segment: u64,
-        durable: u64,
     ) -> [Change; 2] {
         let seq = self.visible_seq().max(version_set.state().last_seq);
-        [Change::LogStart { segment, durable }, Change::LastSeq { seq }]
+        [Change::LogStart { segment, durable: self.sync.durable() }, Change::LastSeq { seq }]
     }
 
     /// Number of the active segment.
@@ -245,7 +246,7 @@ impl Store {
         ks: &KeyspaceState,
         meta: TableMeta,
     ) -> Result<Arc<LoadedTable>> {
-        let path = self.dir.join(crate::table::file_name(meta.number));
+        let path = self.dir.join(filename::table(meta.number));
         let table = Table::open(
             &*self.env,
             &path,

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use crate::env::{Env, Lock, LockMode};
 use crate::error::{Error, Result};
-
-/// The file whose lock makes a store one process's.
-pub(crate) const LOCK: &str = "LOCK";
+use crate::filename::LOCK;
 
 /// Held as long as somebody uses files of the directory.
 pub(crate) type DirLock = Arc<dyn Lock>;

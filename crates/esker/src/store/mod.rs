@@ -21,8 +21,8 @@ use crate::stall::backpressure::Backpressure;
 use crate::stall::cost::CostModel;
 use crate::util::Padded;
 use crate::version::{Manifest, State};
+use crate::wal::SyncGroup;
 use crate::wal::manager::SegmentManager;
-use crate::wal::{ManifestEnd, SyncGroup};
 
 pub(crate) mod apply;
 mod counters;
@@ -37,7 +37,7 @@ mod writer;
 
 pub(crate) use counters::Counters;
 use gate::Gate;
-pub(crate) use lock::{DirLock, LOCK, lock_dir};
+pub(crate) use lock::{DirLock, lock_dir};
 pub(crate) use published::{Published, Visible};
 pub(crate) use room::Room;
 pub(crate) use signal::Signal;
@@ -81,7 +81,7 @@ pub(crate) struct Store {
     next_file: AtomicU64,
     /// Number of the active segment; changed by the writer.
     pub active: AtomicU64,
-    /// Were a segment of the log up to this one gone, a seal or the manifest would tell.
+    /// The newest segment of the log that the manifest says is durable, or in part.
     pub tracked_segment: AtomicU64,
     /// Segments of the log below this one were given up after a failed sync: what they hold may not
     /// be on the device, so no table may point into them any more.
@@ -117,11 +117,11 @@ impl VersionSet {
         }
     }
 
-    /// How long the manifest is.
-    pub(crate) fn manifest_end(&self) -> ManifestEnd {
+    /// Number of the manifest; 0 of one that is not written.
+    pub(crate) fn manifest_number(&self) -> u64 {
         match self {
-            VersionSet::Writable(m) => ManifestEnd { number: m.number(), end: m.len() },
-            VersionSet::ReadOnly(_) => ManifestEnd::default(),
+            VersionSet::Writable(m) => m.number(),
+            VersionSet::ReadOnly(_) => 0,
         }
     }
 
@@ -289,8 +289,8 @@ impl Store {
         self.visible.0.get()
     }
 
-    /// A number for a new file. None is given out once the store is closed: the next open takes
-    /// a table that is younger than a close in order for a sign that the manifest lost its end.
+    /// A number for a new file. None is given out once the store is closed: whoever opens it next goes on
+    /// from there.
     pub(crate) fn new_file_number(&self) -> Result<u64> {
         self.check_dir()?;
         match self.next_file.fetch_add(1, Ordering::Relaxed) {

@@ -6,8 +6,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Dictionary, Table, TableBuilder, TableOptions, file_name};
+use super::{Dictionary, Table, TableBuilder, TableOptions};
 use crate::env::{Env, OsEnv};
+use crate::filename;
 use crate::key::{Cursor, KeyOrder, Kind, Stored, key_hash};
 use crate::options::Compression;
 
@@ -57,7 +58,7 @@ fn build(n: u64, per_table: u64, compression: Compression, seqs: bool) -> Store 
     let mut size = 0;
     let tables = (0..n.div_ceil(per_table))
         .map(|t| {
-            let path = dir.path().join(file_name(t));
+            let path = dir.path().join(filename::table(t));
             let dictionary = dictionary.clone();
             let options = TableOptions { compression, dictionary, ..TableOptions::default() };
             let mut b = TableBuilder::new(&env, &path, t, options).unwrap();

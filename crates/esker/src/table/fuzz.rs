@@ -11,6 +11,7 @@ use super::footer::{FOOTER_LEN, MAGIC, VERSION};
 use super::hash_index::{Geometry, LINE_BYTES, Line};
 use super::{Table, key_prefix};
 use crate::env::{Env, OpenMode};
+use crate::filename;
 use crate::key::{Codec, Cursor, KeyOrder, Stored, ValuePointer, key_hash};
 
 /// Number of the table that [`table`] takes its bytes for.
@@ -28,7 +29,7 @@ fn decompress(table: &Table, stored: Stored<'_>, out: &mut Vec<u8>) {
 
 /// Opens `bytes` as a table in `dir` and reads it by every way there is.
 pub(crate) fn table(env: &Arc<dyn Env>, dir: &Path, bytes: &[u8], order: KeyOrder) {
-    let path = dir.join(super::file_name(NUMBER));
+    let path = dir.join(filename::table(NUMBER));
     drop(env.remove(&path));
     let Ok(file) = env.open(&path, OpenMode::CreateNew) else { return };
     file.write_all_at(bytes, 0).expect("writing a file of the fuzzer's");

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use crate::key::{KeyOrder, Kind, Seq, Stored};
 use crate::options::Compression;
-use crate::util::MAX_NUMBER;
 
 mod block;
 mod block_builder;
@@ -133,16 +132,4 @@ pub(crate) struct Found<'a> {
     pub kind: Kind,
     /// The value as it lies in the table.
     pub stored: Stored<'a>,
-}
-
-/// The number of the table with this file name, `None` when it is no table's.
-pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".tbl")?;
-    let number = digits.parse().ok()?;
-    (number <= MAX_NUMBER && file_name(number) == name).then_some(number)
-}
-
-/// Name of the table's file.
-pub(crate) fn file_name(number: u64) -> String {
-    format!("{number:010}.tbl")
 }

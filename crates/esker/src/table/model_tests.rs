@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Dictionary, Table, TableBuilder, TableOptions, TableSummary, file_name};
+use super::{Dictionary, Table, TableBuilder, TableOptions, TableSummary};
 use crate::env::{Env, OsEnv};
+use crate::filename;
 use crate::key::{Codec, Comparator, Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash};
 use crate::options::Compression;
 
@@ -57,7 +58,7 @@ pub(super) fn make(mut entries: Vec<Entry>, options: TableOptions) -> Made {
     entries.sort_by(|a, b| order.compare(&a.key, &b.key).then(seq(b).cmp(&seq(a))));
     entries.dedup_by(|a, b| order.compare(&a.key, &b.key).is_eq() && seq(a) == seq(b));
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(file_name(7));
+    let path = dir.path().join(filename::table(7));
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let mut b = TableBuilder::new(&env, &path, 7, options).unwrap();
     for e in &entries {

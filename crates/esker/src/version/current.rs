@@ -8,43 +8,28 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::MAX_NUMBER;
 use crate::env::{Env, OpenMode};
 use crate::error::{Error, Result};
-use crate::wal::ManifestEnd;
+use crate::filename::{self, CURRENT, CURRENT_TEMP, MANIFEST_PREFIX};
 
-/// Name of the file that names the manifest.
-pub(crate) const CURRENT: &str = "CURRENT";
-/// Its next content, until it is renamed.
-pub(crate) const CURRENT_TEMP: &str = "CURRENT.tmp";
-
-const PREFIX: &str = "MANIFEST-";
-
-/// The file name of a manifest.
-pub(crate) fn manifest_name(number: u64) -> String {
-    format!("{PREFIX}{number:010}")
-}
-
-/// The number in a manifest's file name; `None` for any other name, also for one that merely
-/// resembles it.
-pub(crate) fn parse_manifest_name(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix(PREFIX)?;
-    if digits.len() > 20 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let number = digits.parse().ok()?;
-    (number <= MAX_NUMBER && manifest_name(number) == name).then_some(number)
+/// How long the manifest was at some moment: one that ends before has lost its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ManifestEnd {
+    /// Number of the manifest.
+    pub number: u64,
+    /// Its length in bytes.
+    pub end: u64,
 }
 
 pub(super) fn line(manifest: ManifestEnd) -> String {
-    let what = format!("{} {}", manifest_name(manifest.number), manifest.end);
+    let what = format!("{} {}", filename::manifest(manifest.number), manifest.end);
     let sum = xxh3_64(what.as_bytes());
     format!("{what} {sum:016x}\n")
 }
 
 fn parse(line_: &str) -> Option<ManifestEnd> {
     let mut words = line_.split(' ');
-    let number = parse_manifest_name(words.next()?)?;
+    let number = filename::manifest_number(words.next()?)?;
     let manifest = ManifestEnd { number, end: words.next()?.parse().ok()? };
     (line(manifest) == line_).then_some(manifest)
 }
@@ -90,7 +75,8 @@ pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
     };
     // Whoever opens the store meets what cannot be read.
     let Ok(len) = read() else { return Ok(()) };
-    let digits = line[..len].strip_prefix(PREFIX.as_bytes()).and_then(|l| l.strip_suffix(b"\n"));
+    let digits =
+        line[..len].strip_prefix(MANIFEST_PREFIX.as_bytes()).and_then(|l| l.strip_suffix(b"\n"));
     let foreign =
         |digits: &[u8]| (1..10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     match digits.is_some_and(foreign) {

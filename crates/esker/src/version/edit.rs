@@ -8,6 +8,7 @@ use super::meta::TableMeta;
 use super::wire::{Reader, put_bytes, put_option, put_u64};
 use super::{Invalid, MAX_NUMBER};
 use crate::key::Seq;
+use crate::wal::Position;
 
 /// Longest name of a keyspace or an order, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 1024;
@@ -45,9 +46,9 @@ pub(crate) enum Change {
     /// Segments below this one are never replayed.
     LogStart {
         segment: u64,
-        /// The newest segment known to be durable, by name, size and header, and all before it whole: any
-        /// crash leaves a log that reaches it. Below `segment`: none is.
-        durable: u64,
+        /// The log is known to be durable up to here, the header of that segment included: any crash leaves a log
+        /// that reaches it.
+        durable: Position,
     },
     /// File numbers from here on were never used.
     NextFile { number: u64 },
@@ -55,9 +56,8 @@ pub(crate) enum Change {
     NextKeyspace { id: u32 },
     /// Sequences up to this one were used.
     LastSeq { seq: Seq },
-    /// The store was closed in order: the log ends at `end` in `segment`. Holds until the next
-    /// edit, whatever that is.
-    CleanClose { segment: u64, end: u64, last_seq: Seq },
+    /// The store was closed in order: there is no log. Holds until the next edit, whatever that is.
+    CleanClose,
     /// The store is open for writing again; changes nothing but ends a clean close. Durable before
     /// the first byte is written to the log.
     Reopened,
@@ -169,8 +169,9 @@ impl Change {
                 5
             }
             Change::LogStart { segment, durable } => {
-                put_u64(out, *segment);
-                put_u64(out, *durable);
+                for v in [*segment, durable.segment, durable.end] {
+                    put_u64(out, v);
+                }
                 6
             }
             Change::NextFile { number } => {
@@ -185,12 +186,7 @@ impl Change {
                 put_u64(out, *seq);
                 9
             }
-            Change::CleanClose { segment, end, last_seq } => {
-                for v in [*segment, *end, *last_seq] {
-                    put_u64(out, v);
-                }
-                10
-            }
+            Change::CleanClose => 10,
             Change::Reopened => 11,
             Change::Repaired { note } => {
                 put_bytes(out, note.as_bytes());
@@ -220,11 +216,14 @@ impl Change {
             }
             4 => Change::RemoveTable { keyspace: r.u32()?, number: r.u64()? },
             5 => Change::Flushed { keyspace: r.u32()?, segment: r.u64()? },
-            6 => Change::LogStart { segment: r.u64()?, durable: r.u64()? },
+            6 => Change::LogStart {
+                segment: r.u64()?,
+                durable: Position { segment: r.u64()?, end: r.u64()? },
+            },
             7 => Change::NextFile { number: r.u64()? },
             8 => Change::NextKeyspace { id: r.u32()? },
             9 => Change::LastSeq { seq: r.u64()? },
-            10 => Change::CleanClose { segment: r.u64()?, end: r.u64()?, last_seq: r.u64()? },
+            10 => Change::CleanClose,
             11 => Change::Reopened,
             12 => Change::Repaired { note: r.text(MAX_NOTE_LEN)? },
             13 => Change::Continued,
@@ -252,9 +251,8 @@ impl Change {
             }
             Change::RemoveTable { number, .. } | Change::NextFile { number } => [*number, 0, 0],
             Change::Flushed { segment, .. } => [*segment, 0, 0],
-            Change::LogStart { segment, durable } => [*segment, *durable, 0],
+            Change::LogStart { segment, durable } => [*segment, durable.segment, durable.end],
             Change::LastSeq { seq } => [*seq, 0, 0],
-            Change::CleanClose { segment, end, last_seq } => [*segment, *end, *last_seq],
             Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {
                 return Err(Invalid::new("a repair note is too long"));
             }

@@ -1,12 +1,12 @@
 //! Manifests of any bytes, for fuzzing.
 
+use crate::filename;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::record;
 use super::{Loaded, ManifestEdit, Orders, State, load, load_prefix};
 use crate::env::{Env, OpenMode};
-use crate::wal::ManifestEnd;
 
 /// Number of the manifest that [`manifest`] takes its bytes for.
 pub(crate) const NUMBER: u64 = 1;
@@ -38,12 +38,12 @@ pub(crate) fn payloads(env: &dyn Env, path: &Path) -> Vec<Vec<u8>> {
 
 /// The line of `CURRENT` that names the manifest.
 pub(crate) fn current() -> String {
-    super::current::line(ManifestEnd { number: NUMBER, end: 0 })
+    super::current::line(super::current::ManifestEnd { number: NUMBER, end: 0 })
 }
 
 /// Reads the bytes as the manifest of a store in `dir`, where `CURRENT` is.
 pub(crate) fn manifest(env: &Arc<dyn Env>, dir: &Path, bytes: &[u8]) {
-    let path = dir.join(super::current::manifest_name(NUMBER));
+    let path = dir.join(filename::manifest(NUMBER));
     drop(env.remove(&path));
     let Ok(file) = env.open(&path, OpenMode::CreateNew) else { return };
     file.write_all_at(bytes, 0).expect("writing a file of the fuzzer's");

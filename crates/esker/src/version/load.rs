@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::current::{self, CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name};
+use super::current;
 use super::record::{self, Found, HEADER_LEN};
 use super::{Change, ManifestEdit, Orders, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
+use crate::filename::{self, CURRENT, FileKind};
 
 /// The remains of an append that a crash cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(crate) struct Salvaged {
 pub(crate) fn load(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Loaded> {
     let Some(current) = current::read(env, dir)? else { return Err(no_current(env, dir)?) };
     let number = current.number;
-    let path = dir.join(manifest_name(number));
+    let path = dir.join(filename::manifest(number));
     if !env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
         return Err(Error::corrupt(&path, 0, "CURRENT names it, and it is missing"));
     }
@@ -79,7 +80,7 @@ fn end_is_lost(end: u64) -> String {
 /// for the moment.
 pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Salvaged> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let mut numbers: Vec<u64> = names.iter().filter_map(|n| parse_manifest_name(n)).collect();
+    let mut numbers: Vec<u64> = names.iter().filter_map(|n| filename::manifest_number(n)).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
     let mut lost = Vec::new();
     let newest = numbers.first().copied();
@@ -90,7 +91,10 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
             let number = current.number;
             least = Some(current);
             if !numbers.contains(&number) {
-                lost.push(Finding::new(manifest_name(number), "missing, and CURRENT names it"));
+                lost.push(Finding::new(
+                    filename::manifest(number),
+                    "missing, and CURRENT names it",
+                ));
             }
             numbers.sort_by_key(|&n| n != number);
         }
@@ -112,7 +116,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                         "{what}; it and all that follows was not used, {} edits before it were",
                         loaded.edits
                     );
-                    lost.push(Finding::new(manifest_name(number), what).at(loaded.end));
+                    lost.push(Finding::new(filename::manifest(number), what).at(loaded.end));
                 }
                 let manifest = Some((number, loaded.end));
                 return Ok(Salvaged { state: loaded.state, manifest, lost, whole });
@@ -135,9 +139,11 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
 /// loses nothing. With anything else beside it, a store lost its `CURRENT`.
 fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let manifest = names.iter().find(|n| parse_manifest_name(n).is_some());
-    let unfinished =
-        |n: &String| n == "LOCK" || n == CURRENT_TEMP || parse_manifest_name(n).is_some();
+    let manifest = names.iter().find(|n| filename::manifest_number(n).is_some());
+    let unfinished = |n: &String| {
+        use FileKind::{CurrentTemp, Lock, Manifest};
+        matches!(filename::parse(n), Some(Lock | CurrentTemp | Manifest(_)))
+    };
     match manifest {
         Some(name) if !names.iter().all(unfinished) => {
             let what = format!("it is missing, though {name} is there");
@@ -155,7 +161,7 @@ fn read_manifest(
     number: u64,
     orders: &Orders,
 ) -> Result<(Loaded, Option<String>)> {
-    let path = dir.join(manifest_name(number));
+    let path = dir.join(filename::manifest(number));
     let file: Arc<dyn File> =
         env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
     let len = file.len().map_err(|e| Error::io("read the length of", &path, e))?;

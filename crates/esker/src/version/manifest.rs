@@ -15,13 +15,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::current::{self, manifest_name, parse_manifest_name};
+use super::current::{self, ManifestEnd};
 use super::record::{self, HEADER_LEN};
 use super::{Loaded, ManifestEdit, State};
 use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::key::KeyOrder;
-use crate::wal::ManifestEnd;
 
 /// A manifest is rewritten when it is longer than this and four times its first edit.
 const ROLLOVER_BYTES: u64 = 1 << 20;
@@ -71,7 +71,7 @@ impl Manifest {
             env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
             return Manifest::create(env, dir, state);
         }
-        let path = dir.join(manifest_name(number));
+        let path = dir.join(filename::manifest(number));
         let open = env.open(&path, OpenMode::ReadWrite);
         let file = open.map_err(|e| Error::io("open", &path, e))?;
         let len = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
@@ -98,6 +98,7 @@ impl Manifest {
     }
 
     /// Length of the file in bytes.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
         self.end
     }
@@ -186,7 +187,7 @@ impl Manifest {
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.join(manifest_name(self.number))
+        self.dir.join(filename::manifest(self.number))
     }
 }
 
@@ -212,9 +213,9 @@ fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>
 fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
     // Above every number in sight: a file that an earlier attempt left behind is never reused.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let newest = names.iter().filter_map(|n| parse_manifest_name(n)).max().unwrap_or(0);
+    let newest = names.iter().filter_map(|n| filename::manifest_number(n)).max().unwrap_or(0);
     let number = newest + 1;
-    let path = dir.join(manifest_name(number));
+    let path = dir.join(filename::manifest(number));
     let mut end = HEADER_LEN;
     let Some(records) = encode(number, &mut end, &state.snapshot()) else {
         return Err(Error::corrupt(&path, 0, "the state is too large for a manifest"));
@@ -246,7 +247,7 @@ fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
 fn remove_others(env: &dyn Env, dir: &Path, number: u64) {
     let Ok(names) = env.list(dir) else { return };
     for name in names {
-        if parse_manifest_name(&name).is_some_and(|n| n != number) {
+        if filename::manifest_number(&name).is_some_and(|n| n != number) {
             let _ = env.remove(&dir.join(&name));
         }
     }

@@ -30,9 +30,7 @@ pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use current::{
-    CURRENT, CURRENT_TEMP, manifest_name, parse_manifest_name, refuse_foreign,
-};
+pub(crate) use current::refuse_foreign;
 pub(crate) use edit::{Change, ManifestEdit};
 pub(crate) use load::{Loaded, load, load_prefix};
 pub(crate) use manifest::Manifest;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::meta::TableMeta;
 use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
 use crate::key::{KeyOrder, Seq};
+use crate::wal::{LogSpan, Position};
 
 /// The orders that this process knows. A keyspace has the one that was given for it; one that none was
 /// given for has the one that is named as its own is, if there is just one.
@@ -61,17 +62,6 @@ fn same(a: &KeyOrder, b: &KeyOrder) -> bool {
     }
 }
 
-/// Where the log ended when the store was closed in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CleanClose {
-    /// The last segment.
-    pub segment: u64,
-    /// Its end in bytes.
-    pub end: u64,
-    /// The last sequence used.
-    pub last_seq: Seq,
-}
-
 /// One keyspace as the manifest describes it.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyspaceState {
@@ -101,14 +91,14 @@ pub(crate) struct State {
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
     pub log_start: u64,
-    /// The log reaches this segment after any crash; 0 when nothing is known of it.
-    pub durable_segment: u64,
+    /// The log is durable up to here; the default when nothing is known of it.
+    pub log_durable: Position,
     /// File numbers from here on were never used.
     pub next_file: u64,
     /// The highest sequence known to have been used.
     pub last_seq: Seq,
-    /// Set between a close in order and the next edit.
-    pub clean_close: Option<CleanClose>,
+    /// Whether the store was closed in order after the last edit: then there is no log.
+    pub closed: bool,
     /// What the last repair lost, if there was one.
     pub repaired: Option<String>,
     /// Which keyspace holds a table.
@@ -146,10 +136,9 @@ impl State {
         self.tables.contains_key(&number)
     }
 
-    /// The last segment of the log that some keyspace has in tables; 0 when there is none. Where others
-    /// still need it, it was made durable to its end first, and so were those before.
-    pub(crate) fn flushed(&self) -> u64 {
-        self.keyspaces.values().map(|k| k.flushed).max().unwrap_or(0)
+    /// Where to read the log.
+    pub(crate) fn log(&self) -> LogSpan {
+        LogSpan { start: self.log_start, durable: self.log_durable, closed: self.closed }
     }
 
     /// Values that tables keep in log segments: segment -> (bytes, count).
@@ -174,7 +163,7 @@ impl State {
 
     /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
     pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<()> {
-        self.clean_close = None;
+        self.closed = false;
         let mut moves = BTreeMap::<u32, TableMoves>::new();
         for change in &edit.changes {
             change.check()?;
@@ -205,9 +194,6 @@ impl State {
             }
             let k = self.known(id)?;
             k.version = k.version.edit(k.order.as_ref(), &m.removed, m.added)?;
-        }
-        if self.clean_close.is_some_and(|c| c.last_seq < self.last_seq) {
-            return Err(Invalid::new("a table is newer than the close that comes with it"));
         }
         Ok(())
     }
@@ -255,8 +241,8 @@ impl State {
             Change::LogStart { segment, durable } => {
                 not_below("log start", self.log_start, *segment)?;
                 self.log_start = *segment;
-                self.durable_segment = self.durable_segment.max(*durable);
-                self.raise_file((*segment).max(*durable));
+                self.log_durable = self.log_durable.max(*durable);
+                self.raise_file((*segment).max(durable.segment));
             }
             Change::NextFile { number } => {
                 not_below("next file", self.next_file, *number)?;
@@ -270,13 +256,7 @@ impl State {
                 not_below("last sequence", self.last_seq, *seq)?;
                 self.last_seq = *seq;
             }
-            Change::CleanClose { segment, end, last_seq } => {
-                not_below("last sequence", self.last_seq, *last_seq)?;
-                self.last_seq = *last_seq;
-                self.raise_file(*segment + 1);
-                self.clean_close =
-                    Some(CleanClose { segment: *segment, end: *end, last_seq: *last_seq });
-            }
+            Change::CleanClose => self.closed = true,
             Change::Reopened => {}
             Change::Repaired { note } => self.repaired = Some(note.clone()),
             Change::Continued => {
@@ -299,9 +279,8 @@ impl State {
     /// Says that the store is closed in order: nothing is in the log from `log_start` on.
     pub(crate) fn close(&mut self, log_start: u64) {
         self.log_start = log_start;
-        self.durable_segment = 0;
-        let segment = log_start.saturating_sub(1);
-        self.clean_close = Some(CleanClose { segment, end: 0, last_seq: self.last_seq });
+        self.log_durable = Position::default();
+        self.closed = true;
     }
 
     /// The one edit that makes this state out of an empty one.
@@ -329,16 +308,12 @@ impl State {
             }
         }
         changes.push(Change::NextKeyspace { id: self.next_keyspace });
-        let (segment, durable) = (self.log_start, self.durable_segment);
+        let (segment, durable) = (self.log_start, self.log_durable);
         changes.push(Change::LogStart { segment, durable });
         changes.push(Change::NextFile { number: self.next_file });
         changes.push(Change::LastSeq { seq: self.last_seq });
-        if let Some(c) = self.clean_close {
-            changes.push(Change::CleanClose {
-                segment: c.segment,
-                end: c.end,
-                last_seq: c.last_seq,
-            });
+        if self.closed {
+            changes.push(Change::CleanClose);
         }
         ManifestEdit { changes }
     }

@@ -8,6 +8,7 @@ use super::tests::{Entry, read_all};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::env::{Env, OsEnv};
+use crate::filename;
 use crate::key::Kind;
 
 #[test]
@@ -17,15 +18,7 @@ fn on_the_real_file_system() {
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let mut old: Option<std::path::PathBuf> = None;
     for number in 1..4 {
-        let segment = Segment::create(
-            &env,
-            dir.path(),
-            number,
-            1 << 20,
-            ManifestEnd::default(),
-            old.as_deref(),
-        )
-        .unwrap();
+        let segment = Segment::create(&env, dir.path(), number, 1 << 20, old.as_deref()).unwrap();
         let segment = Arc::new(segment);
         let mut appender = LogWriter::new(segment.clone());
         let mut batch = WriteBatch::new();
@@ -46,7 +39,7 @@ fn on_the_real_file_system() {
         assert!(batch.byte_len() > 64 << 10);
         appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
         let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
-        appender.seal(seq, 99, true);
+        appender.seal(seq, 99);
         let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
         let (entries, end) = read_all(&opened);
         assert_eq!(entries[..expected.len()], expected);
@@ -57,11 +50,10 @@ fn on_the_real_file_system() {
     // A checkpoint's name on the file: it is left alone, and a new one made.
     let old = old.unwrap();
     env.hard_link(&old, &dir.path().join("checkpoint")).unwrap();
-    let segment =
-        Segment::create(&env, dir.path(), 4, 1 << 20, ManifestEnd::default(), Some(&old)).unwrap();
+    let segment = Segment::create(&env, dir.path(), 4, 1 << 20, Some(&old)).unwrap();
     assert!(!segment.recycled() && env.exists(&old).unwrap());
     // Links lead nowhere.
-    std::os::unix::fs::symlink(&old, dir.path().join(file_name(5))).unwrap();
+    std::os::unix::fs::symlink(&old, dir.path().join(filename::segment(5))).unwrap();
     assert!(Segment::open(&env, dir.path(), 5, false).is_err());
 }
 
@@ -88,8 +80,7 @@ fn a_refused_call_loses_nothing() {
 fn space_that_went_back_is_no_longer_counted() {
     let dir = tempfile::tempdir().unwrap();
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
-    let manifest = ManifestEnd { number: 7, end: 99 };
-    let segment = Segment::create(&env, dir.path(), 3, 1 << 20, manifest, None).unwrap();
+    let segment = Segment::create(&env, dir.path(), 3, 1 << 20, None).unwrap();
     let size = segment.allocated().unwrap();
     assert!(size >= 1 << 20, "{size}");
     drop(segment);
@@ -102,8 +93,9 @@ fn space_that_went_back_is_no_longer_counted() {
     // Some file systems give back whole extents only.
     assert!(segment.allocated().unwrap() <= size - (256 << 10));
 
-    assert_eq!(Segment::made_with(&env, dir.path(), 3), Some(manifest));
-    std::fs::copy(dir.path().join(file_name(3)), dir.path().join(file_name(4))).unwrap();
-    assert_eq!(Segment::made_with(&env, dir.path(), 4), None, "another segment's header");
-    assert_eq!(Segment::made_with(&env, dir.path(), 5), None, "no file");
+    assert!(Segment::is_one(&env, dir.path(), 3));
+    std::fs::copy(dir.path().join(filename::segment(3)), dir.path().join(filename::segment(4)))
+        .unwrap();
+    assert!(!Segment::is_one(&env, dir.path(), 4), "another segment's header");
+    assert!(!Segment::is_one(&env, dir.path(), 5), "no file");
 }

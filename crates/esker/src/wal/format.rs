@@ -22,7 +22,7 @@ pub(super) const FIRST_FRAME: usize = 4096;
 /// The same as an offset in a file.
 pub(crate) const FIRST_FRAME_OFFSET: u64 = FIRST_FRAME as u64;
 /// Bytes of the header that carry something; the rest of its page is zero.
-pub(super) const HEADER_USED: usize = 56;
+pub(super) const HEADER_USED: usize = 40;
 
 /// Size of a frame's header in bytes.
 pub(crate) const FRAME_HEADER: usize = 16;
@@ -43,18 +43,6 @@ pub(super) const FLAGS: u32 = ALIGN as u32 - 1;
 pub(super) const FLAG_SEAL: u32 = 1;
 /// Flag: the frame is a mark.
 pub(super) const FLAG_SYNC_MARKER: u32 = 2;
-/// Flag beside that of a seal: the next segment is durable. Zero in all other frames.
-pub(super) const FLAG_NEXT_DURABLE: u32 = 4;
-
-/// How long the manifest was at some moment. A segment's header tells it of the moment the segment
-/// was made: a manifest that ends before has lost its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct ManifestEnd {
-    /// Number of the manifest.
-    pub number: u64,
-    /// Its length in bytes.
-    pub end: u64,
-}
 
 /// Length in bytes of a record, header and padding included.
 #[inline]
@@ -127,21 +115,15 @@ pub(super) fn value_checksum(value: &[u8]) -> u32 {
 }
 
 /// The used part of a segment's header.
-pub(super) fn encode_header(
-    number: u64,
-    capacity: u64,
-    manifest: ManifestEnd,
-) -> [u8; HEADER_USED] {
+pub(super) fn encode_header(number: u64, capacity: u64) -> [u8; HEADER_USED] {
     let mut b = [0; HEADER_USED];
     b[0..8].copy_from_slice(&MAGIC);
     b[8..12].copy_from_slice(&FORMAT.to_le_bytes());
     // 12..16: reserved, zero.
     b[16..24].copy_from_slice(&number.to_le_bytes());
     b[24..32].copy_from_slice(&capacity.to_le_bytes());
-    b[32..40].copy_from_slice(&manifest.number.to_le_bytes());
-    b[40..48].copy_from_slice(&manifest.end.to_le_bytes());
-    let sum = xxh3_64(&b[..48]);
-    b[48..56].copy_from_slice(&sum.to_le_bytes());
+    let sum = xxh3_64(&b[..32]);
+    b[32..40].copy_from_slice(&sum.to_le_bytes());
     b
 }
 
@@ -149,7 +131,7 @@ pub(super) fn encode_header(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
     /// It is sound.
-    Sound { number: u64, capacity: u64, manifest: ManifestEnd },
+    Sound { number: u64, capacity: u64 },
     /// It was written by a newer version.
     Newer { format: u32 },
     /// It is none, or damaged: where and how.
@@ -166,15 +148,14 @@ pub(super) fn decode_header(page: &[u8]) -> Header {
         return Header::Bad { offset: 0, what: "it does not start as a log segment does" };
     }
     // Before the version is believed, the checksum: a flipped bit must not read as "newer".
-    if word(48) != xxh3_64(&b[..48]) {
-        return Header::Bad { offset: 48, what: "the header's checksum is wrong" };
+    if word(32) != xxh3_64(&b[..32]) {
+        return Header::Bad { offset: 32, what: "the header's checksum is wrong" };
     }
     let format = word(8) as u32;
     if format != FORMAT {
         return Header::Newer { format };
     }
-    let manifest = ManifestEnd { number: word(32), end: word(40) };
-    Header::Sound { number: word(16), capacity: word(24), manifest }
+    Header::Sound { number: word(16), capacity: word(24) }
 }
 
 /// A place in the log. Ordered as the log is.

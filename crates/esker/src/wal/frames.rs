@@ -8,8 +8,8 @@ use std::fmt;
 
 use super::format::Position;
 use super::format::{
-    ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FLAGS, FRAME_HEADER, RECORD_HEADER,
-    SEAL, SYNC_MARKER, frame_checksum,
+    ALIGN, FLAG_SEAL, FLAG_SYNC_MARKER, FLAGS, FRAME_HEADER, RECORD_HEADER, SEAL, SYNC_MARKER,
+    frame_checksum,
 };
 use super::record::{Record, decode};
 use crate::key::Seq;
@@ -29,8 +29,6 @@ pub(crate) enum End {
         last_seq: Seq,
         /// Number of the segment that follows.
         next: u64,
-        /// Whether that one was durable when the seal was written: then it is there after any crash.
-        durable: bool,
     },
     /// At something that is no sound frame.
     Torn {
@@ -260,8 +258,7 @@ impl<'a> Frames<'a> {
         }
         let (checksum, len_flags, seq) = (word as u32, (word >> 32) as u32, (word >> 64) as u64);
         let (len, flags) = ((len_flags & !FLAGS) as usize, len_flags & FLAGS);
-        let durable = flags & FLAG_NEXT_DURABLE != 0;
-        let seal = flags & !FLAG_NEXT_DURABLE == FLAG_SEAL && FRAME_HEADER + len == SEAL;
+        let seal = flags == FLAG_SEAL && FRAME_HEADER + len == SEAL;
         let mark = flags == FLAG_SYNC_MARKER && FRAME_HEADER + len == SYNC_MARKER;
         if !seal && !mark && (flags != 0 || len < RECORD_HEADER) {
             return torn(StopReason::Length);
@@ -286,7 +283,7 @@ impl<'a> Frames<'a> {
             u64::from_le_bytes(*word.expect("as long as a seal or a mark"))
         };
         if seal {
-            return Err(End::Clean { offset, last_seq: seq, next: word(0), durable });
+            return Err(End::Clean { offset, last_seq: seq, next: word(0) });
         }
         if mark {
             return Ok(Item::Mark(Position { segment: word(0), end: word(1) }));
@@ -329,8 +326,9 @@ mod tests {
 
     use super::*;
     use crate::env::File;
+    use crate::filename;
     use crate::key::Kind;
-    use crate::wal::{FIRST_FRAME, LogWriter, file_name, testing};
+    use crate::wal::{FIRST_FRAME, LogWriter, testing};
 
     #[test]
     fn marks_are_passed_over_and_remembered() {
@@ -348,7 +346,7 @@ mod tests {
         assert_eq!(reopened.frames().survey(), TrailingRecords { frames: true, durable });
         assert_eq!(reopened.frames().behind_their_end(true), TrailingRecords::default());
         // What a mark says is found behind a tear too.
-        let file = env.file(Path::new(&file_name(1)));
+        let file = env.file(Path::new(&filename::segment(1)));
         file.write_all_at(&[0xFF; 8], torn_at).unwrap();
         let reopened = testing::reopen(&env, 1).unwrap();
         let end = reopened.frames().finish();

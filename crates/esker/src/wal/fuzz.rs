@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{self, FIRST_FRAME, FLAGS, FRAME_HEADER, frame_checksum};
-use super::{End, LogWriter, ManifestEnd, Segment, SegmentChain, record};
+use super::{End, Frame, LogReader, LogSpan, LogWriter, Lookup, Position, Segment, record, scan};
 use crate::batch::WriteBatch;
 use crate::env::{Env, OpenMode};
+use crate::filename;
 use crate::key::{Kind, ValuePointer};
 
 /// Number of the segment that [`segment`] takes its bytes for.
@@ -24,7 +25,7 @@ pub(crate) fn expand(data: &[u8], number: u64, sealed: bool) -> Vec<u8> {
     file.extend_from_slice(frames);
     file.resize((file.len() + 64).next_multiple_of(4096), 0);
     if sealed {
-        let header = format::encode_header(number, file.len() as u64, ManifestEnd::default());
+        let header = format::encode_header(number, file.len() as u64);
         file[..header.len()].copy_from_slice(&header);
         reseal(&mut file, number);
     }
@@ -55,7 +56,7 @@ fn reseal(file: &mut [u8], number: u64) {
 
 /// Opens the bytes as a segment in `dir` and reads it as recovery does.
 pub(crate) fn segment(env: &Arc<dyn Env>, dir: &Path, file: &[u8]) {
-    let path = dir.join(super::file_name(NUMBER));
+    let path = dir.join(filename::segment(NUMBER));
     drop(env.remove(&path));
     let Ok(out) = env.open(&path, OpenMode::CreateNew) else { return };
     out.write_all_at(file, 0).expect("writing a file of the fuzzer's");
@@ -90,16 +91,53 @@ pub(crate) fn segment(env: &Arc<dyn Env>, dir: &Path, file: &[u8]) {
             assert!(segment.value(&other).is_err());
         }
     }
-    let first = segment.frames().next().map(|frame| frame.seq);
-    for everywhere in [false, true] {
-        let mut walk = SegmentChain::new(NUMBER, 0, 0);
-        let behind = segment.frames().survey().and(segment.frames().behind_their_end(everywhere));
-        if walk.pass(first, end).is_ok() {
-            assert_eq!(walk.next().is_some(), end.is_sealed());
-            walk.missing();
-            assert!(walk.tear().is_some(), "a log ends");
-            assert!(walk.damage(behind, false).is_none() || walk.damage(behind, true).is_some());
-        }
+    // A log of this segment alone ends in it or before the next, as the manifest may know or not, and what a
+    // tolerant reader takes for damage a strict one does too.
+    let segment = Arc::new(segment);
+    for durable in [0, end.offset(), end.offset() + 1, u64::MAX] {
+        let log = LogSpan {
+            start: NUMBER,
+            durable: Position { segment: NUMBER, end: durable },
+            closed: false,
+        };
+        let found = [false, true].map(|strict| {
+            let mut alone = Alone { segment: Arc::clone(&segment), frames: 0, damages: 0 };
+            let end =
+                scan(dir, log, &[NUMBER], strict, &mut alone).expect("damage is no error here");
+            assert_eq!(alone.frames, segment.frames().count());
+            (alone.damages, end)
+        });
+        let [(tolerant, one), (strict, other)] = found;
+        assert!(tolerant <= strict && one.damage.is_none() | other.damage.is_some());
+        assert_eq!(one.last.map(|l| l.1), other.last.map(|l| l.1));
+        assert!(durable < u64::MAX || strict > 0, "the manifest knows of more");
+    }
+}
+
+/// Reads a log of which there is one segment.
+struct Alone {
+    segment: Arc<Segment>,
+    frames: usize,
+    damages: usize,
+}
+
+impl LogReader for Alone {
+    fn open(&mut self, number: u64, _: bool) -> crate::Result<Lookup> {
+        Ok(match number == NUMBER {
+            true => Lookup::Segment(Arc::clone(&self.segment)),
+            false => Lookup::Missing,
+        })
+    }
+    fn frame(&mut self, _: &Arc<Segment>, _: &Frame<'_>) -> crate::Result<()> {
+        self.frames += 1;
+        Ok(())
+    }
+    fn end_of_segment(&mut self, _: &Arc<Segment>, _: &End) -> crate::Result<()> {
+        Ok(())
+    }
+    fn damage(&mut self, _: crate::Error) -> crate::Result<()> {
+        self.damages += 1;
+        Ok(())
     }
 }
 
@@ -135,10 +173,9 @@ pub(crate) fn batch(env: &Arc<dyn Env>, dir: &Path, data: &[u8]) {
     if batch.is_empty() {
         return;
     }
-    drop(env.remove(&dir.join(super::file_name(NUMBER))));
+    drop(env.remove(&dir.join(filename::segment(NUMBER))));
     let bytes = format::segment_bytes_for(batch.payload_len());
-    let made =
-        Segment::create(env, dir, NUMBER, bytes, ManifestEnd::default(), None).expect("a segment");
+    let made = Segment::create(env, dir, NUMBER, bytes, None).expect("a segment");
     let mut appender = LogWriter::new(Arc::new(made));
     let mut at = 0;
     let appended = appender.append_batch(9, &batch, |_, keyspace, kind, key, value| {
@@ -146,7 +183,7 @@ pub(crate) fn batch(env: &Arc<dyn Env>, dir: &Path, data: &[u8]) {
         at += 1;
     });
     assert!(appended.is_some() && at == wanted.len());
-    appender.seal(9, NUMBER + 1, true);
+    appender.seal(9, NUMBER + 1);
     let segment = Segment::open(env, dir, NUMBER, false).expect("what was just written");
     let mut frames = segment.frames();
     let frame = frames.next().expect("one frame");

@@ -19,7 +19,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
-use crate::wal::{self, ManifestEnd, Position, Segment};
+use crate::wal::{self, Position, Segment};
 
 use crate::obsolete_files::{Obsolete, ObsoleteFiles, complement};
 use crate::read::SuperVersion;
@@ -45,8 +45,6 @@ pub(crate) struct SegmentManager {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// How long the manifest is: new segments tell it.
-    manifest: ManifestEnd,
     /// Segments that recovery would replay, oldest first; the last may be active.
     log: VecDeque<LogSegment>,
     /// Segments that only hold separated values.
@@ -70,8 +68,6 @@ struct Reference {
 #[derive(Debug)]
 struct LogSegment {
     segment: Arc<Segment>,
-    /// Whether its name, size and header are known to be durable.
-    durable: bool,
     /// Keyspaces with a memtable in it that is not in tables yet.
     unflushed: HashSet<u32>,
     /// The memtables over it, flushed ones too.
@@ -162,26 +158,20 @@ impl SegmentManager {
         SegmentManager { env, dir, obsolete, inner: Mutex::new(Inner::default()) }
     }
 
-    /// The manifest is so long now.
-    pub(crate) fn note_manifest(&self, end: ManifestEnd) {
-        self.inner.lock().manifest = end;
-    }
-
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
     /// It is not part of the log until [`add`](Segments::add).
     pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
-        let (manifest, recycled) = {
+        let recycled = {
             let mut inner = self.inner.lock();
             // A much larger file would waste its tail.
             let fits = inner.pool.iter().position(|(_, size)| *size >= bytes && *size <= bytes * 2);
-            (inner.manifest, fits.map(|at| inner.pool.swap_remove(at)))
+            fits.map(|at| inner.pool.swap_remove(at))
         };
         let result = Segment::create(
             &self.env,
             &self.dir,
             number,
             bytes,
-            manifest,
             recycled.as_ref().map(|(path, _)| path.as_path()),
         );
         if result.is_err()
@@ -199,12 +189,11 @@ impl SegmentManager {
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
-    pub(crate) fn add(&self, segment: Arc<Segment>, durable: bool, recovered: bool) {
+    pub(crate) fn add(&self, segment: Arc<Segment>, recovered: bool) {
         let mut inner = self.inner.lock();
         let bytes = segment.capacity();
         inner.log.push_back(LogSegment {
             segment,
-            durable,
             unflushed: HashSet::new(),
             memtables: Vec::new(),
             live: Vec::new(),
@@ -346,7 +335,7 @@ impl SegmentManager {
     /// The first segment that recovery still needs, given that those below `active` are sealed and
     /// that flushes are about to strike each (`keyspace`, `upto`); and the same number once more if
     /// that one was durable before it was used, otherwise 0.
-    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> (u64, u64) {
+    pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> u64 {
         let inner = self.inner.lock();
         for s in &inner.log {
             let number = s.segment.number();
@@ -355,10 +344,10 @@ impl SegmentManager {
                 .iter()
                 .any(|k| !flushed.iter().any(|(f, upto)| f == k && number <= *upto));
             if number >= active || waits {
-                return (number, if s.durable { number } else { 0 });
+                return number;
             }
         }
-        (active, 0)
+        active
     }
 
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of

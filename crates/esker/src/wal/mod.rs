@@ -13,13 +13,12 @@
 //! - [`reader`]: its records, by reference;
 //! - [`writer`]: the one writer of a segment;
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
-//! - [`chain`]: which segments are the log, for recovery too;
+//! - [`scanner`]: which segments are the log, and whether a crash explains its end;
 //! - [`values`]: separated values and which of them were verified;
 //! - [`sync`]: group commit over several segments;
 //! - [`manager`]: the life of the segments, from creation to recycling;
 //! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
 
-mod chain;
 mod format;
 mod frames;
 pub(crate) mod manager;
@@ -27,6 +26,7 @@ mod reader;
 pub(crate) mod record;
 pub(crate) mod room;
 pub(crate) mod rotate;
+mod scanner;
 mod segment;
 mod sync;
 mod values;
@@ -52,14 +52,14 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use chain::{SegmentChain, TornTail};
 pub(crate) use format::{
-    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, ManifestEnd, Position,
-    record_len, record_words, segment_bytes_for,
+    FIRST_FRAME_OFFSET as FIRST_FRAME, FRAME_HEADER, MAX_FRAME_PAYLOAD, Position, record_len,
+    record_words, segment_bytes_for,
 };
-pub(crate) use frames::{End, StopReason, TrailingRecords};
+pub(crate) use frames::{End, Frame, StopReason};
 pub(crate) use reader::Place;
 pub(crate) use record::Record;
-pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment, file_name, parse_file_name};
+pub(crate) use scanner::{LogReader, LogSpan, Lookup, damaged_at, read_segment, scan};
+pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment};
 pub(crate) use sync::SyncGroup;
 pub(crate) use writer::LogWriter;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use super::format::{ALIGN, FIRST_FRAME, RECORD_HEADER, record_words};
 use super::frames::{End, StopReason};
-use super::{LogWriter, file_name, testing};
+use super::{LogWriter, testing};
 use crate::env::File;
+use crate::filename;
 use crate::key::Kind;
 use crate::util::MAX_NUMBER;
 
@@ -20,7 +21,7 @@ fn at_the_end(room: usize, key: usize, value: usize) -> [Option<usize>; 2] {
     let at = BYTES - room - RECORD_HEADER;
     let words = record_words((at - FIRST_FRAME) as u32, Kind::Put, key, value, 0);
     let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    env.file(Path::new(&file_name(1))).write_all_at(&bytes, at as u64).unwrap();
+    env.file(Path::new(&filename::segment(1))).write_all_at(&bytes, at as u64).unwrap();
     let r = (at / ALIGN) as u32;
     let looked = |f: &dyn Fn() -> usize| catch_unwind(AssertUnwindSafe(f)).ok();
     [looked(&|| segment.key(r).len()), looked(&|| segment.record(r).value.len())]

@@ -111,7 +111,7 @@ impl Store {
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let segment = self.new_segment(want, need)?;
-        self.sync.found(&segment).inspect_err(|_| {
+        self.sync.sync_new(&segment).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(segment.path()));
         })?;

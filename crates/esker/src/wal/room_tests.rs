@@ -32,10 +32,10 @@ fn with_room(room: u64) -> (std::sync::Arc<testing::HeapEnv>, LogWriter, u64) {
 /// Seals the segment, and reads it as recovery would: how many frames, the last record's value.
 fn sealed(env: &std::sync::Arc<testing::HeapEnv>, appender: LogWriter, seq: u64) -> (u64, Vec<u8>) {
     let end = appender.end();
-    appender.seal(seq, 2, true);
+    appender.seal(seq, 2);
     let segment = testing::reopen(env, 1).unwrap();
     let found = segment.frames().finish();
-    assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 2, durable: true });
+    assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 2 });
     let last = segment.frames().last().unwrap();
     assert_eq!(last.seq, seq);
     let value = last.records().last().unwrap().1.value.to_vec();

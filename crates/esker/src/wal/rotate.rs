@@ -47,7 +47,7 @@ impl Store {
             let old = Arc::clone(appender.segment());
             Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old.number(), appender.end());
-            appender.seal(w.last_seq, next.segment.number(), next.durable);
+            appender.seal(w.last_seq, next.segment.number());
             // Whoever syncs it opens it again: many may wait for a flush.
             old.release();
         }
@@ -79,10 +79,10 @@ impl Store {
     pub(crate) fn advance_log(&self) -> Result<()> {
         let mut version_set = self.version_set.lock();
         let active = self.active_number();
-        let (log_start, durable) = self.segments.log_start_after(active, &[]);
+        let log_start = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
         if log_start > version_set.state().log_start {
-            let changes = self.log_starts_in(&version_set, log_start, durable);
+            let changes = self.log_starts_in(&version_set, log_start);
             self.commit(&mut version_set, ManifestEdit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_views());
             self.sync.retire(log_start);
@@ -90,24 +90,18 @@ impl Store {
         self.track_synced(&mut version_set)
     }
 
-    /// Tells the manifest how far the log was synced, in segments: that one is gone, or cut short,
-    /// would pass for a power cut otherwise.
+    /// Tells the manifest how far the log is durable, where it knows of no synced write in the newest
+    /// segment: were that segment gone, it would pass for one that a power cut took.
     #[cold]
     pub(crate) fn track_synced(&self, version_set: &mut VersionSet) -> Result<()> {
-        let synced = self.sync.newest_synced().filter(|_| self.check_writable().is_ok());
-        let Some(durable) = synced else { return Ok(()) };
-        let (segment, known) = (version_set.state().log_start, version_set.state().durable_segment);
-        if segment < self.failed_sync_below.load(Ordering::Acquire) {
-            // After a failed sync no seal leads on to what was synced since.
-            return Ok(());
+        let (segment, known) = (version_set.state().log_start, version_set.state().log_durable);
+        // After a failed sync no seal leads on to what was synced since.
+        let led_to = segment >= self.failed_sync_below.load(Ordering::Acquire);
+        let durable = self.sync.durable();
+        if durable.segment > known.segment && led_to && self.check_writable().is_ok() {
+            let change = Change::LogStart { segment, durable };
+            self.commit(version_set, ManifestEdit::from(vec![change]))?;
         }
-        if durable > known && durable > self.tracked_segment.load(Ordering::Acquire) {
-            self.commit(
-                version_set,
-                ManifestEdit::from(vec![Change::LogStart { segment, durable }]),
-            )?;
-        }
-        self.tracked_segment.fetch_max(durable, Ordering::AcqRel);
         Ok(())
     }
 
@@ -170,14 +164,10 @@ impl Store {
     }
 
     fn start_in(&self, w: &mut Writer, next: NewSegment) {
-        let NewSegment { segment, durable } = next;
+        let segment = next.segment;
         let number = segment.number();
-        self.segments.add(Arc::clone(&segment), durable, false);
-        let before = self.active.swap(number, Ordering::AcqRel);
-        if durable && before == self.tracked_segment.load(Ordering::Acquire) {
-            // The seal says so, in a segment that something else bears witness of.
-            self.tracked_segment.store(number, Ordering::Release);
-        }
+        self.segments.add(Arc::clone(&segment), false);
+        self.active.store(number, Ordering::Release);
         w.recent = None;
         w.index_bytes = 0;
         w.appender = Some(LogWriter::new(Arc::clone(&segment)));

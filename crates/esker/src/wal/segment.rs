@@ -16,31 +16,19 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::format::{
-    self, ALIGN, FIRST_FRAME, FLAG_NEXT_DURABLE, FLAG_SEAL, FRAME_HEADER, Header, ManifestEnd,
-    SEAL, frame_checksum, value_checksum,
+    self, ALIGN, FIRST_FRAME, FLAG_SEAL, FRAME_HEADER, Header, SEAL, frame_checksum, value_checksum,
 };
 use super::frames::{End, Frames, TrailingRecords};
+use super::scanner::Lookup;
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
+use crate::filename;
 use crate::key::{Seq, ValuePointer};
-use crate::util::MAX_NUMBER;
 
 /// The largest segment in bytes: every record's reference fits 31 bits, as a memtable marks its own with
 /// the highest of 32.
 pub(crate) const LARGEST: u64 = ALIGN as u64 * (1 << 31);
-
-/// The name of a segment's file.
-pub(crate) fn file_name(number: u64) -> String {
-    format!("{number:010}.log")
-}
-
-/// The number of the segment with this file name, `None` when it is no segment's.
-pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    let number = name.strip_suffix(".log")?.parse().ok()?;
-    // One name per number: no signs, no missing or extra zeros.
-    (number <= MAX_NUMBER && file_name(number) == name).then_some(number)
-}
 
 /// One file of the log. Shared by `Arc`: by the appender, the memtable over it, and every pointer
 /// to a value that stayed in it.
@@ -97,8 +85,6 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// Makes segment `number` of `bytes` bytes (rounded up to pages) in `dir`.
     ///
-    /// `manifest` is how long the manifest is; no shorter one may go with this segment.
-    ///
     /// All space is set aside first: a full disk is an error here and not a signal later. With
     /// `recycle`, that file is renamed into place and used again if nothing else has a name for
     /// it. Nobody may still be reading from it: its bytes change under them.
@@ -109,10 +95,9 @@ impl Segment {
         dir: &Path,
         number: u64,
         bytes: u64,
-        manifest: ManifestEnd,
         recycle: Option<&Path>,
     ) -> Result<Segment> {
-        let path = dir.join(file_name(number));
+        let path = dir.join(filename::segment(number));
         let bytes = bytes.max(format::segment_bytes_for(0)).next_multiple_of(4096);
         if bytes > LARGEST {
             let why = io::Error::new(io::ErrorKind::InvalidInput, "a segment has 16 GiB at most");
@@ -133,7 +118,7 @@ impl Segment {
                 env.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create", &path, e))?
             }
         };
-        Self::set_up(env, file, &path, number, bytes, manifest, recycled).inspect_err(|_| {
+        Self::set_up(env, file, &path, number, bytes, recycled).inspect_err(|_| {
             // Best effort: a leftover without a sound header is known as such at recovery.
             let _ = env.remove(&path);
         })
@@ -145,13 +130,12 @@ impl Segment {
         path: &Path,
         number: u64,
         bytes: u64,
-        manifest: ManifestEnd,
         recycled: bool,
     ) -> Result<Segment> {
         let allocated = if recycled { Ok(()) } else { file.allocate(bytes) };
         allocated.map_err(|e| Error::io(format!("allocate {bytes} bytes for"), path, e))?;
         let mut header = vec![0; FIRST_FRAME];
-        let used = format::encode_header(number, bytes, manifest);
+        let used = format::encode_header(number, bytes);
         header[..used.len()].copy_from_slice(&used);
         file.write_all_at(&header, 0).map_err(|e| Error::io("write the header of", path, e))?;
         let map = file.map(bytes, true).map_err(|e| Error::io("map", path, e))?;
@@ -196,7 +180,7 @@ impl Segment {
         number: u64,
         writable: bool,
     ) -> Result<Segment> {
-        let path = dir.join(file_name(number));
+        let path = dir.join(filename::segment(number));
         let mode = if writable { OpenMode::ReadWrite } else { OpenMode::Read };
         let file = env.open(&path, mode).map_err(|e| Error::io("open", &path, e))?;
         let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
@@ -230,15 +214,29 @@ impl Segment {
         Ok(segment)
     }
 
-    /// How long the manifest was when segment `number` was made; `None` when the file is not there
-    /// or its header not sound.
-    pub(crate) fn made_with(env: &Arc<dyn Env>, dir: &Path, number: u64) -> Option<ManifestEnd> {
-        let file = env.open(&dir.join(file_name(number)), OpenMode::Read).ok()?;
+    /// Whether the file of segment `number` begins as one.
+    pub(crate) fn is_one(env: &Arc<dyn Env>, dir: &Path, number: u64) -> bool {
         let mut page = vec![0; FIRST_FRAME];
-        file.read_exact_at(&mut page, 0).ok()?;
-        match format::decode_header(&page) {
-            Header::Sound { number: n, manifest, .. } if n == number => Some(manifest),
-            _ => None,
+        let file = env.open(&dir.join(filename::segment(number)), OpenMode::Read);
+        let read = file.and_then(|f| f.read_exact_at(&mut page, 0));
+        let header = read.map(|()| format::decode_header(&page));
+        matches!(header, Ok(Header::Sound { number: n, .. }) if n == number)
+    }
+
+    /// What is under the name of segment `number`, of which there is a file. An error where that is no segment and
+    /// no power cut explains it.
+    pub(crate) fn look_up(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+        writable: bool,
+    ) -> Result<Lookup> {
+        match Self::open(env, dir, number, writable) {
+            Ok(segment) => Ok(Lookup::Segment(Arc::new(segment))),
+            Err(e) => match Self::never_synced(env, dir, number)? {
+                Some(left) => Ok(Lookup::Unused(left, e)),
+                None => Err(e),
+            },
         }
     }
 
@@ -246,12 +244,12 @@ impl Segment {
     /// left it so: its beginning or its length were never synced, or nothing in it was ever used.
     /// A header fits into a sector, which is found as it was or as it is; one that is neither nothing
     /// nor that of the file's former life was damaged later, and then this is `None`.
-    pub(crate) fn never_synced(
+    pub(super) fn never_synced(
         env: &Arc<dyn Env>,
         dir: &Path,
         number: u64,
     ) -> Result<Option<TrailingRecords>> {
-        let path = dir.join(file_name(number));
+        let path = dir.join(filename::segment(number));
         let file = env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
         let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
         if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
@@ -476,7 +474,7 @@ impl Segment {
 /// A complete seal.
 fn seal_frame(number: u64, last_seq: Seq, next: u64) -> [u8; SEAL] {
     let mut b = [0; SEAL];
-    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL | FLAG_NEXT_DURABLE;
+    let len_flags = (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL;
     b[4..8].copy_from_slice(&len_flags.to_le_bytes());
     b[8..16].copy_from_slice(&last_seq.to_le_bytes());
     b[16..24].copy_from_slice(&next.to_le_bytes());

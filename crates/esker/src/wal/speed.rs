@@ -24,9 +24,7 @@ fn log_speed() {
     let mut create = |old: Option<&Segment>| {
         number += 1;
         let old = old.map(Segment::path);
-        Arc::new(
-            Segment::create(&env, dir.path(), number, bytes, ManifestEnd::default(), old).unwrap(),
-        )
+        Arc::new(Segment::create(&env, dir.path(), number, bytes, old).unwrap())
     };
     for _ in 0..9 {
         let fresh = create(None);

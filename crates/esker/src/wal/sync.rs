@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::format::Position;
+use super::format::{FIRST_FRAME_OFFSET, Position};
 use super::segment::Segment;
 use super::waiters::{Place, Verdict, Waiters};
 use crate::env::Env;
@@ -195,17 +195,16 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
 
     /// Appending will go on in `file`: called after the one before was sealed, and before the first
     /// append. `named` tells that its
-    /// name is durable already; see [`found`](SyncGroup::found).
+    /// name is durable already; see [`sync_new`](SyncGroup::sync_new).
     ///
     /// How far a segment is written is asked of it, so that appending costs nothing here.
     pub(crate) fn rotate(&self, file: Arc<S>, named: bool) {
         self.ledger.lock().add(file, named);
     }
 
-    /// Makes a new file's name, size and header durable, before it is used. What refers to a founded
-    /// file can say that it is there after any crash; and the first synced write in it is spared two
-    /// flushes.
-    pub(crate) fn found(&self, file: &S) -> Result<()> {
+    /// Makes a new file's name, size and header durable, before it is used: the first synced write in it is
+    /// spared two flushes.
+    pub(crate) fn sync_new(&self, file: &S) -> Result<()> {
         file.sync()?;
         self.sync_dir()
     }
@@ -322,17 +321,16 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Everything before this position is durable.
+    /// Everything before this position is durable, the header of its segment included.
     pub(crate) fn durable(&self) -> Position {
-        self.ledger.lock().durable
-    }
-
-    /// The newest segment that was synced: its name, size and header are durable, and all segments
-    /// before it are whole.
-    pub(crate) fn newest_synced(&self) -> Option<u64> {
         let ledger = self.ledger.lock();
-        let synced = ledger.files.iter().rev().find(|t| t.named && t.durable > 0);
-        synced.map(|t| t.file.number())
+        // What is older than the first file is durable, and so is a file's header when its name is.
+        let header = ledger
+            .files
+            .front()
+            .filter(|t| t.named)
+            .map(|t| Position { segment: t.file.number(), end: FIRST_FRAME_OFFSET });
+        ledger.durable.max(header.unwrap_or_default())
     }
 
     /// The failure that stopped syncing. While there is one, nothing may be written to the log.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::format::Position;
+use super::format::{FIRST_FRAME_OFFSET as FIRST_FRAME, Position};
 use super::sync::{SyncGroup, Syncable};
 use super::testing::HeapEnv;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl Fake {
     fn new(number: u64, takes_ms: u64, journal: &Journal) -> Arc<Fake> {
         Arc::new(Fake {
             number,
-            end: AtomicU64::new(0),
+            end: AtomicU64::new(FIRST_FRAME),
             syncs: AtomicU64::new(0),
             fails: AtomicBool::new(false),
             takes: Duration::from_millis(takes_ms),
@@ -135,7 +135,7 @@ fn waiters_share_syncs() {
             });
         }
     });
-    assert_eq!(group.durable(), Position { segment: 1, end: threads * each });
+    assert_eq!(group.durable(), Position { segment: 1, end: FIRST_FRAME + threads * each });
     // While one sync runs, all others gather for the next: about `each` to twice that.
     assert!(file.syncs() <= 3 * each, "{} syncs for {} writes", file.syncs(), threads * each);
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::format::ManifestEnd;
 use super::segment::Segment;
 use crate::env::{Env, File, HeapPages, Lock, LockMode, Map, OpenMode};
 
@@ -189,9 +188,7 @@ impl Env for HeapEnv {
 pub(super) fn segment(number: u64, bytes: u64) -> (Arc<HeapEnv>, Arc<Segment>) {
     let env = HeapEnv::new();
     let dynamic: Arc<dyn Env> = env.clone();
-    let segment =
-        Segment::create(&dynamic, Path::new(""), number, bytes, ManifestEnd::default(), None)
-            .unwrap();
+    let segment = Segment::create(&dynamic, Path::new(""), number, bytes, None).unwrap();
     (env, Arc::new(segment))
 }
 

@@ -12,6 +12,7 @@ use super::testing::{self, HeapEnv};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::env::{Env, File};
+use crate::filename;
 use crate::key::Kind;
 use crate::util::MAX_NUMBER;
 
@@ -52,11 +53,11 @@ fn single_puts_come_back() {
     assert_eq!(entries, expected);
     assert_eq!(end, End::Torn { offset: appender.end(), why: StopReason::Unwritten });
     let end = appender.end();
-    appender.seal(104, 99, true);
+    appender.seal(104, 99);
     let reopened = testing::reopen(&env, 7).unwrap();
     assert_eq!(
         read_all(&reopened),
-        (expected, End::Clean { offset: end, last_seq: 104, next: 99, durable: true })
+        (expected, End::Clean { offset: end, last_seq: 104, next: 99 })
     );
 }
 
@@ -77,7 +78,7 @@ fn a_full_segment_refuses_and_still_has_room_for_its_seal() {
         appender.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
         assert_eq!(appender.remaining(), 0);
     }
-    appender.seal(seq, 99, true);
+    appender.seal(seq, 99);
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len() as u64, seq);
     assert!(matches!(end, End::Clean { last_seq, .. } if last_seq == seq));
@@ -118,7 +119,7 @@ fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
     batch.push(2, Kind::Put, b"", b"");
     appender.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
     appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
-    appender.seal(12, 99, true);
+    appender.seal(12, 99);
     let (entries, end) = read_all(&segment);
     assert_eq!(entries.len(), 5);
     assert!(end.is_sealed());
@@ -128,7 +129,7 @@ fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
 /// Opens a segment made of these bytes.
 fn open_bytes(number: u64, bytes: &[u8]) -> crate::Result<Segment> {
     let env = HeapEnv::new();
-    env.put(Path::new(&file_name(number)), bytes);
+    env.put(Path::new(&filename::segment(number)), bytes);
     testing::reopen(&env, number)
 }
 
@@ -142,7 +143,7 @@ fn is_prefix(part: &[Entry], whole: &[Entry]) -> bool {
 #[test]
 fn what_is_cut_off_leaves_a_prefix() {
     let (env, whole, end) = small_segment(3);
-    let bytes = env.bytes(Path::new(&file_name(3)));
+    let bytes = env.bytes(Path::new(&filename::segment(3)));
     let written = end.offset() as usize + FRAME_HEADER;
     for cut in (FIRST_FRAME..written).step_by(if cfg!(miri) { 29 } else { 1 }) {
         let mut torn = bytes.clone();
@@ -161,7 +162,7 @@ fn what_is_cut_off_leaves_a_prefix() {
 #[test]
 fn a_short_file_is_an_error() {
     let (env, _, _) = small_segment(3);
-    let bytes = env.bytes(Path::new(&file_name(3)));
+    let bytes = env.bytes(Path::new(&filename::segment(3)));
     for len in [1, 39, 40, 4095, 4096, 5000, 8191] {
         let error = open_bytes(3, &bytes[..len]).unwrap_err();
         assert!(error.is_corruption(), "{len}: {error}");
@@ -171,7 +172,7 @@ fn a_short_file_is_an_error() {
 #[test]
 fn any_flipped_bit_is_noticed() {
     let (env, whole, end) = small_segment(3);
-    let bytes = env.bytes(Path::new(&file_name(3)));
+    let bytes = env.bytes(Path::new(&filename::segment(3)));
     let written = end.offset() as usize + FRAME_HEADER;
     // Miri takes its time; a few bytes of every kind will do there.
     let step = if cfg!(miri) { 37 } else { 1 };
@@ -196,7 +197,7 @@ fn any_flipped_bit_is_noticed() {
 #[test]
 fn lengths_out_of_this_world_are_harmless() {
     let (env, whole, _) = small_segment(3);
-    let bytes = env.bytes(Path::new(&file_name(3)));
+    let bytes = env.bytes(Path::new(&filename::segment(3)));
     for at in (FIRST_FRAME..FIRST_FRAME + 200).step_by(if cfg!(miri) { 36 } else { 4 }) {
         for word in [0, 1, 7, 8, 0x7fff_ffff, 0xffff_fff8, u32::MAX] {
             let mut damaged = bytes.clone();
@@ -213,7 +214,7 @@ fn lengths_out_of_this_world_are_harmless() {
 #[test]
 fn records_forged_under_a_right_checksum_are_refused() {
     let (env, _, _) = small_segment(3);
-    let bytes = env.bytes(Path::new(&file_name(3)));
+    let bytes = env.bytes(Path::new(&filename::segment(3)));
     let frame_len = FRAME_HEADER + record_len(5, 5);
     for at in FRAME_HEADER..FRAME_HEADER + 12 {
         // Back, kind, both lengths: no other value of their bytes is sound.
@@ -237,9 +238,7 @@ fn a_recycled_file_keeps_its_past_to_itself() {
     // The same frames in all lives, each life stopping one frame earlier: behind the last one
     // stands, at a frame's boundary, the next of the life before.
     for number in 1..if cfg!(miri) { 4 } else { 10u64 } {
-        let segment =
-            Segment::create(&dynamic, dir, number, 8192, ManifestEnd::default(), old.as_deref())
-                .unwrap();
+        let segment = Segment::create(&dynamic, dir, number, 8192, old.as_deref()).unwrap();
         let segment = Arc::new(segment);
         assert_eq!(segment.recycled(), old.is_some());
         assert_eq!(read_all(&segment).0, [], "before the first frame of life {number}");
@@ -252,7 +251,7 @@ fn a_recycled_file_keeps_its_past_to_itself() {
         }
         old = Some(segment.path().to_path_buf());
     }
-    assert!(!env.exists(Path::new(&file_name(2))).unwrap());
+    assert!(!env.exists(Path::new(&filename::segment(2))).unwrap());
 }
 
 #[test]
@@ -262,9 +261,7 @@ fn recycling_extends_and_shortens() {
     let dir = Path::new("");
     let mut old: Option<std::path::PathBuf> = None;
     for (number, bytes) in [(1, 8192), (2, 20_000), (3, 8192)] {
-        let segment =
-            Segment::create(&dynamic, dir, number, bytes, ManifestEnd::default(), old.as_deref())
-                .unwrap();
+        let segment = Segment::create(&dynamic, dir, number, bytes, old.as_deref()).unwrap();
         assert_eq!(segment.capacity(), bytes.next_multiple_of(4096));
         assert_eq!(env.file(segment.path()).len().unwrap(), segment.capacity());
         old = Some(segment.path().to_path_buf());
@@ -276,23 +273,18 @@ fn no_space_is_an_error_and_leaves_no_file() {
     let env = HeapEnv::new();
     env.fail_allocate.store(true, Ordering::Relaxed);
     let dynamic: Arc<dyn Env> = env.clone();
-    let error = Segment::create(&dynamic, Path::new(""), 1, 8192, ManifestEnd::default(), None)
-        .unwrap_err();
+    let error = Segment::create(&dynamic, Path::new(""), 1, 8192, None).unwrap_err();
     assert!(error.to_string().contains("allocate 8192 bytes"), "{error}");
-    assert!(!env.exists(Path::new(&file_name(1))).unwrap());
+    assert!(!env.exists(Path::new(&filename::segment(1))).unwrap());
 }
 
 #[test]
 fn an_existing_segment_is_never_replaced() {
     let (env, _, _) = small_segment(3);
     let dynamic: Arc<dyn Env> = env.clone();
-    let other =
-        Segment::create(&dynamic, Path::new(""), 4, 8192, ManifestEnd::default(), None).unwrap();
+    let other = Segment::create(&dynamic, Path::new(""), 4, 8192, None).unwrap();
     for recycle in [None, Some(other.path())] {
-        assert!(
-            Segment::create(&dynamic, Path::new(""), 3, 8192, ManifestEnd::default(), recycle)
-                .is_err()
-        );
+        assert!(Segment::create(&dynamic, Path::new(""), 3, 8192, recycle).is_err());
     }
     assert!(testing::reopen(&env, 3).is_ok() && testing::reopen(&env, 4).is_ok());
 }
@@ -300,19 +292,19 @@ fn an_existing_segment_is_never_replaced() {
 #[test]
 fn a_segment_of_another_number_is_refused() {
     let (env, _, _) = small_segment(3);
-    env.rename(Path::new(&file_name(3)), Path::new(&file_name(4))).unwrap();
+    env.rename(Path::new(&filename::segment(3)), Path::new(&filename::segment(4))).unwrap();
     let error = testing::reopen(&env, 4).unwrap_err();
     assert!(error.to_string().contains("segment 3"), "{error}");
     let dynamic: Arc<dyn Env> = env.clone();
     // Just what a crash between renaming and the first sync leaves.
     let left = Segment::never_synced(&dynamic, Path::new(""), 4).unwrap();
-    assert_eq!(left, Some(TrailingRecords::default()));
+    assert_eq!(left, Some(super::frames::TrailingRecords::default()));
 }
 
 #[test]
 fn a_damaged_header_over_sound_frames_is_damage() {
     let (env, _, _) = small_segment(3);
-    let path = file_name(3);
+    let path = filename::segment(3);
     env.file(Path::new(&path)).write_all_at(b"X", 0).unwrap();
     assert!(testing::reopen(&env, 3).unwrap_err().is_corruption());
     let dynamic: Arc<dyn Env> = env.clone();
@@ -323,24 +315,24 @@ fn a_damaged_header_over_sound_frames_is_damage() {
     assert!(testing::reopen(&env, 3).is_err());
     assert!(left().unwrap().frames);
     // Or it leaves the header that the file had before.
-    let former = super::format::encode_header(2, 4096, ManifestEnd::default());
+    let former = super::format::encode_header(2, 4096);
     env.file(Path::new(&path)).write_all_at(&former, 0).unwrap();
     assert!(testing::reopen(&env, 3).is_err());
     assert!(left().unwrap().frames);
     // A file that was made and never written to.
     env.put(Path::new(&path), &[0; 8192]);
     assert!(testing::reopen(&env, 3).is_err());
-    assert_eq!(left(), Some(TrailingRecords::default()));
+    assert_eq!(left(), Some(super::frames::TrailingRecords::default()));
 }
 
 #[test]
 fn a_newer_format_is_named_as_such() {
     let (env, _, _) = small_segment(3);
-    let mut header = super::format::encode_header(3, 8192, ManifestEnd::default());
+    let mut header = super::format::encode_header(3, 8192);
     header[8] = 2;
-    let sum = xxhash_rust::xxh3::xxh3_64(&header[..48]);
-    header[48..].copy_from_slice(&sum.to_le_bytes());
-    env.file(Path::new(&file_name(3))).write_all_at(&header, 0).unwrap();
+    let sum = xxhash_rust::xxh3::xxh3_64(&header[..32]);
+    header[32..].copy_from_slice(&sum.to_le_bytes());
+    env.file(Path::new(&filename::segment(3))).write_all_at(&header, 0).unwrap();
     let error = testing::reopen(&env, 3).unwrap_err();
     assert!(matches!(error, crate::Error::NewerFormat { found: 2, .. }), "{error}");
 }
@@ -362,7 +354,7 @@ fn a_recovered_segment_is_sealed_where_it_was_torn() {
     recovered.seal_recovered(end.offset(), 1, 99).unwrap();
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len(), 1);
-    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99, durable: true });
+    assert_eq!(end, End::Clean { offset: ends[0], last_seq: 1, next: 99 });
     assert!(recovered.seal_recovered(8190, 1, 99).is_err());
 }
 
@@ -374,7 +366,7 @@ fn separated_values_are_verified_once() {
     let small = appender.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
     let (large, small) = (segment.pointer_to(large), segment.pointer_to(small));
     let offset = small.offset;
-    appender.seal(2, 99, true);
+    appender.seal(2, 99);
     let segment = testing::reopen(&env, 1).unwrap();
     assert_eq!(segment.value(&large).unwrap(), [5; 5000]);
     assert_eq!(segment.value(&small).unwrap(), [6; 100]);
@@ -425,20 +417,6 @@ fn a_reference_beyond_the_segment_is_caught() {
     segment.record(1024);
 }
 
-#[test]
-fn names_of_files() {
-    assert_eq!(file_name(42), "0000000042.log");
-    assert_eq!(file_name(12_345_678_901), "12345678901.log");
-    for number in [0, 42, 12_345_678_901, MAX_NUMBER] {
-        assert_eq!(parse_file_name(&file_name(number)), Some(number));
-    }
-    for name in ["42.log", "+000000042.log", "0000000042.LOG", "0000000042", "00000000042.log", ""]
-    {
-        assert_eq!(parse_file_name(name), None, "{name}");
-    }
-    assert_eq!(parse_file_name(&file_name(u64::MAX)), None);
-}
-
 fn any_batch() -> impl Strategy<Value = Vec<(u32, Option<Vec<u8>>, Vec<u8>)>> {
     let bytes = |n| proptest::collection::vec(any::<u8>(), 0..n);
     proptest::collection::vec((any::<u32>(), proptest::option::of(bytes(300)), bytes(40)), 1..8)
@@ -482,11 +460,11 @@ proptest! {
             }
         }
         let end = appender.end();
-        appender.seal(seq, 99, true);
+        appender.seal(seq, 99);
         let reopened = testing::reopen(&env, first ^ 5).unwrap();
         let (entries, found) = read_all(&reopened);
         prop_assert_eq!(&entries, &expected);
-        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99, durable: true });
+        prop_assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 99 });
         if let Some((at, with)) = damage {
             let at = FIRST_FRAME + at;
             let file = env.file(segment.path());
@@ -502,7 +480,7 @@ proptest! {
         if let Ok(segment) = open_bytes(1, &bytes) {
             read_all(&segment);
         }
-        let mut segment = super::format::encode_header(1, 16384, ManifestEnd::default()).to_vec();
+        let mut segment = super::format::encode_header(1, 16384).to_vec();
         segment.resize(FIRST_FRAME, 0);
         segment.extend(&bytes);
         segment.resize(16384, 0);
@@ -523,8 +501,8 @@ fn the_documented_example() {
     batch.push(0, Kind::Put, b"city", b"Bern");
     batch.push(1, Kind::Delete, b"old", b"");
     appender.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
-    appender.seal(300, 8, true);
-    let bytes = env.bytes(Path::new(&file_name(7)));
+    appender.seal(300, 8);
+    let bytes = env.bytes(Path::new(&filename::segment(7)));
     let hex = |range: std::ops::Range<usize>| -> String {
         let rows = bytes[range.clone()].chunks(16).zip(range.step_by(16));
         rows.map(|(row, at)| {

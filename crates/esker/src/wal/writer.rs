@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::format::Position;
 use super::format::{
-    ALIGN, FLAG_NEXT_DURABLE, FLAG_SEAL, FLAG_SYNC_MARKER, FRAME_HEADER, RECORD_HEADER, SEAL,
-    SYNC_MARKER, frame_checksum, record_len, record_words,
+    ALIGN, FLAG_SEAL, FLAG_SYNC_MARKER, FRAME_HEADER, RECORD_HEADER, SEAL, SYNC_MARKER,
+    frame_checksum, record_len, record_words,
 };
 use super::segment::Segment;
 use crate::batch::WriteBatch;
@@ -259,13 +259,11 @@ impl LogWriter {
         }
     }
 
-    /// Ends the segment; the log goes on in segment `next`, which is durable if it is `durable`.
-    /// There is always room for it.
-    pub(crate) fn seal(mut self, last_seq: Seq, next: u64, durable: bool) {
+    /// Ends the segment; the log goes on in segment `next`. There is always room for it.
+    pub(crate) fn seal(mut self, last_seq: Seq, next: u64) {
         let at = self.end;
         self.put_words(at, [next]);
-        let flags = if durable { FLAG_SEAL | FLAG_NEXT_DURABLE } else { FLAG_SEAL };
-        self.finish(at, (SEAL - FRAME_HEADER) as u32 | flags, last_seq, SEAL);
+        self.finish(at, (SEAL - FRAME_HEADER) as u32 | FLAG_SEAL, last_seq, SEAL);
     }
 
     /// The contents of a frame that holds no records. `at` is `self.end`; there is room for it.

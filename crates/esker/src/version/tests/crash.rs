@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::mem_env::{Fail, MemEnv};
 use super::*;
 use crate::error::Error;
+use crate::filename;
 use crate::version::edit::MAX_NOTE_LEN;
 
 fn dir() -> &'static Path {
@@ -152,14 +153,14 @@ pub(super) fn crashes_during_recovery_from_crashes() {
 pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let env = MemEnv::default();
     workload(&env, 0, VersionEdit::default());
-    let name = manifest_name(load(&env, dir(), &Orders::default()).unwrap().number);
+    let name = filename::manifest(load(&env, dir(), &Orders::default()).unwrap().number);
     let mut bytes = env.bytes(&name);
     bytes.extend_from_slice(&[0; 100]);
     env.put(&name, &bytes);
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.torn.is_some());
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
-    assert_ne!(manifest_name(manifest.number()), name);
+    assert_ne!(filename::manifest(manifest.number()), name);
     assert!(!env.names().contains(&name));
     manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq: 9999 }])).unwrap();
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
@@ -171,11 +172,11 @@ fn a_clean_close_ends_with_the_next_edit() {
     let env = MemEnv::default();
     workload(&env, 0, VersionEdit::default());
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
-    assert!(loaded.state.clean_close.is_some(), "a look at it changes nothing");
+    assert!(loaded.state.closed, "a look at it changes nothing");
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
-    assert!(manifest.state().clean_close.is_some(), "nothing was written to the log yet");
+    assert!(manifest.state().closed, "nothing was written to the log yet");
     manifest.append(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
-    assert!(load(&env, dir(), &Orders::default()).unwrap().state.clean_close.is_none());
+    assert!(!load(&env, dir(), &Orders::default()).unwrap().state.closed);
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn a_grown_manifest_starts_over() {
     assert!(numbers >= 2, "{numbers}");
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.state == *manifest.state());
-    assert_eq!(env.names(), ["CURRENT".to_owned(), manifest_name(manifest.number())]);
+    assert_eq!(env.names(), ["CURRENT".to_owned(), filename::manifest(manifest.number())]);
 }
 
 /// A disk that is full when the manifest would start over is not a reason to refuse an edit: the old

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::mem_env::MemEnv;
 use super::*;
 use crate::error::Error;
+use crate::filename;
 
 fn dir() -> &'static Path {
     Path::new("/db")
@@ -98,7 +99,7 @@ fn a_closed_manifest_without_its_end_says_how_long_it_was() {
     let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
     history().iter().for_each(|edit| manifest.append(edit).unwrap());
     manifest.tell_length().unwrap();
-    let name = manifest_name(manifest.number());
+    let name = filename::manifest(manifest.number());
     let bytes = env.bytes(&name);
     let whole = load_it(&with(&env, &name, &bytes)).unwrap();
     let shorter = states().len() - 2;

@@ -20,7 +20,7 @@ fn snapshots_say_the_same() {
     for state in states() {
         let again = State::new(Orders::default()).apply(&state.snapshot()).unwrap();
         assert!(again == state);
-        assert_eq!(again.clean_close, state.clean_close);
+        assert_eq!(again.closed, state.closed);
         assert_eq!(again.segment_references(), state.segment_references());
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::key::MAX_KEY_LEN;
 use crate::util::MAX_NUMBER;
 use crate::version::edit::{MAX_NAME_LEN, MAX_NOTE_LEN};
+use crate::wal::Position;
 
 /// Whether an edit of this change is taken when it is read back, and when it is about to be
 /// written: both look, and both say the same.
@@ -29,14 +30,13 @@ fn numbers_end_where_adding_to_them_could_overflow() {
     goes_to(MAX_NUMBER, |number| Change::NextFile { number });
     goes_to(MAX_NUMBER, |number| Change::RemoveTable { keyspace: 0, number });
     goes_to(MAX_NUMBER, |segment| Change::Flushed { keyspace: 0, segment });
-    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, durable: 0 });
-    goes_to(MAX_NUMBER, |durable| Change::LogStart { segment: 3, durable });
+    goes_to(MAX_NUMBER, |segment| Change::LogStart { segment, durable: Position::default() });
+    let durable =
+        |segment, end| Change::LogStart { segment: 3, durable: Position { segment, end } };
+    goes_to(MAX_NUMBER, |n| durable(n, 1));
+    goes_to(MAX_NUMBER, |n| durable(1, n));
     goes_to(MAX_NUMBER, |seq| Change::LastSeq { seq });
     goes_to(MAX_NUMBER, |run| add(0, run, table(1, "a", "b")));
-    let close = |segment, end, last_seq| Change::CleanClose { segment, end, last_seq };
-    goes_to(MAX_NUMBER, |n| close(n, 1, 1));
-    goes_to(MAX_NUMBER, |n| close(1, n, 1));
-    goes_to(MAX_NUMBER, |n| close(1, 1, n));
     // The last id stands for "none".
     let named = |id| match add_keyspace(0, "name") {
         Change::AddKeyspace { name, order_name, .. } => Change::AddKeyspace {

@@ -9,6 +9,7 @@ mod records;
 mod scripts;
 
 use super::*;
+use crate::wal::Position;
 
 /// A small but valid table.
 pub(super) fn table(number: u64, smallest: &str, largest: &str) -> TableMeta {
@@ -54,11 +55,11 @@ pub(super) fn history() -> Vec<ManifestEdit> {
         vec![
             add(0, 1, table(10, "a", "m")),
             Change::Flushed { keyspace: 0, segment: 2 },
-            Change::LogStart { segment: 3, durable: 3 },
+            Change::LogStart { segment: 3, durable: Position { segment: 3, end: 4096 } },
         ],
         vec![add_keyspace(1, "other"), add(1, 1, table(11, "x", "y"))],
         vec![add(0, 2, with_refs), Change::LastSeq { seq: 1000 }],
-        vec![Change::CleanClose { segment: 5, end: 4096, last_seq: 1200 }],
+        vec![Change::CleanClose],
         vec![Change::Reopened],
         vec![
             Change::RemoveTable { keyspace: 0, number: 10 },
@@ -68,7 +69,7 @@ pub(super) fn history() -> Vec<ManifestEdit> {
         ],
         vec![Change::DropKeyspace { id: 1 }, Change::NextFile { number: 40 }],
         vec![Change::Repaired { note: "two tables".into() }, Change::NextKeyspace { id: 7 }],
-        vec![Change::CleanClose { segment: 9, end: 1 << 20, last_seq: 5000 }],
+        vec![Change::CleanClose],
     ]
     .into_iter()
     .map(ManifestEdit::from)

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::*;
+use crate::filename;
 use crate::version::script::{Case, run_folder, size};
+use crate::wal::Position;
 
 #[test]
 fn scripts() {
@@ -54,8 +56,8 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             for line in &case.input {
                 manifest.append(&ManifestEdit::from(vec![change(line)])).unwrap();
             }
-            let current = String::from_utf8(env.bytes(CURRENT)).unwrap();
-            format!("{}\n{current}", hex(&env.bytes(&manifest_name(1))))
+            let current = String::from_utf8(env.bytes(filename::CURRENT)).unwrap();
+            format!("{}\n{current}", hex(&env.bytes(&filename::manifest(1))))
         }
         other => panic!("unknown command {other}"),
     }
@@ -94,11 +96,13 @@ fn change(line: &str) -> Change {
         }
         "remove" => Change::RemoveTable { keyspace: n(1) as u32, number: n(2) },
         "flushed" => Change::Flushed { keyspace: n(1) as u32, segment: n(2) },
-        "log-start" => Change::LogStart { segment: n(1), durable: n(1) },
+        "log-start" => {
+            Change::LogStart { segment: n(1), durable: Position { segment: n(1), end: 4096 } }
+        }
         "next-file" => Change::NextFile { number: n(1) },
         "next-keyspace" => Change::NextKeyspace { id: n(1) as u32 },
         "last-seq" => Change::LastSeq { seq: n(1) },
-        "clean-close" => Change::CleanClose { segment: n(1), end: n(2), last_seq: n(3) },
+        "clean-close" => Change::CleanClose,
         "reopened" => Change::Reopened,
         other => panic!("unknown change {other}"),
     }
@@ -124,8 +128,8 @@ fn show(state: &State) -> String {
         state.log_start, state.next_file, state.next_keyspace, state.last_seq
     )
     .unwrap();
-    if let Some(c) = state.clean_close {
-        write!(out, " closed at {}:{} seq {}", c.segment, c.end, c.last_seq).unwrap();
+    if state.closed {
+        out.push_str(" closed");
     }
     out
 }

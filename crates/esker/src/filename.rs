@@ -1,0 +1,143 @@
+//! The names of a store's files: `CURRENT`, `LOCK`, `MANIFEST-NNNNNNNNNN`, `NNNNNNNNNN.log`, `NNNNNNNNNN.tbl`.
+//!
+//! A number is written with ten digits or more and has one name: one with a sign, with more zeros or fewer, or of a
+//! number that no store comes to, is a file of somebody else's.
+
+use crate::util::MAX_NUMBER;
+
+/// Names the manifest in force.
+pub(crate) const CURRENT: &str = "CURRENT";
+/// Its next content, until it is renamed.
+pub(crate) const CURRENT_TEMP: &str = "CURRENT.tmp";
+/// The file whose lock makes a store one process's.
+pub(crate) const LOCK: &str = "LOCK";
+/// The folder that a repair puts damaged files in.
+pub(crate) const LOST: &str = "lost";
+/// What the names of manifests begin with.
+pub(crate) const MANIFEST_PREFIX: &str = "MANIFEST-";
+
+/// What a file of a store is, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Current,
+    CurrentTemp,
+    Lock,
+    Manifest(u64),
+    Segment(u64),
+    Table(u64),
+}
+
+/// The name of manifest `number`.
+pub(crate) fn manifest(number: u64) -> String {
+    format!("{MANIFEST_PREFIX}{number:010}")
+}
+
+/// The name of log segment `number`.
+pub(crate) fn segment(number: u64) -> String {
+    format!("{number:010}.log")
+}
+
+/// The name of table `number`.
+pub(crate) fn table(number: u64) -> String {
+    format!("{number:010}.tbl")
+}
+
+/// What file of a store has this name; `None` when none has.
+pub(crate) fn parse(name: &str) -> Option<FileKind> {
+    match name {
+        CURRENT => return Some(FileKind::Current),
+        CURRENT_TEMP => return Some(FileKind::CurrentTemp),
+        LOCK => return Some(FileKind::Lock),
+        _ => {}
+    }
+    let number = |digits: &str, named: fn(u64) -> String| {
+        let number = digits.parse().ok().filter(|n| *n <= MAX_NUMBER)?;
+        (named(number) == name).then_some(number)
+    };
+    if let Some(digits) = name.strip_prefix(MANIFEST_PREFIX) {
+        return number(digits, manifest).map(FileKind::Manifest);
+    }
+    match name.split_once('.')? {
+        (digits, "log") => number(digits, segment).map(FileKind::Segment),
+        (digits, "tbl") => number(digits, table).map(FileKind::Table),
+        _ => None,
+    }
+}
+
+/// The number of the manifest of this name.
+pub(crate) fn manifest_number(name: &str) -> Option<u64> {
+    match parse(name)? {
+        FileKind::Manifest(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The number of the log segment of this name.
+pub(crate) fn segment_number(name: &str) -> Option<u64> {
+    match parse(name)? {
+        FileKind::Segment(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The number of the table of this name.
+pub(crate) fn table_number(name: &str) -> Option<u64> {
+    match parse(name)? {
+        FileKind::Table(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The number of the log segment or table of this name: they are counted together.
+pub(crate) fn file_number(name: &str) -> Option<u64> {
+    segment_number(name).or_else(|| table_number(name))
+}
+
+/// Whether a directory that has a file of this name is, or was, a store: any of its files but the lock's, which
+/// is also there where an open found nothing.
+pub(crate) fn is_of_a_store(name: &str) -> bool {
+    !matches!(parse(name), None | Some(FileKind::Lock | FileKind::CurrentTemp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_name() {
+        assert_eq!(segment(42), "0000000042.log");
+        assert_eq!(table(12_345_678_901), "12345678901.tbl");
+        for number in [0, 42, 12_345_678_901, MAX_NUMBER] {
+            assert_eq!(parse(&segment(number)), Some(FileKind::Segment(number)));
+            assert_eq!(parse(&table(number)), Some(FileKind::Table(number)));
+            assert_eq!(parse(&manifest(number)), Some(FileKind::Manifest(number)));
+        }
+        for name in [
+            "42.log",
+            "+000000042.log",
+            "0000000042.LOG",
+            "0000000042",
+            "00000000042.log",
+            "0000000042.log.log",
+            "MANIFEST-42",
+            "MANIFEST-+000000042",
+            "MANIFEST-",
+            "CURRENT.log",
+            "current",
+            "",
+        ] {
+            assert_eq!(parse(name), None, "{name}");
+        }
+        for named in [manifest, segment, table] {
+            assert_eq!(parse(&named(u64::MAX)), None);
+        }
+    }
+
+    #[test]
+    fn a_lock_alone_is_no_store() {
+        assert!(
+            [CURRENT, "MANIFEST-0000000001", "0000000001.tbl"].iter().all(|n| is_of_a_store(n))
+        );
+        assert!(![LOCK, CURRENT_TEMP, LOST, "notes.txt"].iter().any(|n| is_of_a_store(n)));
+    }
+}
