@@ -15,11 +15,11 @@ use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{Cursor, Stored};
+use crate::key::{InternalCursor, Stored};
 use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
-use crate::read::source::Source;
+use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
@@ -192,8 +192,8 @@ impl CompactionJob<'_> {
 
     fn cursor(&self, piece: &GroupInputs) -> Result<MergeCursor> {
         let order = &self.ks.order;
-        let mut sources: Vec<Source> =
-            piece.memtables.iter().map(|m| Source::Memtable(m.cursor())).collect();
+        let mut sources: Vec<SourceCursor> =
+            piece.memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
         for tables in piece.tables.iter().filter(|t| !t.is_empty()) {
             let tables = tables.iter().map(|t| (1, Arc::clone(t))).collect();
             let part = KeyspaceVersion::default()
@@ -201,7 +201,7 @@ impl CompactionJob<'_> {
                 .map_err(|e| Error::corrupt(&self.store.dir, 0, e.to_string()))?;
             for run in part.runs() {
                 let run = Arc::new(LoadedRun::new(Arc::clone(run)));
-                sources.push(Source::Run(RunCursor::new(run, order.clone())));
+                sources.push(SourceCursor::Run(RunCursor::new(run, order.clone())));
             }
         }
         Ok(MergeCursor::new(order.clone(), sources))
@@ -235,7 +235,7 @@ impl CompactionJob<'_> {
             let value = self.value_for_table(&cursor);
             match filter.decide(seq, kind) {
                 Decision::Drop => {
-                    if let (Stored::Pointer(p), Source::Run(_)) = (value, cursor.current()) {
+                    if let (Stored::Pointer(p), SourceCursor::Run(_)) = (value, cursor.current()) {
                         written
                             .dead
                             .entry(p.segment)
@@ -245,7 +245,9 @@ impl CompactionJob<'_> {
                 }
                 decision => {
                     let seq = (decision == Decision::Keep).then_some(seq);
-                    if let (Stored::Pointer(p), Source::Memtable(_)) = (value, cursor.current()) {
+                    if let (Stored::Pointer(p), SourceCursor::Memtable(_)) =
+                        (value, cursor.current())
+                    {
                         written
                             .live
                             .entry(p.segment)
@@ -254,13 +256,13 @@ impl CompactionJob<'_> {
                     }
                     let builder = outputs.builder(written)?;
                     match (value, cursor.current()) {
-                        (Stored::Compressed { .. }, Source::Run(run))
+                        (Stored::Compressed { .. }, SourceCursor::Run(run))
                             if !builder.accepts(&value) =>
                         {
                             run.table().table.decompress(value, &mut decompressed)?;
                             builder.add(key, seq, kind, Stored::Inline(&decompressed))?;
                         }
-                        (Stored::Pointer(p), Source::Run(run))
+                        (Stored::Pointer(p), SourceCursor::Run(run))
                             if self.relocate.contains(&p.segment) =>
                         {
                             let bytes = run.table().segment(&p)?.value(&p)?;
@@ -290,7 +292,7 @@ impl CompactionJob<'_> {
     /// The value as the table will hold it: a large one stays where it was written.
     fn value_for_table<'c>(&self, cursor: &'c MergeCursor) -> Stored<'c> {
         match (cursor.stored(), cursor.current()) {
-            (Stored::Inline(bytes), Source::Memtable(m))
+            (Stored::Inline(bytes), SourceCursor::Memtable(m))
                 if bytes.len() >= self.ks.separate_values_from =>
             {
                 let pointer = m.value_pointer();

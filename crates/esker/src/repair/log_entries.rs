@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Repair;
 use super::carry::Carried;
 use crate::error::{Finding, Result};
-use crate::key::{Cursor, Seq, key_hash};
+use crate::key::{InternalCursor, Seq, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::Repair;
 use crate::error::Result;
-use crate::key::{Cursor, KeyOrder, Seq, Stored};
+use crate::key::{InternalCursor, KeyOrder, Seq, Stored};
 use crate::table::{self, Table, TableCursor};
 use crate::version::TableMeta;
 

@@ -27,7 +27,7 @@ pub(crate) struct Backpressure {
     hard: u64,
     cost_model: CostModel,
     start: Instant,
-    inner: Mutex<Inner>,
+    inner: Mutex<FlushRates>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
     unasked: AtomicU64,
 }
@@ -39,7 +39,7 @@ const TIDY_PER_SECOND: u64 = 2 << 20;
 const TIDY_PER_USER_BYTE: u64 = 8;
 
 #[derive(Debug, Default)]
-struct Inner {
+struct FlushRates {
     /// Bytes that merging for tidiness has written.
     tidied: u64,
     rate: FlushRate,

@@ -76,7 +76,7 @@ pub(super) struct Block<'a> {
 
 /// One entry of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'a> {
+pub(super) struct BlockRecord<'a> {
     pub tag: u8,
     /// Where the key goes on behind the block's prefix, in memory with the slack behind it.
     pub suffix_at: *const u8,
@@ -186,7 +186,7 @@ impl<'a> Block<'a> {
 
     /// The record. `i < count`.
     #[inline(always)]
-    pub fn record(&self, i: u32) -> Record<'a> {
+    pub fn record(&self, i: u32) -> BlockRecord<'a> {
         let (mut at, end) = self.span(i);
         // SAFETY: `validate` walked this record in this way and stayed inside the block.
         unsafe {
@@ -220,7 +220,7 @@ impl<'a> Block<'a> {
                 seq = Some(self.seq_base.wrapping_add(delta));
                 at += width;
             }
-            Record { tag, suffix_at, suffix_len: len, seq, payload: self.slice(at, end - at) }
+            BlockRecord { tag, suffix_at, suffix_len: len, seq, payload: self.slice(at, end - at) }
         }
     }
 
@@ -325,7 +325,7 @@ impl<'a> Block<'a> {
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> BlockRecord<'a> {
     /// The key without the block's prefix.
     #[inline(always)]
     pub fn suffix(&self) -> &'a [u8] {

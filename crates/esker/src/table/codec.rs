@@ -20,8 +20,8 @@ pub(super) struct Compressor {
     codec: Option<Codec>,
     dictionary: Option<Arc<Dictionary>>,
     out: Vec<u8>,
-    lz4: lz4::Encoder,
-    zstd: Option<zstd::Encoder>,
+    lz4: lz4::Lz4Encoder,
+    zstd: Option<zstd::ZstdEncoder>,
     /// Values in a row that did not pay.
     failures: u32,
 }
@@ -35,12 +35,13 @@ impl Compressor {
             Compression::Zstd => Some(Codec::Zstd),
         };
         let dictionary = dictionary.filter(|d| Some(d.codec()) == codec);
-        let zstd = (codec == Some(Codec::Zstd)).then(|| zstd::Encoder::new(dictionary.as_deref()));
+        let zstd =
+            (codec == Some(Codec::Zstd)).then(|| zstd::ZstdEncoder::new(dictionary.as_deref()));
         Compressor {
             codec,
             dictionary,
             out: Vec::new(),
-            lz4: lz4::Encoder::default(),
+            lz4: lz4::Lz4Encoder::default(),
             zstd,
             failures: 0,
         }

@@ -11,7 +11,7 @@ use super::footer::{FOOTER_LEN, MAGIC, VERSION};
 use super::hash_index::{Geometry, LINE_BYTES, Line};
 use super::{Table, key_prefix};
 use crate::env::{Env, OpenMode};
-use crate::key::{Codec, Cursor, KeyOrder, Stored, ValuePointer, key_hash};
+use crate::key::{Codec, InternalCursor, KeyOrder, Stored, ValuePointer, key_hash};
 
 /// Number of the table that [`table`] takes its bytes for.
 pub(crate) const NUMBER: u64 = 7;
@@ -125,8 +125,8 @@ pub(crate) fn reseal(b: &mut [u8], number: u64) {
     let props_len = u32_at(b, footer + 56);
     let index = data_pages * PAGE;
     let sums = index + lines * LINE_BYTES;
-    let fences = sums + 8 * (lines * LINE_BYTES).div_ceil(4096);
-    if let Some(props) = footer.checked_sub(props_len).filter(|p| *p >= fences) {
+    let block_index = sums + 8 * (lines * LINE_BYTES).div_ceil(4096);
+    if let Some(props) = footer.checked_sub(props_len).filter(|p| *p >= block_index) {
         let mut page = 0;
         while page < data_pages {
             let start = page * PAGE;
@@ -139,7 +139,9 @@ pub(crate) fn reseal(b: &mut [u8], number: u64) {
             let sum = block::checksum(&b[at..sums.min(at + 4096)], i as u64);
             put(b, sums + 8 * i, sum);
         }
-        for (at, from, to) in [(40, sums, fences), (48, fences, props), (64, props, footer)] {
+        for (at, from, to) in
+            [(40, sums, block_index), (48, block_index, props), (64, props, footer)]
+        {
             let sum = xxh3_64(&b[from..to]);
             put(b, footer + at, sum);
         }

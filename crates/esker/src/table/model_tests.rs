@@ -9,7 +9,9 @@ use proptest::prelude::*;
 
 use super::{Dictionary, Table, TableBuilder, TableOptions, TableSummary, file_name};
 use crate::env::{Env, OsEnv};
-use crate::key::{Codec, Comparator, Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash};
+use crate::key::{
+    Codec, Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash,
+};
 use crate::options::Compression;
 
 /// ASCII letters compare without case.

@@ -2,11 +2,11 @@
 
 /// Appends numbers and strings.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct SectionWriter {
     pub bytes: Vec<u8>,
 }
 
-impl Writer {
+impl SectionWriter {
     pub fn u8(&mut self, v: u8) {
         self.bytes.push(v);
     }
@@ -24,13 +24,13 @@ impl Writer {
 }
 
 /// Takes them back; `None` where the bytes end too soon.
-pub(super) struct Reader<'a> {
+pub(super) struct SectionReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes }
+impl<'a> SectionReader<'a> {
+    pub fn new(bytes: &'a [u8]) -> SectionReader<'a> {
+        SectionReader { bytes }
     }
     pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(n)?;

@@ -1,9 +1,13 @@
 //! Small helpers that know nothing of the store.
 
 mod prefetch;
+#[cfg(any(test, feature = "fuzzing"))]
+mod rng;
 pub(crate) mod sync;
 
 pub(crate) use prefetch::prefetch;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use rng::Rng;
 
 /// What a panic says.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

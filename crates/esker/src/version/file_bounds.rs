@@ -8,26 +8,26 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fences {
+pub(super) struct FileBounds {
     /// What all last keys begin with.
     shared: Vec<u8>,
     /// Per table, big-endian, the bytes after `shared`, filled up with zeros.
     words: Vec<u64>,
 }
 
-impl Fences {
+impl FileBounds {
     /// `last_keys` ascending bytewise.
     pub(super) fn new<'a>(
         mut last_keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
-    ) -> Fences {
+    ) -> FileBounds {
         let all = last_keys.clone();
-        let Some(first) = last_keys.next() else { return Fences::default() };
+        let Some(first) = last_keys.next() else { return FileBounds::default() };
         // Ascending keys share what the first and the last of them share.
         let last = last_keys.last().unwrap_or(first);
         let n = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let shared = first[..n].to_vec();
         let words = all.map(|key| word(&key[n..])).collect();
-        Fences { shared, words }
+        FileBounds { shared, words }
     }
 
     /// The first table whose last key is at or after `key` lies in this range or is its end.

@@ -5,8 +5,6 @@
 
 use super::Invalid;
 
-type Result<T> = std::result::Result<T, Invalid>;
-
 pub(super) fn put_u64(out: &mut Vec<u8>, mut v: u64) {
     while v >= 0x80 {
         out.push(v as u8 | 0x80);
@@ -42,13 +40,13 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8> {
+    pub(super) fn u8(&mut self) -> Result<u8, Invalid> {
         let (&b, rest) = self.rest.split_first().ok_or_else(cut_short)?;
         self.rest = rest;
         Ok(b)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64> {
+    pub(super) fn u64(&mut self) -> Result<u64, Invalid> {
         let mut v = 0u64;
         for shift in (0..64).step_by(7) {
             let b = self.u8()?;
@@ -66,11 +64,11 @@ impl<'a> Reader<'a> {
         Err(Invalid::new("a number does not end"))
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32> {
+    pub(super) fn u32(&mut self) -> Result<u32, Invalid> {
         u32::try_from(self.u64()?).map_err(|_| Invalid::new("a number does not fit 32 bits"))
     }
 
-    pub(super) fn bool(&mut self) -> Result<bool> {
+    pub(super) fn bool(&mut self) -> Result<bool, Invalid> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -78,12 +76,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn option(&mut self) -> Result<Option<u64>> {
+    pub(super) fn option(&mut self) -> Result<Option<u64>, Invalid> {
         if self.bool()? { self.u64().map(Some) } else { Ok(None) }
     }
 
     /// Length-prefixed bytes, at most `max` of them.
-    pub(super) fn bytes(&mut self, max: usize) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&mut self, max: usize) -> Result<&'a [u8], Invalid> {
         let len = self.u64()?;
         if len > max as u64 {
             return Err(Invalid::new(format!("{len} bytes where at most {max} are allowed")));
@@ -97,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    pub(super) fn text(&mut self, max: usize) -> Result<String> {
+    pub(super) fn text(&mut self, max: usize) -> Result<String, Invalid> {
         let bytes = self.bytes(max)?;
         let text = std::str::from_utf8(bytes).map_err(|_| Invalid::new("a name is not UTF-8"))?;
         Ok(text.to_owned())
@@ -105,7 +103,7 @@ impl<'a> Reader<'a> {
 
     /// A count of things that take at least `each` bytes, so that no count makes a reader allocate
     /// more than the input is long.
-    pub(super) fn count(&mut self, each: usize) -> Result<usize> {
+    pub(super) fn count(&mut self, each: usize) -> Result<usize, Invalid> {
         let n = self.u64()?;
         if n > (self.rest.len() / each) as u64 {
             return Err(cut_short());
@@ -113,7 +111,7 @@ impl<'a> Reader<'a> {
         Ok(n as usize)
     }
 
-    pub(super) fn end(&self) -> Result<()> {
+    pub(super) fn end(&self) -> Result<(), Invalid> {
         if self.rest.is_empty() {
             Ok(())
         } else {
