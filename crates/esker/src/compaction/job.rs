@@ -37,7 +37,7 @@ pub(crate) struct CompactionJob<'a> {
     pub ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
     pub memtables: Vec<Arc<Memtable>>,
-    /// All runs of the view that the compaction was planned on, newest first.
+    /// All runs of the super-version that the compaction was planned on, newest first.
     pub runs: &'a [Arc<LoadedRun>],
     /// Which of them are merged; those right below the memtables when there are any.
     pub range: Range<usize>,
@@ -51,29 +51,29 @@ pub(crate) struct CompactionJob<'a> {
 
 impl Store {
     /// Merges the given memtables (the oldest of the sealed ones) and runs into one run.
-    pub(crate) fn merge(
+    pub(crate) fn run_compaction(
         &self,
         ks: &KeyspaceState,
-        view: &SuperVersion,
+        super_version: &SuperVersion,
         memtables: Vec<Arc<Memtable>>,
         range: Range<usize>,
         groups: Vec<OverlapGroup>,
         relocate: Vec<u64>,
     ) -> Result<()> {
-        let ids: Vec<u64> = view.runs[range.clone()].iter().map(|r| r.run.id()).collect();
+        let ids: Vec<u64> = super_version.runs[range.clone()].iter().map(|r| r.run.id()).collect();
         let run = match ids.first() {
             Some(newest) if memtables.is_empty() => *newest,
             _ => self.next_run(ks),
         };
         let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
         let flushed: u64 = memtables.iter().map(|m| m.inline_bytes()).sum();
-        let likely = likely_written(view, &range, &groups);
+        let likely = likely_written(super_version, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
-        let merge = CompactionJob {
+        let job = CompactionJob {
             store: self,
             ks,
             memtables,
-            runs: &view.runs,
+            runs: &super_version.runs,
             range,
             groups,
             run,
@@ -82,9 +82,9 @@ impl Store {
         ks.busy_runs.lock().extend(&ids);
         let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
         let start = Instant::now();
-        let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
+        let upto = job.memtables.iter().map(|m| m.segment().number()).max();
         let cost_model = self.backpressure.cost_model();
-        let costs = || merge.memtables.iter().map(|m| self.cost_of_memtable(m));
+        let costs = || job.memtables.iter().map(|m| self.cost_of_memtable(m));
         let cost = costs().sum();
         if upto.is_some() {
             self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum(), read);
@@ -92,9 +92,9 @@ impl Store {
         let flushing = upto.map(|_| AtEnd(|| self.backpressure.end_flush()));
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
-        let stays = merge.memtables.iter().any(|m| m.blob_bytes() > 0);
+        let stays = job.memtables.iter().any(|m| m.blob_bytes() > 0);
         let ready = upto.filter(|_| stays).map_or(Ok(()), |upto| self.sync_log_upto(upto));
-        let result = ready.and_then(|()| merge.run()).and_then(|edit| {
+        let result = ready.and_then(|()| job.run()).and_then(|edit| {
             let fresh: Vec<u64> = edit.fresh().collect();
             self.apply_edit(ks, edit).inspect_err(|_| self.remove_tables(&fresh))
         });
@@ -351,20 +351,15 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn new(merge: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
+    fn new(job: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
         let options = TableOptions {
-            order: merge.ks.order.clone(),
-            keyspace: merge.ks.id,
-            block_size: merge.store.options.block_size,
-            compression: merge.ks.compression,
+            order: job.ks.order.clone(),
+            keyspace: job.ks.id,
+            block_size: job.store.options.block_size,
+            compression: job.ks.compression,
             dictionary,
         };
-        Outputs {
-            store: merge.store,
-            options,
-            target: merge.store.table_sizes().full,
-            builder: None,
-        }
+        Outputs { store: job.store, options, target: job.store.table_sizes().full, builder: None }
     }
 
     fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {

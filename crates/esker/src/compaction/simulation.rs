@@ -164,7 +164,7 @@ impl Sim {
                 }
             }
             if !group.trivial_move {
-                added.extend(self.merge(group, plan, s).into_iter().map(|t| (target, t)));
+                added.extend(self.compact(group, plan, s).into_iter().map(|t| (target, t)));
             }
         }
         self.written += added.iter().map(|(_, t)| t.size).sum::<u64>();
@@ -177,7 +177,7 @@ impl Sim {
         self.version = self.version.edit(Some(s.order), &removed, added).unwrap();
     }
 
-    fn merge(
+    fn compact(
         &mut self,
         group: &OverlapGroup,
         plan: &Compaction,
