@@ -5,9 +5,9 @@ use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
     WIDE_LEN, checksum, tag,
 };
-use super::key_prefix::common_prefix;
-use super::wire::{put_varint, varint_len};
 use crate::key::Seq;
+use crate::util::abbreviated_key::common_prefix;
+use crate::util::{put_varint, varint_len};
 
 /// One entry, its key not yet split.
 #[derive(Clone, Copy)]
@@ -95,7 +95,7 @@ impl Shape {
         let lengths = if self.same_key_len {
             0
         } else {
-            self.count * varint_len((self.key_len_max - self.prefix_len) as u32)
+            self.count * varint_len((self.key_len_max - self.prefix_len) as u64)
         };
         let suffixes = self.keys - self.count * self.prefix_len;
         let seqs = self.with_seq * self.seq_width();
@@ -271,7 +271,7 @@ impl BlockBuilder {
                 out.push(e.tag);
             }
             if !s.same_key_len {
-                put_varint(out, (e.key_len - s.prefix_len) as u32);
+                put_varint(out, (e.key_len - s.prefix_len) as u64);
             }
             out.extend_from_slice(&self.bytes[e.at + s.prefix_len..e.at + e.key_len]);
             if e.tag & tag::HAS_SEQ != 0 {
@@ -303,7 +303,7 @@ impl BlockBuilder {
 #[cfg(test)]
 mod tests {
     use super::super::block::{Block, tag, validate};
-    use super::super::key_prefix::SLACK;
+    use super::super::memory::SLACK;
     use super::*;
     use crate::key::KeyOrder;
 

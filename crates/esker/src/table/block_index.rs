@@ -6,8 +6,9 @@
 
 use std::cmp::Ordering;
 
-use super::key_prefix;
+use super::memory;
 use crate::key::KeyOrder;
+use crate::util::abbreviated_key::Heads;
 
 /// The block index of an open table, in its mapping.
 pub(super) struct BlockIndex {
@@ -29,14 +30,6 @@ enum Side {
     BeforeAll,
     AfterAll,
     At(u64),
-}
-
-/// The head of a key behind the table's prefix.
-pub(super) fn head(order: &KeyOrder, rest: &[u8]) -> u64 {
-    match order {
-        KeyOrder::Reverse => !key_prefix::head(rest),
-        _ => key_prefix::head(rest),
-    }
 }
 
 /// Bytes of the section.
@@ -79,14 +72,14 @@ impl BlockIndex {
     pub fn page(&self, i: u32) -> u32 {
         debug_assert!(i < self.blocks);
         // SAFETY: `new` saw that there are so many; the caller keeps to them.
-        unsafe { key_prefix::load_u32(self.pages.add(4 * i as usize)) }
+        unsafe { memory::load_u32(self.pages.add(4 * i as usize)) }
     }
 
     #[inline(always)]
     fn head(&self, i: u32) -> u64 {
         debug_assert!(i < self.blocks);
         // SAFETY: as for `page`.
-        unsafe { key_prefix::load_u64(self.heads.add(8 * i as usize)) }
+        unsafe { memory::load_u64(self.heads.add(8 * i as usize)) }
     }
 
     /// Where in the section head and page of block `i` are, in bytes. (Under a custom order there is
@@ -146,7 +139,7 @@ impl BlockIndex {
         match side {
             Ordering::Less => Side::BeforeAll,
             Ordering::Greater => Side::AfterAll,
-            Ordering::Equal => Side::At(head(order, &key[common..])),
+            Ordering::Equal => Side::At(Heads::new(order).head(key, common)),
         }
     }
 

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use super::block::{PAGE, tag};
 use super::block_builder::{Added, BlockBuilder, BlockEntry};
-use super::block_index;
 use super::codec::Compressor;
 use super::dictionary::SAMPLE;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::hash_index::{self, Geometry, Keyed};
-use super::key_prefix::common_prefix;
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
+use crate::util::abbreviated_key::{Heads, common_prefix};
 
 /// The file is written in pieces of this many bytes, each at a multiple of it: file systems with
 /// large folios then keep each piece in one, and a mapping of the file needs one entry of the
@@ -360,9 +359,10 @@ impl BlockIndexBuilder {
     fn encode(&self, order: &KeyOrder, prefix: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(12 * self.pages.len());
         if order.equal_means_same_bytes() {
+            let heads = Heads::new(order);
             let mut start = 0;
             for &end in &self.ends {
-                let head = block_index::head(order, &self.keys[start + prefix..end]);
+                let head = heads.head(&self.keys[start..end], prefix);
                 out.extend(head.to_le_bytes());
                 start = end;
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
 use super::hash_index::LINE_BYTES;
-use super::key_prefix::{self, SLACK};
+use super::memory::{self, SLACK};
 use super::page_hints;
 use super::reader::Table;
 use crate::error::Result;
@@ -133,7 +133,7 @@ impl TableCursor {
         // the key's length with that of the longest, for which and the slack there is room.
         unsafe {
             let to = self.key.as_mut_ptr().add(prefix_len);
-            key_prefix::copy_over(r.suffix_at, to, r.suffix_len);
+            memory::copy_over(r.suffix_at, to, r.suffix_len);
         }
         self.slot = slot;
         self.key_len = prefix_len + r.suffix_len;

@@ -9,7 +9,7 @@ use super::codec;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, MAGIC, VERSION};
 use super::hash_index::{Geometry, LINE_BYTES, Line};
-use super::{Table, key_prefix};
+use super::{Table, memory};
 use crate::env::{Env, OpenMode};
 use crate::key::{Codec, InternalCursor, KeyOrder, Stored, ValuePointer, key_hash};
 
@@ -158,7 +158,7 @@ pub(crate) fn a_block(data: &[u8]) {
     bytes.resize(data.len().max(1).next_multiple_of(PAGE), 0);
     let len = bytes.len();
     // What lies behind a block in a file: here a pattern that no answer may depend on.
-    bytes.resize(len + key_prefix::SLACK, 0xEE);
+    bytes.resize(len + memory::SLACK, 0xEE);
     if block::validate(&bytes[..len], 100).is_err() {
         return;
     }

@@ -7,7 +7,7 @@
 //! positions keep growing from value to value, and those of earlier values are too small to be
 //! taken. The format is LZ4's own: any decoder reads it, given the dictionary.
 
-use super::key_prefix::common_prefix;
+use crate::util::abbreviated_key::common_prefix;
 
 /// log2 of the entries of the value's hash table.
 const HASH_BITS: u32 = 12;

@@ -11,10 +11,11 @@ use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
-use super::{SegmentRef, TableEntry, key_prefix, page_hints};
+use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
+use crate::util::prefetch;
 
 /// A table in its mapping. Shared by threads.
 pub(crate) struct Table {
@@ -251,7 +252,7 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         let line = self.geometry.line(hash) as usize;
-        key_prefix::prefetch(self.index.wrapping_add(line * LINE_BYTES));
+        prefetch(self.index.wrapping_add(line * LINE_BYTES));
     }
 
     /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
@@ -304,12 +305,12 @@ impl Table {
     #[inline(always)]
     fn prefetch_record(&self, page: u32, slot: u32) {
         let block = self.base.wrapping_add(page as usize * PAGE);
-        key_prefix::prefetch(block);
+        prefetch(block);
         let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
-        key_prefix::prefetch(block.wrapping_add(guess));
-        key_prefix::prefetch(block.wrapping_add(guess + 64));
+        prefetch(block.wrapping_add(guess));
+        prefetch(block.wrapping_add(guess + 64));
         let end = guess + ((self.guess_stride as usize) >> 8).min(MOST_AHEAD);
-        key_prefix::prefetch(block.wrapping_add(end));
+        prefetch(block.wrapping_add(end));
     }
 
     /// Goes from the newest version of a key to the newest that is old enough.

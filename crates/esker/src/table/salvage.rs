@@ -13,7 +13,7 @@ use super::block::{self, Block, PAGE};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, Properties};
-use super::key_prefix::SLACK;
+use super::memory::SLACK;
 use super::reader::Table;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};

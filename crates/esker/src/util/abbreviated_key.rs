@@ -1,10 +1,12 @@
-//! Eight bytes of a key as a number that sorts like the key.
+//! Abbreviated keys: eight bytes of a key, behind a prefix that all keys around it share, as a number that
+//! sorts like the key. Memtables, blocks, block indexes and runs search these first; only where two are equal
+//! do the keys themselves decide.
 
 use crate::key::KeyOrder;
 
 /// The eight bytes of `bytes` from `at` on as a big-endian number, zeros after the end.
 #[inline]
-pub(super) fn word_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
     let len = bytes.len();
     if let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         return u64::from_be_bytes(*word);
@@ -22,22 +24,27 @@ pub(super) fn word_at(bytes: &[u8], at: usize) -> u64 {
 
 /// A mask of the first `n` bytes of a word, all of them from 8 on.
 #[inline]
-pub(super) fn first_bytes(n: usize) -> u64 {
+pub(crate) fn first_bytes(n: usize) -> u64 {
     if n >= 8 { !0 } else { !(!0 >> (8 * n)) }
 }
 
-/// How many leading bytes two keys share.
-pub(super) fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    let end = a.len().min(b.len());
+/// Length of what two strings begin with in common.
+#[inline]
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let n = a.len().min(b.len());
     let mut at = 0;
-    while at < end {
-        let differ = word_at(a, at) ^ word_at(b, at);
-        if differ != 0 {
-            return (at + differ.leading_zeros() as usize / 8).min(end);
+    while at + 8 <= n {
+        let differing = u64::from_le_bytes(a[at..at + 8].try_into().unwrap_or_default())
+            ^ u64::from_le_bytes(b[at..at + 8].try_into().unwrap_or_default());
+        if differing != 0 {
+            return at + differing.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
-    end
+    while at < n && a[at] == b[at] {
+        at += 1;
+    }
+    at
 }
 
 /// How the heads of an order are made.
@@ -46,13 +53,13 @@ pub(super) fn shared_len(a: &[u8], b: &[u8]) -> usize {
 /// a key look like zero bytes). In the reverse order they are complemented. A custom order gives
 /// every key the head 0 and shares no prefix, which leaves every decision to the comparator.
 #[derive(Clone, Copy)]
-pub(super) struct Heads {
+pub(crate) struct Heads {
     keep: u64,
-    pub(super) flip: u64,
+    pub(crate) flip: u64,
 }
 
 impl Heads {
-    pub(super) fn new(order: &KeyOrder) -> Heads {
+    pub(crate) fn new(order: &KeyOrder) -> Heads {
         match order {
             KeyOrder::Bytewise => Heads { keep: !0, flip: 0 },
             KeyOrder::Reverse => Heads { keep: !0, flip: !0 },
@@ -62,13 +69,50 @@ impl Heads {
 
     /// Whether bytes say something about the order.
     #[inline]
-    pub(super) fn of_bytes(self) -> bool {
+    pub(crate) fn of_bytes(self) -> bool {
         self.keep != 0
     }
 
     /// The head of `key` in a node whose prefix has `prefix_len` bytes.
     #[inline]
-    pub(super) fn head(self, key: &[u8], prefix_len: usize) -> u64 {
+    pub(crate) fn head(self, key: &[u8], prefix_len: usize) -> u64 {
         (word_at(key, prefix_len) & self.keep) ^ self.flip
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_sort_as_keys_do_and_prefixes_are_found() {
+        let keys: Vec<Vec<u8>> = (0..12usize)
+            .flat_map(|n| {
+                [0, 1, 0x7F, 0xFF].map(|last| {
+                    let mut key = vec![0xA0; n];
+                    key.push(last);
+                    key
+                })
+            })
+            .chain([Vec::new()])
+            .collect();
+        for a in &keys {
+            for b in &keys {
+                let shared = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+                assert_eq!(common_prefix(a, b), shared, "{a:?} {b:?}");
+                for at in 0..=shared {
+                    let heads = [KeyOrder::Bytewise, KeyOrder::Reverse].map(|order| {
+                        let heads = Heads::new(&order);
+                        heads.head(a, at).cmp(&heads.head(b, at))
+                    });
+                    assert_eq!(heads[0], heads[1].reverse());
+                    assert!(heads[0].is_eq() || heads[0] == a.cmp(b), "{a:?} {b:?} from {at}");
+                }
+                assert!(
+                    word_at(a, 99) == 0
+                        && first_bytes(a.len()).count_ones() as usize == 8 * a.len().min(8)
+                );
+            }
+        }
     }
 }

@@ -1,17 +1,11 @@
-//! The few encodings an edit is made of: LEB128 varints, length-prefixed bytes, options, booleans.
+//! The few encodings an edit is made of: varints, length-prefixed bytes, options, booleans.
 //!
 //! Each value has exactly one encoding; a reader refuses any other, so that two different byte
 //! strings never mean the same edit.
 
 use super::Invalid;
-
-pub(super) fn put_u64(out: &mut Vec<u8>, mut v: u64) {
-    while v >= 0x80 {
-        out.push(v as u8 | 0x80);
-        v >>= 7;
-    }
-    out.push(v as u8);
-}
+use crate::util::get_varint;
+pub(super) use crate::util::put_varint as put_u64;
 
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_u64(out, bytes.len() as u64);
@@ -47,21 +41,9 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn u64(&mut self) -> Result<u64, Invalid> {
-        let mut v = 0u64;
-        for shift in (0..64).step_by(7) {
-            let b = self.u8()?;
-            if shift == 63 && b > 1 {
-                return Err(Invalid::new("a number does not fit 64 bits"));
-            }
-            v |= u64::from(b & 0x7f) << shift;
-            if b < 0x80 {
-                if b == 0 && shift > 0 {
-                    return Err(Invalid::new("a number is longer than it needs to be"));
-                }
-                return Ok(v);
-            }
-        }
-        Err(Invalid::new("a number does not end"))
+        let (v, len) = get_varint(self.rest).map_err(Invalid::new)?;
+        self.rest = &self.rest[len..];
+        Ok(v)
     }
 
     pub(super) fn u32(&mut self) -> Result<u32, Invalid> {
@@ -122,28 +104,4 @@ impl<'a> Reader<'a> {
 
 fn cut_short() -> Invalid {
     Invalid::new("cut short")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_come_back_and_have_one_form() {
-        for v in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX >> 1, u64::MAX] {
-            let mut out = Vec::new();
-            put_u64(&mut out, v);
-            let mut r = Reader::new(&out);
-            assert_eq!(r.u64().unwrap(), v);
-            r.end().unwrap();
-        }
-        for bad in [
-            &[0x80, 0][..],
-            &[0x80],
-            &[0xff; 11],
-            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
-        ] {
-            assert!(Reader::new(bad).u64().is_err(), "{bad:?}");
-        }
-    }
 }

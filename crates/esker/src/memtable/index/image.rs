@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::KeySource;
-use super::abbreviated_key::{Heads, first_bytes, shared_len};
 use super::node::{INNER, InnerNode, Leaf, Permutation};
 use super::prefix::PrefixCopy;
+use crate::util::abbreviated_key::{Heads, common_prefix, first_bytes};
 
 /// Room for a full inner node (the larger kind) and the entry that makes it split.
 const ROOM: usize = INNER + 1;
@@ -102,7 +102,7 @@ impl Image {
             return;
         }
         let first = src.key(self.refs[0]);
-        let shared = shared_len(first, src.key(self.refs[self.len - 1]));
+        let shared = common_prefix(first, src.key(self.refs[self.len - 1]));
         if shared > self.prefix.len {
             self.prefix = PrefixCopy::of(first, shared);
             for (head, &r) in self.heads.iter_mut().zip(&self.refs[..self.len]) {

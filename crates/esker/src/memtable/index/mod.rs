@@ -10,7 +10,6 @@
 //! readers of the touched nodes start again. Nothing is ever removed and no node is freed before
 //! the index, so a stale pointer always leads to a valid node.
 
-mod abbreviated_key;
 mod arena;
 mod cursor;
 mod descend;
@@ -30,8 +29,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::key::KeyOrder;
+use crate::util::abbreviated_key::Heads;
 use crate::util::sync::AtomicPtr;
-use abbreviated_key::Heads;
 use arena::Arena;
 pub(crate) use cursor::IndexCursor;
 use insert::IndexWriter;

@@ -208,14 +208,7 @@ impl InnerNode {
 /// node may touch.
 #[inline]
 pub(super) fn prefetch<T>(node: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in 0..4 {
-            // SAFETY: a prefetch of any address is harmless.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(node.cast::<i8>().wrapping_add(64 * line)) };
-        }
+    for line in 0..4 {
+        crate::util::prefetch(node.cast::<u8>().wrapping_add(64 * line));
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = node;
 }
