@@ -29,14 +29,18 @@ impl Store {
         // The tables being written are nobody else's, also when the store is closed meanwhile.
         let _dir = self.hold_dir()?;
         let full = self.table_sizes().full;
-        let mut load = Load {
+        let mut load = BulkLoad {
             store: self,
             ks,
             builder: None,
             numbers: Vec::new(),
             done: Vec::new(),
             full,
-            held: Held { entries: Vec::new(), bytes: 0, open: ks.compression != Compression::None },
+            held: FirstEntries {
+                entries: Vec::new(),
+                bytes: 0,
+                open: ks.compression != Compression::None,
+            },
             samples: Samples::default(),
             look_at: full / 4,
             dictionary: None,
@@ -57,7 +61,7 @@ impl Store {
 
 /// A bulk load under way. What it made is removed with it, also when the user's iterator panics. No lock
 /// is held while that runs: it may use the store.
-struct Load<'a> {
+struct BulkLoad<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,
     builder: Option<TableBuilder>,
@@ -66,7 +70,7 @@ struct Load<'a> {
     done: Vec<TableSummary>,
     /// Size from which another table is begun.
     full: u64,
-    held: Held,
+    held: FirstEntries,
     samples: Samples,
     /// Size of the present table at which the samples are asked next.
     look_at: u64,
@@ -74,7 +78,7 @@ struct Load<'a> {
     dictionary: Option<Arc<Dictionary>>,
 }
 
-impl Drop for Load<'_> {
+impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
         if let Some(builder) = self.builder.take() {
             drop(builder.abandon());
@@ -84,14 +88,14 @@ impl Drop for Load<'_> {
 }
 
 /// The first entries of a load.
-struct Held {
+struct FirstEntries {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
     bytes: usize,
     /// Whether there is room for another.
     open: bool,
 }
 
-impl Held {
+impl FirstEntries {
     /// Most entries, and most bytes of keys and values.
     const ENTRIES: usize = 1024;
     const BYTES: usize = 1 << 20;
@@ -142,7 +146,7 @@ impl Samples {
     }
 }
 
-impl Load<'_> {
+impl BulkLoad<'_> {
     /// Returns how many there were; `None` when one was the user's error, which is then in `refused`.
     fn read_all<K: AsRef<[u8]>, V: AsRef<[u8]>, E>(
         &mut self,

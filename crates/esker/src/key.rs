@@ -169,6 +169,17 @@ impl ValuePointer {
     }
 }
 
+/// How many bytes of separated values a table refers to in one log segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentRef {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Length of the values together, in bytes.
+    pub bytes: u64,
+    /// Number of values.
+    pub count: u64,
+}
+
 /// How a packed value is compressed. The numbers are stored, as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -208,7 +219,7 @@ pub(crate) enum Stored<'a> {
 /// conformance suite tests them all.
 ///
 /// After an error the cursor is not valid until it is positioned again.
-pub(crate) trait Cursor {
+pub(crate) trait InternalCursor {
     /// Whether the cursor is on an entry.
     fn valid(&self) -> bool;
     /// To the first entry.

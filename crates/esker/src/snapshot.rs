@@ -69,16 +69,16 @@ impl SnapshotList {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    held: Arc<Held>,
+    held: Arc<SnapshotImpl>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct SnapshotImpl {
     list: Arc<SnapshotList>,
     seq: Seq,
 }
 
-impl Drop for Held {
+impl Drop for SnapshotImpl {
     fn drop(&mut self) {
         self.list.release(self.seq);
     }
@@ -87,7 +87,7 @@ impl Drop for Held {
 impl Snapshot {
     pub(crate) fn new(list: &Arc<SnapshotList>, visible: impl FnOnce() -> Seq) -> Snapshot {
         let seq = list.acquire(visible);
-        Snapshot { held: Arc::new(Held { list: Arc::clone(list), seq }) }
+        Snapshot { held: Arc::new(SnapshotImpl { list: Arc::clone(list), seq }) }
     }
 
     /// The sequence of the last commit that the snapshot sees.

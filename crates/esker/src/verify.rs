@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
 use crate::filename;
-use crate::key::{Comparator, Cursor, KeyOrder, Stored};
+use crate::key::{Comparator, InternalCursor, KeyOrder, Stored};
 use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{Remains, Table};

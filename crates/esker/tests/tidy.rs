@@ -1,6 +1,6 @@
 //! The house rules that a compiler does not check: layers, where `unsafe` may stand, file sizes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,20 @@ const UNSAFE: &[(&str, &str)] = &[
     ("read/get.rs", "the same"),
     ("read/cursor.rs", "the same, of entries that an iterator gives"),
     ("table/", "validated blocks read without checking again"),
+];
+
+/// Names that two types still have, and which of them should give way.
+const DOUBLE_NAMES: &[(&str, &str)] = &[
+    ("Found", "recovery: what an open finds; version/record: what a record holds"),
+    ("KeyspaceState", "store/mod, and what version/state knows of a keyspace"),
+    ("Memtable", "store/models: a model's own"),
+    ("Next", "wal/chain, wal/sync"),
+    ("Place", "wal/reader, wal/waiters"),
+    ("Result", "error; version/state: an alias of its own"),
+    ("Segment", "store/models: a model's own"),
+    ("Store", "store/models: a model's own"),
+    ("Table", "store/models: a model's own"),
+    ("View", "store/models: a model's own"),
 ];
 
 fn src() -> PathBuf {
@@ -209,6 +223,59 @@ fn files_can_be_read_in_one_sitting_and_are_finished() {
             if text.contains(mark) {
                 wrong.push(format!("{name} has an unfinished mark: {mark}"));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The types that a file declares before its unit tests: every `struct`, `enum`, `union` and `trait`, and each
+/// `type` at the margin. (Further in, `type` is an associated one, whose name its trait gives.)
+fn types(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for line in without_tests(text).lines() {
+        let code = line.split("//").next().unwrap_or("");
+        let mut words =
+            code.split_whitespace().skip_while(|w| w.starts_with("pub") || *w == "unsafe");
+        // `pub(in a::path)` is two words.
+        let Some(mut what) = words.next() else { continue };
+        if what.ends_with(')') {
+            what = words.next().unwrap_or("");
+        }
+        let is_type = matches!(what, "struct" | "enum" | "union" | "trait")
+            || what == "type" && !line.starts_with(' ');
+        let name = words.next().unwrap_or("");
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        if is_type && name.starts_with(|c: char| c.is_uppercase()) {
+            found.insert(&name[..end]);
+        }
+    }
+    found
+}
+
+/// One name, one thing: whoever searches for a type finds one. Tests may use short names for what is theirs.
+#[test]
+fn no_two_types_have_one_name() {
+    let sources = sources();
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let is_tests = |name: &str| {
+        name.contains("/tests/") || name.starts_with("crash_tests/") || name.ends_with("tests.rs")
+    };
+    for (name, text) in sources.iter().filter(|(name, _)| !is_tests(name)) {
+        for found in types(text) {
+            places.entry(found).or_default().push(name);
+        }
+    }
+    assert!(places.len() > 200, "only {} types were found", places.len());
+    places.retain(|_, files| files.len() > 1);
+    let mut wrong = Vec::new();
+    for (name, files) in &places {
+        if !DOUBLE_NAMES.iter().any(|(known, _)| known == name) {
+            wrong.push(format!("{name} is declared in {}", files.join(" and ")));
+        }
+    }
+    for (known, _) in DOUBLE_NAMES {
+        if !places.contains_key(known) {
+            wrong.push(format!("{known} has one meaning: take it off the list"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

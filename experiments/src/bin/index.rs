@@ -10,6 +10,10 @@
 
 // The store's own source files. Not in test builds: their tests belong to the store.
 #[cfg(not(test))]
+#[path = "../../../crates/esker/src/util/abbreviated_key.rs"]
+#[allow(dead_code)]
+mod abbreviated_key;
+#[cfg(not(test))]
 #[path = "../../../crates/esker/src/memtable/index/mod.rs"]
 #[allow(dead_code, missing_docs)]
 mod index;
@@ -18,7 +22,13 @@ mod index;
 #[allow(dead_code)]
 mod key;
 #[cfg(not(test))]
+#[path = "../../../crates/esker/src/util/prefetch.rs"]
+mod prefetch;
+#[cfg(not(test))]
 mod util {
+    pub(crate) use crate::abbreviated_key;
+    pub(crate) use crate::prefetch::prefetch;
+
     /// Stands for the engine's module, of which the index needs the atomics only.
     pub(crate) mod sync {
         pub(crate) use std::hint::spin_loop;

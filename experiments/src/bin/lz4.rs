@@ -8,19 +8,21 @@ use std::hint::black_box;
 use experiments::{Random, median_ns};
 
 // The coder itself, without the store around it.
-#[allow(dead_code, unused_imports, missing_docs)]
-#[path = "../../../crates/esker/src/table/key_prefix.rs"]
-mod key_prefix;
+#[allow(dead_code)]
+#[path = "../../../crates/esker/src/util/abbreviated_key.rs"]
+mod abbreviated_key;
+#[allow(dead_code)]
+#[path = "../../../crates/esker/src/key.rs"]
+mod key;
 #[allow(dead_code, missing_docs)]
 #[path = "../../../crates/esker/src/table/lz4.rs"]
 mod lz4;
-#[allow(missing_docs)]
-#[path = "../../../crates/esker/src/util/prefetch.rs"]
-mod prefetch;
 /// What they expect of their crate.
 mod util {
-    pub(crate) use crate::prefetch::prefetch;
+    pub(crate) use crate::abbreviated_key;
 }
+/// The same.
+pub type Result<T> = std::result::Result<T, ()>;
 
 const VALUES: usize = 100_000;
 
@@ -46,13 +48,13 @@ fn row(what: &str, packed: usize, ns: f64) {
 fn main() {
     let values: Vec<Vec<u8>> = (0..VALUES as u64).map(value).collect();
     let dict: Vec<u8> = (0..40).flat_map(|i| value(1_000_000 + i)).collect();
-    let prepared = lz4::Prepared::new(&dict);
+    let prepared = lz4::Lz4Dictionary::new(&dict);
     println!("{:<44} {:>8} {:>12}", "", "packed", "median");
 
     for (name, dict_used) in [("no dictionary", false), ("4 KB dictionary", true)] {
         let d = dict_used.then_some(&prepared);
         let bytes = if dict_used { &dict[..] } else { &[] };
-        let mut e = lz4::Encoder::default();
+        let mut e = lz4::Lz4Encoder::default();
         let mut out = Vec::new();
         let ns = median_ns(5, VALUES as u64, || {
             for v in &values {

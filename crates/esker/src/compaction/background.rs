@@ -151,7 +151,7 @@ impl Store {
         let keyspaces = self.all_keyspaces();
         let sealed = keyspaces.iter().filter(|ks| self.has_sealed(ks));
         for ks in sealed.chain(&keyspaces) {
-            if self.merge_picked(ks, idle, settle, false)? {
+            if self.compact_picked(ks, idle, settle, false)? {
                 return Ok(true);
             }
         }

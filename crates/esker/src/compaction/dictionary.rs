@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::key::{Cursor, Stored};
+use crate::key::{InternalCursor, Stored};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::read::LoadedTable;

@@ -59,14 +59,14 @@ impl Store {
         let mut in_memory = 0;
         let mut in_tables = 0;
         for ks in self.all_keyspaces() {
-            let view = ks.view.load();
-            in_memory += view
+            let super_version = ks.view.load();
+            in_memory += super_version
                 .memtables
                 .iter()
                 .filter(|m| m.segment().number() == active)
                 .map(|m| m.inline_bytes())
                 .sum::<u64>();
-            in_tables += view.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
+            in_tables += super_version.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
         }
         in_memory > 0 && (settle || in_memory >= (1 << 20) || in_memory >= in_tables / 16)
     }
@@ -74,7 +74,7 @@ impl Store {
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
-                self.merge_picked(&ks, false, false, true)?;
+                self.compact_picked(&ks, false, false, true)?;
             }
         }
         Ok(())
@@ -86,24 +86,35 @@ impl Store {
     }
 
     /// Sealed memtables, oldest first.
-    pub(crate) fn sealed(&self, view: &SuperVersion) -> Vec<Arc<Memtable>> {
+    pub(crate) fn sealed(&self, super_version: &SuperVersion) -> Vec<Arc<Memtable>> {
         let active = self.active_number();
-        view.memtables.iter().rev().filter(|m| m.segment().number() < active).cloned().collect()
+        super_version
+            .memtables
+            .iter()
+            .rev()
+            .filter(|m| m.segment().number() < active)
+            .cloned()
+            .collect()
     }
 
     /// The memtables below segment `upto`, and a plan that writes them into a run of their own.
     pub(crate) fn whole_flush(
         &self,
         ks: &KeyspaceState,
-        view: &SuperVersion,
+        super_version: &SuperVersion,
         upto: u64,
     ) -> Result<Option<Flush>> {
-        let memtables: Vec<_> =
-            view.memtables.iter().rev().filter(|m| m.segment().number() < upto).cloned().collect();
+        let memtables: Vec<_> = super_version
+            .memtables
+            .iter()
+            .rev()
+            .filter(|m| m.segment().number() < upto)
+            .cloned()
+            .collect();
         if memtables.is_empty() {
             return Ok(None);
         }
-        let (inputs, runs) = (describe(&memtables), view.version.runs());
+        let (inputs, runs) = (describe(&memtables), super_version.version.runs());
         let size = self.table_sizes().small;
         let parts = || Ok(overlap::groups(&ks.order, &inputs, runs, 0..0, size, |_| false));
         let parts = comparator::catch(parts)?;
@@ -118,15 +129,15 @@ impl Store {
         let mut edits = Vec::new();
         let mut fresh = Vec::new();
         let result = keyspaces.iter().try_for_each(|ks| {
-            let view = ks.view.load_full();
-            let Some((memtables, groups)) = self.whole_flush(ks, &view, upto)? else {
+            let super_version = ks.view.load_full();
+            let Some((memtables, groups)) = self.whole_flush(ks, &super_version, upto)? else {
                 return Ok(());
             };
             let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
-            let runs = &view.runs;
-            let merge =
+            let runs = &super_version.runs;
+            let job =
                 CompactionJob { store: self, ks, memtables, runs, range, groups, run, relocate };
-            let edit = merge.run()?;
+            let edit = job.run()?;
             fresh.extend(edit.fresh());
             edits.push((&**ks, edit));
             Ok(())
@@ -140,9 +151,11 @@ impl Store {
 
     /// Writes all memtables below segment `upto` into tables, on this thread.
     pub(crate) fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
-        let view = ks.view.load_full();
-        let Some((memtables, parts)) = self.whole_flush(ks, &view, upto)? else { return Ok(()) };
-        self.merge(ks, &view, memtables, 0..0, parts, Vec::new())
+        let super_version = ks.view.load_full();
+        let Some((memtables, parts)) = self.whole_flush(ks, &super_version, upto)? else {
+            return Ok(());
+        };
+        self.run_compaction(ks, &super_version, memtables, 0..0, parts, Vec::new())
     }
 
     /// Whether a flush is worth trying: the last one found room, or there is more now.

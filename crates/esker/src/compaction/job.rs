@@ -16,11 +16,11 @@ use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::key::{Cursor, Stored};
+use crate::key::{InternalCursor, Stored};
 use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
-use crate::read::source::Source;
+use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
@@ -37,7 +37,7 @@ pub(crate) struct CompactionJob<'a> {
     pub ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
     pub memtables: Vec<Arc<Memtable>>,
-    /// All runs of the view that the compaction was planned on, newest first.
+    /// All runs of the super-version that the compaction was planned on, newest first.
     pub runs: &'a [Arc<LoadedRun>],
     /// Which of them are merged; those right below the memtables when there are any.
     pub range: Range<usize>,
@@ -51,29 +51,29 @@ pub(crate) struct CompactionJob<'a> {
 
 impl Store {
     /// Merges the given memtables (the oldest of the sealed ones) and runs into one run.
-    pub(crate) fn merge(
+    pub(crate) fn run_compaction(
         &self,
         ks: &KeyspaceState,
-        view: &SuperVersion,
+        super_version: &SuperVersion,
         memtables: Vec<Arc<Memtable>>,
         range: Range<usize>,
         groups: Vec<OverlapGroup>,
         relocate: Vec<u64>,
     ) -> Result<()> {
-        let ids: Vec<u64> = view.runs[range.clone()].iter().map(|r| r.run.id()).collect();
+        let ids: Vec<u64> = super_version.runs[range.clone()].iter().map(|r| r.run.id()).collect();
         let run = match ids.first() {
             Some(newest) if memtables.is_empty() => *newest,
             _ => self.next_run(ks),
         };
         let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
         let flushed: u64 = memtables.iter().map(|m| m.inline_bytes()).sum();
-        let likely = likely_written(view, &range, &groups);
+        let likely = likely_written(super_version, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
-        let merge = CompactionJob {
+        let job = CompactionJob {
             store: self,
             ks,
             memtables,
-            runs: &view.runs,
+            runs: &super_version.runs,
             range,
             groups,
             run,
@@ -82,19 +82,19 @@ impl Store {
         ks.busy_runs.lock().extend(&ids);
         let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
         let start = Instant::now();
-        let upto = merge.memtables.iter().map(|m| m.segment().number()).max();
+        let upto = job.memtables.iter().map(|m| m.segment().number()).max();
         let cost_model = self.backpressure.cost_model();
-        let costs = || merge.memtables.iter().map(|m| self.cost_of_memtable(m));
+        let costs = || job.memtables.iter().map(|m| self.cost_of_memtable(m));
         let cost = costs().sum();
         if upto.is_some() {
-            self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum(), read);
+            self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum());
         }
         let flushing = upto.map(|_| AtEnd(|| self.backpressure.end_flush()));
         // Large values first: the tables will point to them, and what takes long should come before
         // what tells writers of progress.
-        let stays = merge.memtables.iter().any(|m| m.blob_bytes() > 0);
+        let stays = job.memtables.iter().any(|m| m.blob_bytes() > 0);
         let ready = upto.filter(|_| stays).map_or(Ok(()), |upto| self.sync_log_upto(upto));
-        let result = ready.and_then(|()| merge.run()).and_then(|edit| {
+        let result = ready.and_then(|()| job.run()).and_then(|edit| {
             let fresh: Vec<u64> = edit.fresh().collect();
             self.apply_edit(ks, edit).inspect_err(|_| self.remove_tables(&fresh))
         });
@@ -107,7 +107,7 @@ impl Store {
         Counters::add(&self.counters.merges, 1);
         Counters::add(&self.counters.merge_read, read);
         if upto.is_some() {
-            self.backpressure.note_flush(cost, read, start.elapsed());
+            self.backpressure.note_flush(cost, start.elapsed());
         }
         Ok(())
     }
@@ -192,8 +192,8 @@ impl CompactionJob<'_> {
 
     fn cursor(&self, piece: &GroupInputs) -> Result<MergeCursor> {
         let order = &self.ks.order;
-        let mut sources: Vec<Source> =
-            piece.memtables.iter().map(|m| Source::Memtable(m.cursor())).collect();
+        let mut sources: Vec<SourceCursor> =
+            piece.memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
         for tables in piece.tables.iter().filter(|t| !t.is_empty()) {
             let tables = tables.iter().map(|t| (1, Arc::clone(t))).collect();
             let part = KeyspaceVersion::default()
@@ -201,7 +201,7 @@ impl CompactionJob<'_> {
                 .map_err(|e| Error::corrupt(&self.store.dir, 0, e.to_string()))?;
             for run in part.runs() {
                 let run = Arc::new(LoadedRun::new(Arc::clone(run)));
-                sources.push(Source::Run(RunCursor::new(run, order.clone())));
+                sources.push(SourceCursor::Run(RunCursor::new(run, order.clone())));
             }
         }
         Ok(MergeCursor::new(order.clone(), sources))
@@ -235,7 +235,7 @@ impl CompactionJob<'_> {
             let value = self.value_for_table(&cursor);
             match filter.decide(seq, kind) {
                 Decision::Drop => {
-                    if let (Stored::Pointer(p), Source::Run(_)) = (value, cursor.current()) {
+                    if let (Stored::Pointer(p), SourceCursor::Run(_)) = (value, cursor.current()) {
                         written
                             .dead
                             .entry(p.segment)
@@ -245,7 +245,9 @@ impl CompactionJob<'_> {
                 }
                 decision => {
                     let seq = (decision == Decision::Keep).then_some(seq);
-                    if let (Stored::Pointer(p), Source::Memtable(_)) = (value, cursor.current()) {
+                    if let (Stored::Pointer(p), SourceCursor::Memtable(_)) =
+                        (value, cursor.current())
+                    {
                         written
                             .live
                             .entry(p.segment)
@@ -254,13 +256,13 @@ impl CompactionJob<'_> {
                     }
                     let builder = outputs.builder(written)?;
                     match (value, cursor.current()) {
-                        (Stored::Compressed { .. }, Source::Run(run))
+                        (Stored::Compressed { .. }, SourceCursor::Run(run))
                             if !builder.accepts(&value) =>
                         {
                             run.table().table.decompress(value, &mut decompressed)?;
                             builder.add(key, seq, kind, Stored::Inline(&decompressed))?;
                         }
-                        (Stored::Pointer(p), Source::Run(run))
+                        (Stored::Pointer(p), SourceCursor::Run(run))
                             if self.relocate.contains(&p.segment) =>
                         {
                             let bytes = run.table().segment(&p)?.value(&p)?;
@@ -290,7 +292,7 @@ impl CompactionJob<'_> {
     /// The value as the table will hold it: a large one stays where it was written.
     fn value_for_table<'c>(&self, cursor: &'c MergeCursor) -> Stored<'c> {
         match (cursor.stored(), cursor.current()) {
-            (Stored::Inline(bytes), Source::Memtable(m))
+            (Stored::Inline(bytes), SourceCursor::Memtable(m))
                 if bytes.len() >= self.ks.separate_values_from =>
             {
                 let pointer = m.value_pointer();
@@ -349,20 +351,15 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn new(merge: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
+    fn new(job: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
         let options = TableOptions {
-            order: merge.ks.order.clone(),
-            keyspace: merge.ks.id,
-            block_size: merge.store.options.block_size,
-            compression: merge.ks.compression,
+            order: job.ks.order.clone(),
+            keyspace: job.ks.id,
+            block_size: job.store.options.block_size,
+            compression: job.ks.compression,
             dictionary,
         };
-        Outputs {
-            store: merge.store,
-            options,
-            target: merge.store.table_sizes().full,
-            builder: None,
-        }
+        Outputs { store: job.store, options, target: job.store.table_sizes().full, builder: None }
     }
 
     fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {

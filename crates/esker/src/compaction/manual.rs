@@ -36,12 +36,12 @@ impl Store {
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
     ) -> Result<()> {
-        let view = ks.view.load_full();
-        // Asked afterwards: the view of a store that is closed is empty.
+        let super_version = ks.view.load_full();
+        // Asked afterwards: the super-version of a store that is closed is empty.
         self.check_open()?;
-        let memtables = self.sealed(&view);
+        let memtables = self.sealed(&super_version);
         let inputs = describe(&memtables);
-        let runs = view.version.runs();
+        let runs = super_version.version.runs();
         if memtables.is_empty() && runs.is_empty() {
             return Ok(());
         }
@@ -60,6 +60,6 @@ impl Store {
             self.table_sizes().small,
             rewrite,
         );
-        self.merge(ks, &view, memtables, all, parts, Vec::new())
+        self.run_compaction(ks, &super_version, memtables, all, parts, Vec::new())
     }
 }

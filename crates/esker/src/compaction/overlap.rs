@@ -39,7 +39,7 @@ pub(crate) struct OverlapGroup {
 /// Bytes that cost next to nothing beside what any flush costs: four syncs, and a file.
 pub(super) const TINY: u64 = 64 << 10;
 
-struct Input<'a> {
+struct OverlapInput<'a> {
     smallest: &'a [u8],
     largest: &'a [u8],
     bytes: u64,
@@ -65,12 +65,18 @@ pub(crate) fn groups<T: HasMeta>(
     let mut inputs = Vec::new();
     for (i, m) in memtables.iter().enumerate() {
         let (smallest, largest) = (&m.smallest[..], &m.largest[..]);
-        inputs.push(Input { smallest, largest, bytes: m.bytes, source: Ok(i), rewrite: true });
+        inputs.push(OverlapInput {
+            smallest,
+            largest,
+            bytes: m.bytes,
+            source: Ok(i),
+            rewrite: true,
+        });
     }
     for run in range {
         for (i, table) in runs[run].tables().iter().enumerate() {
             let t = table.meta();
-            inputs.push(Input {
+            inputs.push(OverlapInput {
                 smallest: &t.smallest,
                 largest: &t.largest,
                 bytes: t.size,
@@ -83,7 +89,7 @@ pub(crate) fn groups<T: HasMeta>(
     join_crowds(join_small_neighbours(group(order, &inputs), small), small)
 }
 
-fn group(order: &KeyOrder, inputs: &[Input<'_>]) -> Vec<OverlapGroup> {
+fn group(order: &KeyOrder, inputs: &[OverlapInput<'_>]) -> Vec<OverlapGroup> {
     let mut list: Vec<OverlapGroup> = Vec::new();
     let mut reach: &[u8] = &[];
     for input in inputs {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::overlap::{WaitingMemtable, written};
 use super::picker::{self, Compaction, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse};
-use super::simulation::{ENTRY, KEYS, Load, Sim, key, leveled};
+use super::simulation::{ENTRY, KEYS, Sim, WritePattern, key, leveled};
 use crate::key::KeyOrder;
 use crate::version::script::{Case, run_folder, size, word};
 use crate::version::{KeyspaceVersion, SegmentRef, TableMeta};
@@ -128,9 +128,9 @@ fn describe(plan: &Compaction, s: &PickerInput<'_, Arc<TableMeta>>) -> String {
 fn fill(case: &Case<'_>) -> String {
     let get = |name: &str, default: &str| size(case.word(name).unwrap_or(default));
     let load = match case.words[0] {
-        "random" => Load::Random,
-        "sequential" => Load::Sequential,
-        "overwrite" => Load::Overwrite(get("keys", "1M")),
+        "random" => WritePattern::Random,
+        "sequential" => WritePattern::Sequential,
+        "overwrite" => WritePattern::Overwrite(get("keys", "1M")),
         other => panic!("unknown load {other}"),
     };
     let (flushes, flush) = (get("flushes", "64"), get("flush", "16M"));
@@ -145,11 +145,11 @@ fn fill(case: &Case<'_>) -> String {
         sim.amplification(),
         sim.version.runs().len(),
     );
-    if let Load::Overwrite(keys) = load {
+    if let WritePattern::Overwrite(keys) = load {
         let most = sim.max_bytes as f64 / (keys * ENTRY) as f64;
         write!(out, "space at most {most:.1} times the live data").unwrap();
     }
-    if load == Load::Random {
+    if load == WritePattern::Random {
         write!(out, "leveled, fanout 10: {:.1}", leveled(flushes, flush)).unwrap();
     }
     out
@@ -158,12 +158,12 @@ fn fill(case: &Case<'_>) -> String {
 #[test]
 fn write_amplification_stays_low() {
     for (flush, cap) in [(16, 64), (16, 128), (8, 64), (64, 256), (1, 4)] {
-        let mut sim = Sim::new(Load::Random, cap * MIB, 32 * MIB);
+        let mut sim = Sim::new(WritePattern::Random, cap * MIB, 32 * MIB);
         sim.fill(64, flush * MIB, 1, true);
         let random = sim.amplification();
         assert!(random <= 6.0, "flush {flush}, cap {cap}: {random}");
         assert!(sim.max_runs <= RUNS_SOFT + 1, "{} runs", sim.max_runs);
-        let mut sim = Sim::new(Load::Sequential, cap * MIB, 32 * MIB);
+        let mut sim = Sim::new(WritePattern::Sequential, cap * MIB, 32 * MIB);
         sim.fill(64, flush * MIB, 1, true);
         sim.settle(0.0, true);
         let sequential = sim.amplification();
@@ -175,7 +175,7 @@ fn write_amplification_stays_low() {
 #[test]
 fn a_pressed_store_stays_below_the_hard_cap_of_runs() {
     for together in 1..=4 {
-        let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+        let mut sim = Sim::new(WritePattern::Random, 64 * MIB, 32 * MIB);
         sim.fill(1000, 16 * MIB, together, false);
         assert!(sim.max_runs <= RUNS_HARD);
         assert!(sim.amplification() < 12.0, "{together}: {}", sim.amplification());
@@ -184,7 +184,7 @@ fn a_pressed_store_stays_below_the_hard_cap_of_runs() {
 
 #[test]
 fn garbage_is_moved_out_of_its_segments() {
-    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let mut sim = Sim::new(WritePattern::Random, 64 * MIB, 32 * MIB);
     sim.fill(40, 16 * MIB, 1, true);
     let runs = sim.version.runs().to_vec();
     let (mut removed, mut added) = (Vec::new(), Vec::new());
@@ -212,7 +212,7 @@ fn garbage_is_moved_out_of_its_segments() {
 /// What a repair or loads leave comes down beside flushes that never end, and no compaction of it is large.
 #[test]
 fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
-    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let mut sim = Sim::new(WritePattern::Random, 64 * MIB, 32 * MIB);
     let added = (1..=300).map(|run| (run, Arc::new(sim.table(0, KEYS, 32 * MIB / ENTRY, 0))));
     let added: Vec<_> = added.collect();
     let added = added.into_iter().map(|(run, t)| {
@@ -259,7 +259,7 @@ fn thousands_of_tables_take_no_work_that_grows_with_their_square() {
     let counting = Arc::new(Counting::default());
     let order = KeyOrder::Custom(counting.clone());
     let n = 4000;
-    let mut sim = Sim::new(Load::Random, 64 * MIB, 32 * MIB);
+    let mut sim = Sim::new(WritePattern::Random, 64 * MIB, 32 * MIB);
     let metas: Vec<_> =
         (0..n).map(|i| Arc::new(sim.table(i * 7 % n * 10, i * 7 % n * 10 + 5, 9, 0))).collect();
     let numbers: Vec<u64> = metas.iter().map(|m| m.number).collect();
@@ -279,7 +279,7 @@ fn thousands_of_tables_take_no_work_that_grows_with_their_square() {
 
 #[test]
 fn what_little_is_in_too_many_segments_goes_into_tables() {
-    let mut sim = Sim::new(Load::Sequential, 64 * MIB, 32 * MIB);
+    let mut sim = Sim::new(WritePattern::Sequential, 64 * MIB, 32 * MIB);
     let segments = (16 << 10) + 600;
     sim.fill(1, 16 * MIB, 1, false);
     let mut t = TableMeta::clone(sim.version.tables().next().unwrap());
@@ -309,11 +309,11 @@ proptest! {
         load in 0usize..3,
         cap in 4u64..100,
     ) {
-        let load = [Load::Random, Load::Sequential, Load::Overwrite(100_000)][load];
+        let load = [WritePattern::Random, WritePattern::Sequential, WritePattern::Overwrite(100_000)][load];
         let mut sim = Sim::new(load, cap * MIB, 8 * MIB);
         for (bytes, debt, settle, idle, at, width) in steps {
             let mut memtable = sim.memtable(bytes * MIB / 4);
-            if load != Load::Sequential && idle == 1 {
+            if load != WritePattern::Sequential && idle == 1 {
                 let low = KEYS / 1000 * at;
                 memtable.smallest = key(low);
                 memtable.largest = key(low + KEYS / 1000 * width);

@@ -14,28 +14,28 @@ use crate::store::{Counters, KeyspaceState, Store};
 impl Store {
     /// Asks the picker about one keyspace and carries its plan out. `nested`: within another compaction,
     /// whose input runs are taken; then only memtables are flushed.
-    pub(super) fn merge_picked(
+    pub(super) fn compact_picked(
         &self,
         ks: &KeyspaceState,
         idle: bool,
         settle: bool,
         nested: bool,
     ) -> Result<bool> {
-        comparator::catch(|| self.pick_and_merge(ks, idle, settle, nested))
+        comparator::catch(|| self.pick_and_compact(ks, idle, settle, nested))
     }
 
-    pub(super) fn pick_and_merge(
+    fn pick_and_compact(
         &self,
         ks: &KeyspaceState,
         idle: bool,
         settle: bool,
         nested: bool,
     ) -> Result<bool> {
-        let view = ks.view.load_full();
-        let sealed = self.sealed(&view);
+        let super_version = ks.view.load_full();
+        let sealed = self.sealed(&super_version);
         let waiting = describe(&sealed);
         let segments = self.segments.usage();
-        let picker_input = self.picker_input(ks, &view, &waiting, &segments, idle);
+        let picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
         let groups = plan.groups(&picker_input);
@@ -53,10 +53,17 @@ impl Store {
             return Ok(false);
         }
         let (most, likely) =
-            (overlap::written(&groups), likely_written(&view, &plan.runs, &groups));
+            (overlap::written(&groups), likely_written(&super_version, &plan.runs, &groups));
         let tight = self.is_tight(most);
         if !tight || self.may_hope(likely) {
-            match self.merge(ks, &view, memtables, plan.runs, groups, plan.relocate) {
+            match self.run_compaction(
+                ks,
+                &super_version,
+                memtables,
+                plan.runs,
+                groups,
+                plan.relocate,
+            ) {
                 Err(e)
                     if (e.is_no_space() || flush && e.is_corruption())
                         && self.halt_cause().is_none() =>
@@ -84,15 +91,16 @@ impl Store {
     /// Merges some runs where there are more than flushes leave, and the disk has room for it. The caller
     /// holds the right to merge.
     pub(super) fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
-        let view = ks.view.load_full();
+        let super_version = ks.view.load_full();
         let segments = self.segments.usage();
-        let picker_input = self.picker_input(ks, &view, &[], &segments, false);
+        let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
         let Some(plan) = picker::thin_out(&picker_input) else { return Ok(false) };
         let groups = plan.groups(&picker_input);
         if self.is_tight(overlap::written(&groups)) {
             return Ok(false);
         }
-        match self.merge(ks, &view, Vec::new(), plan.runs, groups, plan.relocate) {
+        match self.run_compaction(ks, &super_version, Vec::new(), plan.runs, groups, plan.relocate)
+        {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
             merged => merged.map(|()| true),
         }
@@ -115,7 +123,7 @@ impl Store {
     pub(super) fn picker_input<'a>(
         &self,
         ks: &'a KeyspaceState,
-        view: &'a SuperVersion,
+        super_version: &'a SuperVersion,
         memtables: &'a [overlap::WaitingMemtable],
         segments: &'a [picker::SegmentUse],
         idle: bool,
@@ -123,13 +131,13 @@ impl Store {
         let busy = {
             let ids = ks.busy_runs.lock();
             let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.run.id());
-            let start = view.runs.iter().position(is_busy).unwrap_or(0);
-            start..start + view.runs.iter().filter(|r| is_busy(r)).count()
+            let start = super_version.runs.iter().position(is_busy).unwrap_or(0);
+            start..start + super_version.runs.iter().filter(|r| is_busy(r)).count()
         };
         PickerInput {
             order: &ks.order,
             memtables,
-            runs: view.version.runs(),
+            runs: super_version.version.runs(),
             busy,
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
@@ -144,15 +152,16 @@ impl Store {
 /// Bytes that a compaction of these groups is likely to write: each tombstone that reaches the bottom takes
 /// an entry along.
 pub(super) fn likely_written(
-    view: &SuperVersion,
+    super_version: &SuperVersion,
     runs: &Range<usize>,
     list: &[OverlapGroup],
 ) -> u64 {
-    if runs.end < view.runs.len() {
+    if runs.end < super_version.runs.len() {
         return overlap::written(list);
     }
     let likely = |c: &OverlapGroup| {
-        let metas = c.tables.iter().map(|&(run, table)| &view.runs[run].tables()[table].meta);
+        let metas =
+            c.tables.iter().map(|&(run, table)| &super_version.runs[run].tables()[table].meta);
         let (entries, dead) =
             metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
         let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;

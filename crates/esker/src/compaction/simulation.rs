@@ -16,7 +16,7 @@ pub(super) const KEYS: u64 = 1 << 60;
 
 /// What the load writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Load {
+pub(super) enum WritePattern {
     /// New keys all over the key space.
     Random,
     /// New keys in order.
@@ -39,7 +39,7 @@ pub(super) struct Sim {
     next_table: u64,
     seq: u64,
     next_key: u64,
-    load: Load,
+    load: WritePattern,
 }
 
 pub(super) fn key(n: u64) -> Vec<u8> {
@@ -51,7 +51,7 @@ pub(super) fn number(key: &[u8]) -> u64 {
 }
 
 impl Sim {
-    pub(super) fn new(load: Load, cap: u64, table: u64) -> Sim {
+    pub(super) fn new(load: WritePattern, cap: u64, table: u64) -> Sim {
         Sim {
             version: KeyspaceVersion::default(),
             cap,
@@ -73,7 +73,7 @@ impl Sim {
     /// The next full memtable of this many bytes.
     pub(super) fn memtable(&mut self, bytes: u64) -> WaitingMemtable {
         let (low, high) = match self.load {
-            Load::Sequential => {
+            WritePattern::Sequential => {
                 let low = self.next_key;
                 self.next_key += bytes;
                 (low, self.next_key - 1)
@@ -164,7 +164,7 @@ impl Sim {
                 }
             }
             if !group.trivial_move {
-                added.extend(self.merge(group, plan, s).into_iter().map(|t| (target, t)));
+                added.extend(self.compact(group, plan, s).into_iter().map(|t| (target, t)));
             }
         }
         self.written += added.iter().map(|(_, t)| t.size).sum::<u64>();
@@ -177,7 +177,7 @@ impl Sim {
         self.version = self.version.edit(Some(s.order), &removed, added).unwrap();
     }
 
-    fn merge(
+    fn compact(
         &mut self,
         group: &OverlapGroup,
         plan: &Compaction,
@@ -208,7 +208,7 @@ impl Sim {
         }
         let mut entries: u64 = per_run.values().map(|r| r.0).sum();
         let mut tombstones: u64 = per_run.values().map(|r| r.1).sum();
-        if let Load::Overwrite(keys) = self.load {
+        if let WritePattern::Overwrite(keys) = self.load {
             let here = keys as f64 * ((high - low) as f64 / KEYS as f64).min(1.0);
             let absent =
                 per_run.values().fold(1.0, |p, r| p * (1.0 - (r.0 as f64 / here).min(1.0)));

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::faults::{Case, Tally, run};
 use super::number;
-use crate::env::sim::{Fault, FaultPlan, Kind, Rng};
+use crate::env::sim::{CallKind, Fault, FaultPlan, Rng};
 
 const NONE_FAILS: Case =
     Case { seed: 1, plan: None, patience: 0, more: 0, random_ops: 0, images: 3, stepped: true };
@@ -50,7 +50,7 @@ fn seeds(usual: u64) -> Vec<u64> {
 }
 
 /// The calls of a workload in which none fails.
-fn calls_of(seed: u64) -> Vec<Kind> {
+fn calls_of(seed: u64) -> Vec<CallKind> {
     let (_, calls) = run(Case { seed, images: 1, ..NONE_FAILS }).unwrap_or_else(|e| panic!("{e}"));
     assert!(calls.len() > 200, "{} calls", calls.len());
     calls
@@ -60,7 +60,7 @@ fn calls_of(seed: u64) -> Vec<Kind> {
 fn every_fault(seed: u64, from_then_on: bool) -> impl Iterator<Item = Case> {
     let calls = calls_of(seed);
     (0..calls.len()).flat_map(move |at| {
-        let write = calls[at] == Kind::Write;
+        let write = calls[at] == CallKind::Write;
         let ways = Fault::ALL.into_iter().filter(move |f| write || *f != Fault::ShortWrite);
         ways.map(move |fault| {
             let plan = FaultPlan { at: at as u64, fault, from_then_on };
@@ -89,13 +89,13 @@ fn every_call_fails_and_all_that_follow() {
 fn every_sync_fails() {
     let cases = seeds(3).into_iter().flat_map(|seed| {
         let calls = calls_of(seed);
-        (0..calls.len()).filter(move |n| matches!(calls[*n], Kind::Sync | Kind::SyncDir)).flat_map(
-            move |at| {
+        (0..calls.len())
+            .filter(move |n| matches!(calls[*n], CallKind::Sync | CallKind::SyncDir))
+            .flat_map(move |at| {
                 let plan = FaultPlan { at: at as u64, fault: Fault::Eio, from_then_on: false };
                 let case = Case { seed, plan: Some(plan), images: 5, ..NONE_FAILS };
                 [case, Case { patience: 4, ..case }, Case { more: 3, ..case }]
-            },
-        )
+            })
     });
     let tally = all("each sync", cases);
     assert!(tally.halts > 0 && tally.vain > 0 && tally.resumed > 0);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::oracle::{self, State};
 use super::workload::{DIR, Op, World};
-use crate::env::sim::{Cut, FaultPlan, Kind, Rng, SimEnv};
+use crate::env::sim::{CallKind, Cut, FaultPlan, Rng, SimEnv};
 use crate::{Db, Durability, Error};
 
 /// Everything that a store does, in an order in which each finds something to do.
@@ -94,7 +94,7 @@ impl Tally {
 }
 
 /// Runs a case. The tally, and the calls that were made.
-pub(super) fn run(case: Case) -> Result<(Tally, Vec<Kind>), String> {
+pub(super) fn run(case: Case) -> Result<(Tally, Vec<CallKind>), String> {
     let env = SimEnv::new(case.seed, case.stepped);
     env.fail(case.plan);
     let world = World::new(case.seed, env.clone(), case.stepped);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Frozen, Kind, Rng, SimEnv};
+use crate::env::sim::{CallKind, CrashPoints, Cut, Fault, FaultPlan, Frozen, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
 use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options};
 
@@ -37,7 +37,7 @@ fn image(frozen: &Frozen, cut: Cut, seed: u64) -> SimEnv {
 }
 
 /// What `f` returns, in which the first call of this kind to this file fails.
-fn failing<T>(env: &SimEnv, kind: Kind, path: &str, f: impl FnOnce() -> T) -> T {
+fn failing<T>(env: &SimEnv, kind: CallKind, path: &str, f: impl FnOnce() -> T) -> T {
     env.fail_first(kind, path);
     let result = f();
     assert!(env.calls().iter().any(|c| c.failed), "no {kind:?} of {path}");
@@ -110,7 +110,7 @@ fn the_directories_of_a_new_store_and_of_a_checkpoint_are_durable() {
 fn a_directory_that_an_earlier_attempt_made_is_synced() {
     for parent in ["/", "/far", "/far/down"] {
         let env = SimEnv::new(1, true);
-        failing(&env, Kind::SyncDir, parent, || open_at(&env, "/far/down/db")).unwrap_err();
+        failing(&env, CallKind::SyncDir, parent, || open_at(&env, "/far/down/db")).unwrap_err();
         let db = open_at(&env, "/far/down/db").unwrap();
         db.put_with("key", "1", Durability::Synced).unwrap();
         assert_eq!(get(&open_at(&cut(&env), "/far/down/db").unwrap(), "key").unwrap(), b"1");
@@ -132,7 +132,7 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     let db = open(&env);
     db.put("large", vec![7; LARGE]).unwrap();
     let active = format!("/db/{}", segments(&env).last().unwrap());
-    failing(&env, Kind::Sync, &active, || db.put_with("synced", "1", Durability::Synced))
+    failing(&env, CallKind::Sync, &active, || db.put_with("synced", "1", Durability::Synced))
         .unwrap_err();
     assert!(stopped(&db));
     // Another sync would succeed, and prove nothing.
@@ -149,7 +149,7 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     db.flush().unwrap();
     assert_eq!(env.violations(), Vec::<String>::new());
     let renamed =
-        |c: &crate::env::sim::Call| c.kind == Kind::Rename && c.path == Path::new(&active);
+        |c: &crate::env::sim::Call| c.kind == CallKind::Rename && c.path == Path::new(&active);
     assert!(!env.calls().iter().any(renamed), "{active} is used again");
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
@@ -164,7 +164,7 @@ fn resume_keeps_all_keyspaces_or_none() {
     other.put("earlier", "1").unwrap();
     db.put("later", "2").unwrap();
     let active = format!("/db/{}", segments(&env).last().unwrap());
-    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    failing(&env, CallKind::Sync, &active, || db.sync()).unwrap_err();
     env.set_crash_points(CrashPoints::Always);
     db.resume().unwrap();
     let mut moments = env.take_frozen();
@@ -193,7 +193,7 @@ fn any_sync_of_the_log_that_fails_stops_writes() {
     let from = dry.call_count() as usize;
     db.flush().unwrap();
     let calls = dry.calls();
-    let syncs = |n: &usize| matches!(calls[*n].kind, Kind::Sync | Kind::SyncDir);
+    let syncs = |n: &usize| matches!(calls[*n].kind, CallKind::Sync | CallKind::SyncDir);
     let mut looked = 0;
     for at in (from..calls.len()).filter(syncs) {
         let env = SimEnv::new(1, true);
@@ -218,7 +218,7 @@ fn no_keyspace_is_dropped_while_writes_are_stopped() {
     db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
     db.put("key", "1").unwrap();
     let table = format!("/db/{:010}.tbl", db.store().next_file() + 1);
-    failing(&env, Kind::Sync, &table, || db.flush()).unwrap_err();
+    failing(&env, CallKind::Sync, &table, || db.flush()).unwrap_err();
     assert!(stopped(&db));
     assert!(matches!(db.drop_keyspace("other"), Err(Error::Halted { .. })));
     db.resume().unwrap();
@@ -233,7 +233,7 @@ fn what_recovery_reads_after_a_failed_sync_is_made_durable_by_the_next() {
     let db = open(&env);
     db.put("large", vec![7; LARGE]).unwrap();
     let active = format!("/db/{}", segments(&env).last().unwrap());
-    failing(&env, Kind::Sync, &active, || db.sync()).unwrap_err();
+    failing(&env, CallKind::Sync, &active, || db.sync()).unwrap_err();
     db.close().unwrap_err();
     let db = open(&env);
     assert_eq!(get(&db, "large").unwrap(), [7; LARGE]);
@@ -259,7 +259,7 @@ fn a_manifest_that_failed_to_sync_is_written_again_when_it_is_opened() {
         db.create_keyspace(&next(), KeyspaceOptions::new()).unwrap();
     }
     let failed = next();
-    failing(&env, Kind::Sync, "/db/MANIFEST-0000000001", || {
+    failing(&env, CallKind::Sync, "/db/MANIFEST-0000000001", || {
         db.create_keyspace(&failed, KeyspaceOptions::new()).map(drop)
     })
     .unwrap_err();
@@ -318,7 +318,7 @@ fn what_was_synced_after_resume_was_lost_when_there_had_been_nothing_to_flush() 
     let db = open(&env);
     db.put("before", "1").unwrap();
     db.flush().unwrap();
-    failing(&env, Kind::SyncDir, "/db", || db.sync()).unwrap_err();
+    failing(&env, CallKind::SyncDir, "/db", || db.sync()).unwrap_err();
     db.resume().unwrap();
     db.put_with("after", "2", Durability::Synced).unwrap();
     db.put_with("after all", "3", Durability::Synced).unwrap();

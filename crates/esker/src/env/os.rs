@@ -104,7 +104,7 @@ impl Env for OsEnv {
 #[derive(Debug)]
 struct OsFile {
     file: fs::File,
-    mapped: system::Mapped,
+    mapped: system::WritableMappings,
 }
 
 impl File for OsFile {

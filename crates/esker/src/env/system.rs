@@ -5,9 +5,17 @@ use std::io;
 use std::sync::Arc;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) use linux::{Mapped, allocate, punch};
+pub(super) use linux::{allocate, punch};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) use others::{Mapped, allocate, punch};
+pub(super) use others::{allocate, punch};
+
+/// The writable mappings of a file. What was written through them is data to the kernel on Linux; on
+/// other systems a sync of the file need not write their pages, so that they are kept here.
+#[derive(Debug, Default)]
+pub(super) struct WritableMappings(
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    parking_lot::Mutex<Vec<std::sync::Weak<memmap2::MmapRaw>>>,
+);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
@@ -34,14 +42,10 @@ mod linux {
         }
     }
 
-    /// The writable mappings of a file.
-    #[derive(Debug, Default)]
-    pub struct Mapped;
-
-    impl Mapped {
+    impl WritableMappings {
         pub fn note(&self, _: &Arc<memmap2::MmapRaw>) {}
 
-        /// Makes data and length durable; what was written through mappings is data to the kernel.
+        /// Makes data and length durable.
         pub fn sync(&self, file: &File) -> io::Result<()> {
             file.sync_data()
         }
@@ -51,8 +55,6 @@ mod linux {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod others {
     use std::sync::Weak;
-
-    use parking_lot::Mutex;
 
     use super::*;
 
@@ -106,11 +108,7 @@ mod others {
         }
     }
 
-    /// The writable mappings of a file, whose pages a sync of the file need not write here.
-    #[derive(Debug, Default)]
-    pub struct Mapped(Mutex<Vec<Weak<memmap2::MmapRaw>>>);
-
-    impl Mapped {
+    impl WritableMappings {
         pub fn note(&self, map: &Arc<memmap2::MmapRaw>) {
             let mut maps = self.0.lock();
             maps.retain(|m| m.strong_count() > 0);

@@ -1,21 +1,6 @@
 //! Random changes of inputs, for the runs without libFuzzer.
 
-/// Random numbers that a seed repeats (SplitMix64).
-pub(super) struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
+use crate::util::Rng;
 
 /// Numbers at the edges of what a field may say.
 const EDGES: [u64; 14] = [

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scratch::Scratch;
 use crate::{Compression, Db, KeyOrder, KeyspaceOptions, Options, Snapshot, WriteBatch};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+type ModelMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn options() -> Options {
     Options::new()
@@ -18,9 +18,9 @@ fn options() -> Options {
 const NAMES: [&str; 2] = ["default", "backward"];
 
 /// Takes bytes as numbers; zeros when there are no more.
-struct Input<'a>(&'a [u8]);
+struct FuzzInput<'a>(&'a [u8]);
 
-impl Input<'_> {
+impl FuzzInput<'_> {
     fn byte(&mut self) -> u8 {
         let Some((&b, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
@@ -51,7 +51,7 @@ impl Input<'_> {
     }
 }
 
-fn check(db: &Db, models: &[Map; 2], from: &[u8]) {
+fn check(db: &Db, models: &[ModelMap; 2], from: &[u8]) {
     for (name, model) in NAMES.iter().zip(models) {
         let keyspace = db.keyspace(name).expect("it is there");
         let mut found: Vec<_> =
@@ -87,10 +87,10 @@ fn open(scratch: &Scratch) -> Db {
 /// Runs the operations that the bytes name.
 pub(super) fn operations(data: &[u8]) {
     let scratch = Scratch::new();
-    let mut input = Input(data);
-    let mut models = [Map::new(), Map::new()];
+    let mut input = FuzzInput(data);
+    let mut models = [ModelMap::new(), ModelMap::new()];
     let mut db = open(&scratch);
-    let mut snapshots: Vec<(Snapshot, [Map; 2])> = Vec::new();
+    let mut snapshots: Vec<(Snapshot, [ModelMap; 2])> = Vec::new();
     for _ in 0..400 {
         if input.0.is_empty() {
             break;
@@ -127,7 +127,7 @@ pub(super) fn operations(data: &[u8]) {
                 keyspace.compact_range(a..b).expect("a compaction");
             }
             104..=106 => {
-                let mut load = Map::new();
+                let mut load = ModelMap::new();
                 for _ in 0..input.byte() % 16 {
                     load.insert(input.key(), input.value());
                 }

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Target;
-use super::mutate::{Rng, mutate};
+use super::mutate::mutate;
+use crate::util::Rng;
 
 pub(super) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -48,7 +49,7 @@ pub fn drive(target: &Target, corpus: &Path) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(1, |now| now.as_nanos() as u64 % 1_000_000_000)
     });
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let time = Duration::from_secs(number("ESKER_FUZZ_SECONDS").unwrap_or(10));
     let (start, mut runs) = (Instant::now(), 0u64);
     let mut slowest = Duration::ZERO;

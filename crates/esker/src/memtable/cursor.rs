@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Memtable;
 use super::index::IndexCursor;
 use crate::Result;
-use crate::key::{Cursor, Kind, Seq, Stored, ValuePointer};
+use crate::key::{InternalCursor, Kind, Seq, Stored, ValuePointer};
 use crate::wal::Place;
 
 /// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
@@ -109,7 +109,7 @@ impl MemtableCursor {
     }
 }
 
-impl Cursor for MemtableCursor {
+impl InternalCursor for MemtableCursor {
     #[inline]
     fn valid(&self) -> bool {
         self.current.is_some()

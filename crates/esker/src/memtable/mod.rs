@@ -16,7 +16,7 @@ use filter::Filter;
 use index::{Index, IndexCursor, KeySource};
 use version_chains::Chains;
 
-use crate::key::{Cursor, KeyOrder, Kind, Seq, key_hash};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, key_hash};
 use crate::wal::{Record, Segment};
 
 /// The entries of one keyspace in one segment. One writer at a time; readers never wait.

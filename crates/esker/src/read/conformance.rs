@@ -8,21 +8,22 @@ use super::cursor::Cursor as Public;
 use super::loaded::{LoadedRun, LoadedTable};
 use super::merge_cursor::MergeCursor;
 use super::run_cursor::RunCursor;
-use super::source::Source;
+use super::source::SourceCursor;
 use super::super_version::SuperVersion;
 use crate::Result;
 use crate::env::{Env, Lock, OsEnv};
 use crate::filename;
-use crate::key::{Comparator, Cursor, KeyOrder, Kind, Seq, Stored, key_hash};
+use crate::key::{Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
 use crate::store::apply::meta_of;
 use crate::table::{Table, TableBuilder, TableOptions};
+use crate::util::Rng;
 use crate::version::KeyspaceVersion;
 use crate::wal::{LogWriter, Segment};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct Expected {
     key: Vec<u8>,
     seq: Seq,
     kind: Kind,
@@ -40,23 +41,11 @@ impl Comparator for NoCase {
     }
 }
 
-/// xorshift64*: enough for choosing.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
-    }
-}
-
 /// What is walked: entries in order, and where their files are.
 struct Data {
     name: &'static str,
     order: KeyOrder,
-    entries: Vec<Entry>,
+    entries: Vec<Expected>,
 }
 
 impl Data {
@@ -66,9 +55,9 @@ impl Data {
             let seq = at as Seq + 1;
             let value =
                 if put { format!("{seq}:").repeat(1 + at % 40).into_bytes() } else { vec![] };
-            Entry { key, seq, kind: if put { Kind::Put } else { Kind::Delete }, value }
+            Expected { key, seq, kind: if put { Kind::Put } else { Kind::Delete }, value }
         };
-        let mut entries: Vec<Entry> = writes.into_iter().enumerate().map(entry).collect();
+        let mut entries: Vec<Expected> = writes.into_iter().enumerate().map(entry).collect();
         entries.sort_by(|a, b| order.compare(&a.key, &b.key).then(b.seq.cmp(&a.seq)));
         Data { name, order, entries }
     }
@@ -88,15 +77,15 @@ impl Data {
     }
 
     /// What a reader at `seq` sees: of each key the newest version, unless that is a delete.
-    fn visible(&self, seq: Seq) -> Vec<Entry> {
-        let mut seen: Vec<Entry> = Vec::new();
-        let mut last: Option<&Entry> = None;
+    fn visible(&self, seq: Seq) -> Vec<Expected> {
+        let mut seen: Vec<Expected> = Vec::new();
+        let mut last: Option<&Expected> = None;
         for e in self.entries.iter().filter(|e| e.seq <= seq) {
             let older = last.is_some_and(|l| self.order.compare(&l.key, &e.key).is_eq());
             last = Some(e);
             if !older && e.kind == Kind::Put {
                 // The public cursor tells no sequences.
-                seen.push(Entry { seq: 0, ..e.clone() });
+                seen.push(Expected { seq: 0, ..e.clone() });
             }
         }
         seen
@@ -106,7 +95,7 @@ impl Data {
 fn data() -> Vec<Data> {
     let puts = |keys: Vec<Vec<u8>>| keys.into_iter().map(|k| (k, true)).collect::<Vec<_>>();
     let numbers = |n: u32| (0..n).map(|i| (i * 7919 % n).to_be_bytes().to_vec()).collect();
-    let mut rng = Rng(7);
+    let mut rng = Rng::new(7);
     let words: Vec<(Vec<u8>, bool)> = (0..500)
         .map(|_| {
             let len = rng.below(4);
@@ -147,13 +136,13 @@ fn data() -> Vec<Data> {
     ]
 }
 
-/// Entry `at` of the list is where the cursor is; past the end: nowhere.
-fn check(c: &dyn Cursor, expected: &[Entry], at: usize, what: &str) {
+/// Expected `at` of the list is where the cursor is; past the end: nowhere.
+fn check(c: &dyn InternalCursor, expected: &[Expected], at: usize, what: &str) {
     assert_eq!(c.valid(), at < expected.len(), "{what}: valid, expected entry {at}");
     if let Some(e) = expected.get(at) {
         let Stored::Inline(value) = c.stored() else { panic!("{what}: {:?}", c.stored()) };
         let got =
-            Entry { key: c.key().to_vec(), seq: c.seq(), kind: c.kind(), value: value.to_vec() };
+            Expected { key: c.key().to_vec(), seq: c.seq(), kind: c.kind(), value: value.to_vec() };
         assert_eq!(&got, e, "{what}: entry {at}");
     }
 }
@@ -162,9 +151,9 @@ fn check(c: &dyn Cursor, expected: &[Entry], at: usize, what: &str) {
 fn conforms(
     what: &str,
     order: &KeyOrder,
-    expected: &[Entry],
+    expected: &[Expected],
     probes: &[Vec<u8>],
-    make: &dyn Fn() -> Box<dyn Cursor>,
+    make: &dyn Fn() -> Box<dyn InternalCursor>,
 ) {
     let n = expected.len();
     let mut cursor = make();
@@ -221,7 +210,7 @@ fn conforms(
 }
 
 /// From entry `at`: back and on again, on and back again, as far as there are entries.
-fn step_about(c: &mut dyn Cursor, expected: &[Entry], at: usize, what: &str) {
+fn step_about(c: &mut dyn InternalCursor, expected: &[Expected], at: usize, what: &str) {
     if at >= expected.len() {
         return;
     }
@@ -241,14 +230,14 @@ fn step_about(c: &mut dyn Cursor, expected: &[Entry], at: usize, what: &str) {
 
 /// Any move after any other.
 fn led_about(
-    c: &mut dyn Cursor,
+    c: &mut dyn InternalCursor,
     order: &KeyOrder,
-    expected: &[Entry],
+    expected: &[Expected],
     probes: &[Vec<u8>],
     what: &str,
 ) {
     let n = expected.len();
-    let mut rng = Rng(99);
+    let mut rng = Rng::new(99);
     let mut at = usize::MAX;
     for _ in 0..4000 {
         match rng.below(if at < n { 20 } else { 4 }) {
@@ -286,16 +275,16 @@ fn led_about(
 }
 
 /// A directory for files, numbered on.
-struct Files {
+struct TestDir {
     env: Arc<dyn Env>,
     dir: tempfile::TempDir,
     next: std::cell::Cell<u64>,
 }
 
-impl Files {
-    fn new() -> Files {
+impl TestDir {
+    fn new() -> TestDir {
         let dir = tempfile::tempdir().unwrap();
-        Files { env: Arc::new(OsEnv::new()), dir, next: std::cell::Cell::new(1) }
+        TestDir { env: Arc::new(OsEnv::new()), dir, next: std::cell::Cell::new(1) }
     }
 
     fn number(&self) -> u64 {
@@ -306,13 +295,13 @@ impl Files {
         self.dir.path()
     }
 
-    fn memtable(&self, entries: &[Entry], order: &KeyOrder) -> Arc<Memtable> {
+    fn memtable(&self, entries: &[Expected], order: &KeyOrder) -> Arc<Memtable> {
         let segment =
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, None).unwrap();
         let segment = Arc::new(segment);
         let mut appender = LogWriter::new(Arc::clone(&segment));
         let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
-        let mut by_age: Vec<&Entry> = entries.iter().collect();
+        let mut by_age: Vec<&Expected> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {
             let r = appender.append_one(e.seq, 0, e.kind, &e.key, &e.value).unwrap();
@@ -321,7 +310,7 @@ impl Files {
         memtable
     }
 
-    fn table(&self, entries: &[Entry], order: &KeyOrder) -> Arc<LoadedTable> {
+    fn table(&self, entries: &[Expected], order: &KeyOrder) -> Arc<LoadedTable> {
         let number = self.number();
         let path = self.path().join(filename::table(number));
         let options = TableOptions { order: order.clone(), ..TableOptions::default() };
@@ -341,7 +330,7 @@ impl Files {
     }
 
     /// A run of about `tables` tables.
-    fn run(&self, entries: &[Entry], order: &KeyOrder, tables: usize) -> Option<Arc<LoadedRun>> {
+    fn run(&self, entries: &[Expected], order: &KeyOrder, tables: usize) -> Option<Arc<LoadedRun>> {
         let mut parts: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
         let mut rest = entries;
         while !rest.is_empty() {
@@ -359,8 +348,8 @@ impl Files {
 
     /// The entries dealt out at random to some memtables and runs.
     fn sources(&self, data: &Data, seed: u64) -> (Vec<Arc<Memtable>>, Vec<Arc<LoadedRun>>) {
-        let mut rng = Rng(seed);
-        let mut parts: Vec<Vec<Entry>> = vec![Vec::new(); 2 + rng.below(4)];
+        let mut rng = Rng::new(seed);
+        let mut parts: Vec<Vec<Expected>> = vec![Vec::new(); 2 + rng.below(4)];
         for e in &data.entries {
             let to = rng.below(parts.len());
             parts[to].push(e.clone());
@@ -380,7 +369,7 @@ impl Files {
 #[test]
 fn a_memtable_conforms() {
     for data in data() {
-        let memtable = Files::new().memtable(&data.entries, &data.order);
+        let memtable = TestDir::new().memtable(&data.entries, &data.order);
         conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
             Box::new(memtable.cursor())
         });
@@ -390,7 +379,7 @@ fn a_memtable_conforms() {
 #[test]
 fn a_table_conforms() {
     for data in data().into_iter().filter(|d| !d.entries.is_empty()) {
-        let table = Files::new().table(&data.entries, &data.order);
+        let table = TestDir::new().table(&data.entries, &data.order);
         conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
             Box::new(table.table.cursor())
         });
@@ -401,7 +390,9 @@ fn a_table_conforms() {
 fn a_run_conforms() {
     for data in data() {
         for tables in [1, 3, 50] {
-            let Some(run) = Files::new().run(&data.entries, &data.order, tables) else { continue };
+            let Some(run) = TestDir::new().run(&data.entries, &data.order, tables) else {
+                continue;
+            };
             conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
                 Box::new(RunCursor::new(Arc::clone(&run), data.order.clone()))
             });
@@ -412,12 +403,12 @@ fn a_run_conforms() {
 #[test]
 fn a_merge_conforms() {
     for (seed, data) in data().into_iter().enumerate() {
-        let (memtables, runs) = Files::new().sources(&data, seed as u64 + 1);
+        let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 1);
         conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
-            let mut sources: Vec<Source> =
-                memtables.iter().map(|m| Source::Memtable(m.cursor())).collect();
+            let mut sources: Vec<SourceCursor> =
+                memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
             let run = |r: &Arc<LoadedRun>| RunCursor::new(Arc::clone(r), data.order.clone());
-            sources.extend(runs.iter().map(|r| Source::Run(run(r))));
+            sources.extend(runs.iter().map(|r| SourceCursor::Run(run(r))));
             Box::new(MergeCursor::new(data.order.clone(), sources))
         });
     }
@@ -426,7 +417,7 @@ fn a_merge_conforms() {
 /// The public cursor in the shape of the suite.
 struct Adapter(Public);
 
-impl Cursor for Adapter {
+impl InternalCursor for Adapter {
     fn valid(&self) -> bool {
         self.0.valid()
     }
@@ -470,7 +461,7 @@ fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVe
 #[test]
 fn the_public_cursor_conforms_at_every_age() {
     for (seed, data) in data().into_iter().enumerate() {
-        let (memtables, runs) = Files::new().sources(&data, seed as u64 + 100);
+        let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 100);
         let view = view(memtables, runs);
         let newest = data.entries.len() as Seq;
         for seq in [0, 1, newest / 3, newest / 2, newest.saturating_sub(1), newest, Seq::MAX >> 8] {
@@ -485,7 +476,7 @@ fn the_public_cursor_conforms_at_every_age() {
 #[test]
 fn the_public_cursor_over_one_run_conforms() {
     for data in data() {
-        let runs = Files::new().run(&data.entries, &data.order, 3).into_iter().collect();
+        let runs = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
         let view = view(vec![], runs);
         let visible = data.visible(Seq::MAX);
         conforms(data.name, &data.order, &visible, &data.probes(), &|| {
@@ -497,8 +488,8 @@ fn the_public_cursor_over_one_run_conforms() {
 #[test]
 fn off_its_entries_the_public_cursor_stays_where_it_is() {
     for data in data() {
-        let (memtables, runs) = Files::new().sources(&data, 5);
-        let alone = Files::new().run(&data.entries, &data.order, 3).into_iter().collect();
+        let (memtables, runs) = TestDir::new().sources(&data, 5);
+        let alone = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
         for view in [view(memtables, runs), view(vec![], alone)] {
             let mut c = Public::new(view, &data.order, Seq::MAX >> 8, false);
             assert!(!c.next().unwrap() && !c.prev().unwrap(), "{}: a new cursor moves", data.name);

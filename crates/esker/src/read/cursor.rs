@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::merge_cursor::MergeCursor;
 use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
-use super::source::Source;
+use super::source::SourceCursor;
 use super::super_version::SuperVersion;
 use super::visible::VisibleCursor;
 use crate::comparator;
 use crate::error::{Error, Result};
-use crate::key::{Cursor as _, KeyOrder, Seq, Stored};
+use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
 
 /// A walk over the keys and values of one keyspace, as they were at one moment.
 ///
@@ -50,7 +50,7 @@ pub struct Cursor {
     custom: bool,
     /// Holds an unpacked value; `decompressed` says whether the current one is here.
     buf: Vec<u8>,
-    place: Place,
+    place: ValueAt,
     /// Keeps every file of the view.
     view: Arc<SuperVersion>,
 }
@@ -65,7 +65,7 @@ enum Walk {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValueAt {
     Entry,
     Buffer,
     Separated,
@@ -85,17 +85,17 @@ impl Cursor {
             for m in &view.memtables {
                 // An empty or too new memtable holds nothing that this reader may see.
                 if !m.is_empty() && m.min_seq() <= seq {
-                    sources.push(Source::Memtable(m.cursor()));
+                    sources.push(SourceCursor::Memtable(m.cursor()));
                 }
             }
             for run in &view.runs {
-                sources.push(Source::Run(RunCursor::new(Arc::clone(run), order.clone())));
+                sources.push(SourceCursor::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);
             Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
         };
         let custom = order.is_custom();
-        Cursor { walk, keys_only, custom, buf: Vec::new(), place: Place::Entry, view }
+        Cursor { walk, keys_only, custom, buf: Vec::new(), place: ValueAt::Entry, view }
     }
 
     /// The same, if it may be used; else every move gives the error.
@@ -207,12 +207,12 @@ impl Cursor {
         match &self.walk {
             Walk::Merged(c) if c.valid() => c.value(),
             Walk::Clean(c) if c.valid() => match self.place {
-                Place::Buffer => &self.buf,
-                Place::Entry => match c.stored() {
+                ValueAt::Buffer => &self.buf,
+                ValueAt::Entry => match c.stored() {
                     Stored::Inline(bytes) => bytes,
                     _ => &[],
                 },
-                Place::Separated => match c.stored() {
+                ValueAt::Separated => match c.stored() {
                     // Verified on arrival.
                     Stored::Pointer(p) => {
                         c.table().segment(&p).and_then(|s| s.value(&p)).unwrap_or(&[])
@@ -229,7 +229,7 @@ impl Cursor {
     fn value_in_view(&self) -> Option<&[u8]> {
         let in_view = match &self.walk {
             Walk::Merged(c) => c.value_in_view(),
-            Walk::Clean(_) => self.place != Place::Buffer,
+            Walk::Clean(_) => self.place != ValueAt::Buffer,
             Walk::Failed(..) => false,
         };
         in_view.then(|| self.value())
@@ -273,7 +273,7 @@ impl Cursor {
                 if !c.valid() {
                     return Ok(false);
                 }
-                self.place = Place::Entry;
+                self.place = ValueAt::Entry;
                 if !self.keys_only {
                     let stored = c.stored();
                     if !matches!(stored, Stored::Inline(_)) {
@@ -281,23 +281,23 @@ impl Cursor {
                     }
                 } else {
                     self.buf.clear();
-                    self.place = Place::Buffer;
+                    self.place = ValueAt::Buffer;
                 }
                 Ok(true)
             }
         }
     }
 
-    fn fetch(c: &RunCursor, stored: Stored<'_>, buf: &mut Vec<u8>) -> Result<Place> {
+    fn fetch(c: &RunCursor, stored: Stored<'_>, buf: &mut Vec<u8>) -> Result<ValueAt> {
         match stored {
-            Stored::Inline(_) => Ok(Place::Entry),
+            Stored::Inline(_) => Ok(ValueAt::Entry),
             Stored::Compressed { .. } => {
                 c.table().table.decompress(stored, buf)?;
-                Ok(Place::Buffer)
+                Ok(ValueAt::Buffer)
             }
             Stored::Pointer(p) => {
                 c.table().segment(&p)?.value(&p)?;
-                Ok(Place::Separated)
+                Ok(ValueAt::Separated)
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::util::sync::Guard;
 const MAX_AHEAD: usize = 16;
 
 /// Where the newest visible version of a key was found.
-enum Place<'a> {
+enum ValueSource<'a> {
     Memory(&'a [u8]),
     Table(&'a LoadedTable, Stored<'a>),
 }
@@ -28,7 +28,7 @@ fn find<'a>(
     order: &KeyOrder,
     key: &[u8],
     seq: Seq,
-) -> Result<Option<Place<'a>>> {
+) -> Result<Option<ValueSource<'a>>> {
     let hash = key_hash(key);
     // The usual settled store: one run and empty memtables.
     if let ([run], true) = (view.runs.as_slice(), view.memtables.iter().all(|m| m.is_empty())) {
@@ -45,7 +45,7 @@ fn find<'a>(
     for m in &view.memtables {
         if let Some(record) = m.get(key, hash, seq) {
             return Ok(match record.kind {
-                Kind::Put => Some(Place::Memory(record.value)),
+                Kind::Put => Some(ValueSource::Memory(record.value)),
                 Kind::Delete => None,
             });
         }
@@ -56,7 +56,7 @@ fn find<'a>(
             && let Some(found) = table.table.get(hash, key, seq)?
         {
             return Ok(match found.kind {
-                Kind::Put => Some(Place::Table(table, found.stored)),
+                Kind::Put => Some(ValueSource::Table(table, found.stored)),
                 Kind::Delete => None,
             });
         }
@@ -70,9 +70,9 @@ fn find_in_table<'a>(
     hash: u64,
     key: &[u8],
     seq: Seq,
-) -> Result<Option<Place<'a>>> {
+) -> Result<Option<ValueSource<'a>>> {
     Ok(match table.table.get(hash, key, seq)? {
-        Some(found) if found.kind == Kind::Put => Some(Place::Table(table, found.stored)),
+        Some(found) if found.kind == Kind::Put => Some(ValueSource::Table(table, found.stored)),
         _ => None,
     })
 }
@@ -87,10 +87,10 @@ pub(crate) fn get(
 ) -> Result<Option<Slice>> {
     let bytes = match find(&view, order, key, seq)? {
         None => return Ok(None),
-        Some(Place::Memory(bytes)) => bytes,
-        Some(Place::Table(_, Stored::Inline(bytes))) => bytes,
-        Some(Place::Table(table, Stored::Pointer(p))) => table.segment(&p)?.value(&p)?,
-        Some(Place::Table(table, stored)) => {
+        Some(ValueSource::Memory(bytes)) => bytes,
+        Some(ValueSource::Table(_, Stored::Inline(bytes))) => bytes,
+        Some(ValueSource::Table(table, Stored::Pointer(p))) => table.segment(&p)?.value(&p)?,
+        Some(ValueSource::Table(table, stored)) => {
             let mut out = Vec::new();
             table.table.decompress(stored, &mut out)?;
             return Ok(Some(Slice::owned(out)));

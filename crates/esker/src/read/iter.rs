@@ -111,7 +111,7 @@ impl Iter {
     pub fn copied_out(
         self,
     ) -> impl DoubleEndedIterator<Item = Result<(Vec<u8>, Vec<u8>)>> + std::fmt::Debug {
-        self.map(copied as fn(Result<Entry>) -> Result<(Vec<u8>, Vec<u8>)>)
+        self.map(copied as fn(Result<KeyValue>) -> Result<(Vec<u8>, Vec<u8>)>)
     }
 
     /// The same, if it may be walked; else the error is all that it gives.
@@ -256,7 +256,7 @@ impl Iter {
 }
 
 impl Iterator for Iter {
-    type Item = Result<Entry>;
+    type Item = Result<KeyValue>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -280,9 +280,9 @@ impl DoubleEndedIterator for Iter {
 }
 
 /// A key and its value.
-type Entry = (Slice, Slice);
+type KeyValue = (Slice, Slice);
 
-fn copied(entry: Result<Entry>) -> Result<(Vec<u8>, Vec<u8>)> {
+fn copied(entry: Result<KeyValue>) -> Result<(Vec<u8>, Vec<u8>)> {
     entry.map(|(key, value)| (key.into(), value.into()))
 }
 

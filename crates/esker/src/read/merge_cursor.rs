@@ -8,9 +8,9 @@
 
 use std::cmp::Ordering;
 
-use super::source::Source;
+use super::source::SourceCursor;
 use crate::Result;
-use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -23,7 +23,7 @@ enum Direction {
 /// as they do for a point read.
 pub(crate) struct MergeCursor {
     order: KeyOrder,
-    sources: Vec<Source>,
+    sources: Vec<SourceCursor>,
     /// Indexes of the valid sources; the current entry is that of the first.
     queue: Vec<usize>,
     direction: Direction,
@@ -31,14 +31,14 @@ pub(crate) struct MergeCursor {
 
 impl MergeCursor {
     /// Merges `sources`, however many, runs newest first. Not positioned.
-    pub(crate) fn new(order: KeyOrder, sources: Vec<Source>) -> MergeCursor {
+    pub(crate) fn new(order: KeyOrder, sources: Vec<SourceCursor>) -> MergeCursor {
         let queue = Vec::with_capacity(sources.len());
         MergeCursor { order, sources, queue, direction: Direction::Forward }
     }
 
     /// The source of the current entry. Only when valid.
     #[inline]
-    pub(crate) fn current(&self) -> &Source {
+    pub(crate) fn current(&self) -> &SourceCursor {
         &self.sources[self.queue[0]]
     }
 
@@ -47,7 +47,7 @@ impl MergeCursor {
     #[inline]
     pub(crate) fn next_key(&mut self) -> bool {
         let ([only], Direction::Forward) = (&self.queue[..], self.direction) else { return false };
-        let Source::Memtable(source) = &mut self.sources[*only] else { return false };
+        let SourceCursor::Memtable(source) = &mut self.sources[*only] else { return false };
         source.next_key();
         if !source.valid() {
             self.queue.clear();
@@ -143,7 +143,7 @@ impl MergeCursor {
     }
 }
 
-impl Cursor for MergeCursor {
+impl InternalCursor for MergeCursor {
     #[inline]
     fn valid(&self) -> bool {
         !self.queue.is_empty()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::loaded::{LoadedRun, LoadedTable};
 use crate::Result;
-use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::table::TableCursor;
 
 /// Walks the tables of a run one after the other.
@@ -62,7 +62,7 @@ impl RunCursor {
     }
 }
 
-impl Cursor for RunCursor {
+impl InternalCursor for RunCursor {
     #[inline]
     fn valid(&self) -> bool {
         self.cursor.as_ref().is_some_and(|c| c.valid())

@@ -2,11 +2,11 @@
 
 use super::run_cursor::RunCursor;
 use crate::Result;
-use crate::key::{Cursor, Kind, Seq, Stored};
+use crate::key::{InternalCursor, Kind, Seq, Stored};
 use crate::memtable::MemtableCursor;
 
 /// One sorted source of entries.
-pub(crate) enum Source {
+pub(crate) enum SourceCursor {
     /// A memtable over a log segment.
     Memtable(MemtableCursor),
     /// A sorted run of tables.
@@ -16,13 +16,13 @@ pub(crate) enum Source {
 macro_rules! each {
     ($self:expr, $c:ident => $e:expr) => {
         match $self {
-            Source::Memtable($c) => $e,
-            Source::Run($c) => $e,
+            SourceCursor::Memtable($c) => $e,
+            SourceCursor::Run($c) => $e,
         }
     };
 }
 
-impl Cursor for Source {
+impl InternalCursor for SourceCursor {
     #[inline]
     fn valid(&self) -> bool {
         each!(self, c => c.valid())

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::merge_cursor::MergeCursor;
-use super::source::Source;
+use super::source::SourceCursor;
 use crate::Result;
-use crate::key::{Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
 use crate::wal::Segment;
 
 /// Where the value of the current entry is.
@@ -19,7 +19,7 @@ enum Value {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WalkState {
     Invalid,
     /// The inner cursor is on the current entry.
     Forward,
@@ -33,7 +33,7 @@ pub(crate) struct VisibleCursor {
     inner: MergeCursor,
     seq: Seq,
     keys_only: bool,
-    state: State,
+    state: WalkState,
     /// Forward: the key whose older versions are skipped. Reverse: the current key.
     key_buf: Vec<u8>,
     value_buf: Vec<u8>,
@@ -52,7 +52,7 @@ impl VisibleCursor {
             inner,
             seq,
             keys_only,
-            state: State::Invalid,
+            state: WalkState::Invalid,
             key_buf: Vec::new(),
             value_buf: Vec::new(),
             value: Value::Inner,
@@ -61,13 +61,13 @@ impl VisibleCursor {
 
     #[inline]
     pub(crate) fn valid(&self) -> bool {
-        self.state != State::Invalid
+        self.state != WalkState::Invalid
     }
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         match self.state {
-            State::Forward => self.inner.key(),
+            WalkState::Forward => self.inner.key(),
             _ => &self.key_buf,
         }
     }
@@ -93,25 +93,25 @@ impl VisibleCursor {
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {
-        self.state = State::Invalid;
+        self.state = WalkState::Invalid;
         self.inner.first()?;
         self.settle_forward(false)
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
-        self.state = State::Invalid;
+        self.state = WalkState::Invalid;
         self.inner.last()?;
         self.settle_reverse()
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.state = State::Invalid;
+        self.state = WalkState::Invalid;
         self.inner.seek(key)?;
         self.settle_forward(false)
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.state = State::Invalid;
+        self.state = WalkState::Invalid;
         self.inner.seek_for_prev(key)?;
         self.settle_reverse()
     }
@@ -119,16 +119,16 @@ impl VisibleCursor {
     /// One key on. Only when valid.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::Invalid) {
-            State::Invalid => Ok(()),
-            State::Forward if self.inner.next_key() => self.settle_forward(false),
-            State::Forward => {
+        match std::mem::replace(&mut self.state, WalkState::Invalid) {
+            WalkState::Invalid => Ok(()),
+            WalkState::Forward if self.inner.next_key() => self.settle_forward(false),
+            WalkState::Forward => {
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 self.inner.next()?;
                 self.settle_forward(true)
             }
-            State::Reverse => {
+            WalkState::Reverse => {
                 self.inner.seek(&self.key_buf)?;
                 self.settle_forward(true)
             }
@@ -138,9 +138,9 @@ impl VisibleCursor {
     /// One key back. Only when valid.
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::Invalid) {
-            State::Invalid => Ok(()),
-            State::Forward => {
+        match std::mem::replace(&mut self.state, WalkState::Invalid) {
+            WalkState::Invalid => Ok(()),
+            WalkState::Forward => {
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
@@ -148,7 +148,7 @@ impl VisibleCursor {
                 }
                 self.settle_reverse()
             }
-            State::Reverse => self.settle_reverse(),
+            WalkState::Reverse => self.settle_reverse(),
         }
     }
 
@@ -172,7 +172,7 @@ impl VisibleCursor {
             match self.inner.kind() {
                 Kind::Put => {
                     self.hold_inner_value()?;
-                    self.state = State::Forward;
+                    self.state = WalkState::Forward;
                     return Ok(());
                 }
                 Kind::Delete => {
@@ -208,11 +208,11 @@ impl VisibleCursor {
         value: &mut Value,
     ) -> Result<()> {
         match (stored, inner.current()) {
-            (Stored::Compressed { .. }, Source::Run(run)) => {
+            (Stored::Compressed { .. }, SourceCursor::Run(run)) => {
                 run.table().table.decompress(stored, buf)?;
                 *value = Value::Buffer;
             }
-            (Stored::Pointer(p), Source::Run(run)) => {
+            (Stored::Pointer(p), SourceCursor::Run(run)) => {
                 let segment = Arc::clone(run.table().segment(&p)?);
                 segment.value(&p)?;
                 *value = Value::Separated(segment, p);
@@ -222,7 +222,7 @@ impl VisibleCursor {
                 buf.extend_from_slice(bytes);
                 *value = Value::Buffer;
             }
-            (_, Source::Memtable(_)) => unreachable!("memtables store values raw"),
+            (_, SourceCursor::Memtable(_)) => unreachable!("memtables store values raw"),
         }
         Ok(())
     }
@@ -258,7 +258,7 @@ impl VisibleCursor {
                 self.inner.prev()?;
             }
             if found == Some(Kind::Put) {
-                self.state = State::Reverse;
+                self.state = WalkState::Reverse;
                 return Ok(());
             }
         }

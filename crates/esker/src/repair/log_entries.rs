@@ -7,7 +7,7 @@ use super::Repair;
 use super::carry::Carried;
 use crate::error::{Error, Finding, Result};
 use crate::filename;
-use crate::key::{Cursor, key_hash};
+use crate::key::{InternalCursor, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;

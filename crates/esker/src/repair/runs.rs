@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Repair;
 use crate::error::Result;
 use crate::filename;
-use crate::key::{Cursor, KeyOrder, Seq, Stored};
+use crate::key::{InternalCursor, KeyOrder, Seq, Stored};
 use crate::table::{Table, TableCursor};
 use crate::version::TableMeta;
 

@@ -8,7 +8,7 @@ use super::{KeyspaceState, Store};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::key::{Cursor, Seq, Stored};
+use crate::key::{InternalCursor, Seq, Stored};
 use crate::read::{LoadedTable, SuperVersion};
 use crate::table::{Table, TableSummary};
 use crate::version::{Change, KeyspaceVersion, ManifestEdit, SegmentRef, TableMeta};

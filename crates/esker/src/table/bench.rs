@@ -9,11 +9,11 @@ use std::time::Instant;
 use super::{Dictionary, Table, TableBuilder, TableOptions};
 use crate::env::{Env, OsEnv};
 use crate::filename;
-use crate::key::{Cursor, KeyOrder, Kind, Stored, key_hash};
+use crate::key::{InternalCursor, KeyOrder, Kind, Stored, key_hash};
 use crate::options::Compression;
 
 /// Keys of this many tables are spread as a store of that many partitions would.
-struct Store {
+struct BenchTable {
     tables: Vec<Arc<Table>>,
     per_table: u64,
     _dir: tempfile::TempDir,
@@ -42,7 +42,7 @@ fn key(i: u64) -> [u8; 16] {
     key
 }
 
-fn build(n: u64, per_table: u64, compression: Compression, seqs: bool) -> Store {
+fn build(n: u64, per_table: u64, compression: Compression, seqs: bool) -> BenchTable {
     let dir = tempfile::tempdir().unwrap();
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let mut bytes = [0; 100];
@@ -78,7 +78,7 @@ fn build(n: u64, per_table: u64, compression: Compression, seqs: bool) -> Store 
         size as f64 / n as f64,
         dictionary.map(|d| d.bytes().len())
     );
-    Store { tables, per_table, _dir: dir }
+    BenchTable { tables, per_table, _dir: dir }
 }
 
 fn rate(what: &str, ops: u64, mut f: impl FnMut()) {
@@ -93,7 +93,7 @@ fn rate(what: &str, ops: u64, mut f: impl FnMut()) {
     println!("  {what:<34} {:>8.1} ns  (least {:.1})", costs[2], costs[0]);
 }
 
-fn measure(store: &Store, n: u64) {
+fn measure(store: &BenchTable, n: u64) {
     let ops = 500_000u64;
     let mut x = 1u64;
     let mut random = move || {
@@ -196,9 +196,9 @@ fn measure(store: &Store, n: u64) {
     ] {
         rate(what, n, || cursors.iter_mut().for_each(|c| walk(c, forward, touch)));
     }
-    rate("next through dyn Cursor", n, || {
+    rate("next through dyn InternalCursor", n, || {
         for c in &mut cursors {
-            let c: &mut dyn Cursor = black_box(c);
+            let c: &mut dyn InternalCursor = black_box(c);
             c.first().unwrap();
             while c.valid() {
                 black_box((c.key()[15], c.stored()));

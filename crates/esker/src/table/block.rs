@@ -6,9 +6,11 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-use super::key_prefix::{self, load_u32, load_u64};
-use super::wire::get_varint;
+use super::memory::{self, load_u32, load_u64};
+use super::wire::get_varint32;
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, ValuePointer};
+use crate::util::abbreviated_key::word_at;
+use crate::util::prefetch;
 
 /// Blocks are whole pages of this size, so that a cold read faults one.
 pub(super) const PAGE: usize = 4096;
@@ -76,7 +78,7 @@ pub(super) struct Block<'a> {
 
 /// One entry of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'a> {
+pub(super) struct BlockRecord<'a> {
     pub tag: u8,
     /// Where the key goes on behind the block's prefix, in memory with the slack behind it.
     pub suffix_at: *const u8,
@@ -90,7 +92,7 @@ pub(super) struct Record<'a> {
 impl<'a> Block<'a> {
     /// # Safety
     /// At `base` lies a block for which [`validate`] found no fault, and it stays there, followed
-    /// by [`key_prefix::SLACK`] readable bytes, for `'a`.
+    /// by [`memory::SLACK`] readable bytes, for `'a`.
     #[inline(always)]
     pub unsafe fn new(base: *const u8) -> Block<'a> {
         // SAFETY: a valid block is at least a page long, so the header is readable.
@@ -181,12 +183,12 @@ impl<'a> Block<'a> {
     /// Asks for the cache line of a record.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
-        key_prefix::prefetch(self.base.wrapping_add(self.span(i).0));
+        prefetch(self.base.wrapping_add(self.span(i).0));
     }
 
     /// The record. `i < count`.
     #[inline(always)]
-    pub fn record(&self, i: u32) -> Record<'a> {
+    pub fn record(&self, i: u32) -> BlockRecord<'a> {
         let (mut at, end) = self.span(i);
         // SAFETY: `validate` walked this record in this way and stayed inside the block.
         unsafe {
@@ -204,7 +206,7 @@ impl<'a> Block<'a> {
                     at += 1;
                     first as usize
                 } else {
-                    let (len, n) = get_varint(self.slice(at, end - at)).unwrap_or_default();
+                    let (len, n) = get_varint32(self.slice(at, end - at)).unwrap_or_default();
                     at += n;
                     len as usize
                 }
@@ -220,7 +222,7 @@ impl<'a> Block<'a> {
                 seq = Some(self.seq_base.wrapping_add(delta));
                 at += width;
             }
-            Record { tag, suffix_at, suffix_len: len, seq, payload: self.slice(at, end - at) }
+            BlockRecord { tag, suffix_at, suffix_len: len, seq, payload: self.slice(at, end - at) }
         }
     }
 
@@ -230,7 +232,7 @@ impl<'a> Block<'a> {
         let prefix = self.prefix();
         match key.split_at_checked(prefix.len()) {
             Some((start, rest)) => {
-                key_prefix::equal(self.record(i).suffix(), rest) && key_prefix::equal(start, prefix)
+                memory::equal(self.record(i).suffix(), rest) && memory::equal(start, prefix)
             }
             None => false,
         }
@@ -266,13 +268,13 @@ impl<'a> Block<'a> {
         }
         self.prefetch_middles(0, self.count);
         let rest = &key[common..];
-        let head = key_prefix::head(rest);
+        let head = word_at(rest, 0);
         // Which comparison results mean "before": one bit each for less, equal, greater.
         let before = [if reverse { Ordering::Greater } else { Ordering::Less }];
         self.partition(|i| {
             let r = self.record(i);
             // SAFETY: the suffix is in the block, which has the slack behind it.
-            let side = unsafe { key_prefix::compare(r.suffix_at, r.suffix_len, rest, head) };
+            let side = unsafe { memory::compare(r.suffix_at, r.suffix_len, rest, head) };
             side == before[0] || (or_equal && side.is_eq())
         })
     }
@@ -325,7 +327,7 @@ impl<'a> Block<'a> {
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> BlockRecord<'a> {
     /// The key without the block's prefix.
     #[inline(always)]
     pub fn suffix(&self) -> &'a [u8] {
@@ -359,7 +361,7 @@ pub(super) fn stored(tag: u8, payload: &[u8], dict: u64) -> Stored<'_> {
         tag::RAW => Stored::Inline(payload),
         tag::POINTER => pointer(payload),
         compressed => {
-            let (raw_len, n) = get_varint(payload).unwrap_or_default();
+            let (raw_len, n) = get_varint32(payload).unwrap_or_default();
             Stored::Compressed {
                 codec: if compressed == tag::LZ4 { Codec::Lz4 } else { Codec::Zstd },
                 dict: if tag & tag::DICT != 0 { dict } else { 0 },
@@ -489,7 +491,7 @@ impl Fields {
         }
         let mut suffix_len = self.suffix_len;
         if self.suffix_varies {
-            let (len, n) = get_varint(r).ok_or("suffix length")?;
+            let (len, n) = get_varint32(r).ok_or("suffix length")?;
             suffix_len = len as usize;
             r = &r[n..];
         }
@@ -502,7 +504,7 @@ impl Fields {
         let sane = match tag & tag::ENCODING {
             tag::RAW => kind(tag) == Kind::Put || payload.is_empty(),
             tag::POINTER => payload.len() == ValuePointer::ENCODED_LEN,
-            _ => get_varint(payload).is_some_and(|(n, _)| n as usize <= MAX_VALUE_LEN),
+            _ => get_varint32(payload).is_some_and(|(n, _)| n as usize <= MAX_VALUE_LEN),
         };
         if sane { Ok(()) } else { Err("value") }
     }

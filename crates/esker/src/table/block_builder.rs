@@ -5,13 +5,13 @@ use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
     WIDE_LEN, checksum, tag,
 };
-use super::key_prefix::common_prefix;
-use super::wire::{put_varint, varint_len};
 use crate::key::Seq;
+use crate::util::abbreviated_key::common_prefix;
+use crate::util::{put_varint, varint_len};
 
 /// One entry, its key not yet split.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub(super) struct BlockEntry<'a> {
     pub key: &'a [u8],
     pub tag: u8,
     /// Meaningful when the tag says so.
@@ -95,7 +95,7 @@ impl Shape {
         let lengths = if self.same_key_len {
             0
         } else {
-            self.count * varint_len((self.key_len_max - self.prefix_len) as u32)
+            self.count * varint_len((self.key_len_max - self.prefix_len) as u64)
         };
         let suffixes = self.keys - self.count * self.prefix_len;
         let seqs = self.with_seq * self.seq_width();
@@ -153,7 +153,7 @@ impl BlockBuilder {
     }
 
     /// Adds an entry, the next in order, or finds the block full.
-    pub fn add(&mut self, e: Entry<'_>) -> Added {
+    pub fn add(&mut self, e: BlockEntry<'_>) -> Added {
         let with = self.shape_with(&e);
         let len = with.len();
         if !self.is_empty() {
@@ -181,7 +181,7 @@ impl BlockBuilder {
         Added::Yes
     }
 
-    fn shape_with(&self, e: &Entry<'_>) -> Shape {
+    fn shape_with(&self, e: &BlockEntry<'_>) -> Shape {
         let has_seq = e.tag & tag::HAS_SEQ != 0;
         let Some(first) = self.entries.first() else {
             // The whole key is common to itself, but a lone entry keeps it as its suffix: the
@@ -271,7 +271,7 @@ impl BlockBuilder {
                 out.push(e.tag);
             }
             if !s.same_key_len {
-                put_varint(out, (e.key_len - s.prefix_len) as u32);
+                put_varint(out, (e.key_len - s.prefix_len) as u64);
             }
             out.extend_from_slice(&self.bytes[e.at + s.prefix_len..e.at + e.key_len]);
             if e.tag & tag::HAS_SEQ != 0 {
@@ -303,7 +303,7 @@ impl BlockBuilder {
 #[cfg(test)]
 mod tests {
     use super::super::block::{Block, tag, validate};
-    use super::super::key_prefix::SLACK;
+    use super::super::memory::SLACK;
     use super::*;
     use crate::key::KeyOrder;
 
@@ -323,7 +323,7 @@ mod tests {
                 let payload = vec![i as u8; if shape & 2 != 0 { i } else { 7 }];
                 let seq = (shape & 4 != 0 && i % 2 == 0).then_some(1000 + 77 * i as u64);
                 let tag = put | if seq.is_some() { tag::HAS_SEQ } else { 0 };
-                let entry = Entry { key: &key, tag, seq: seq.unwrap_or(0), payload: &payload };
+                let entry = BlockEntry { key: &key, tag, seq: seq.unwrap_or(0), payload: &payload };
                 assert_eq!(b.add(entry), Added::Yes);
                 entries.push((key, seq, payload));
             }
@@ -352,7 +352,7 @@ mod tests {
     fn the_worked_example() {
         let mut b = BlockBuilder::new(PAGE);
         for (key, payload) in [(b"ab", b"1"), (b"ac", b"2")] {
-            let entry = Entry { key, tag: 1, seq: 0, payload };
+            let entry = BlockEntry { key, tag: 1, seq: 0, payload };
             assert_eq!(b.add(entry), Added::Yes);
         }
         let mut bytes = Vec::new();
@@ -368,9 +368,9 @@ mod tests {
         let (key, payload) = (vec![b'k'; 65_536], vec![b'v'; 10_000]);
         let mut b = BlockBuilder::new(PAGE);
         let tag = 1 | tag::HAS_SEQ;
-        let entry = Entry { key: &key, tag, seq: 9, payload: &payload };
+        let entry = BlockEntry { key: &key, tag, seq: 9, payload: &payload };
         assert_eq!(b.add(entry), Added::Yes);
-        assert_eq!(b.add(Entry { key: b"l", ..entry }), Added::BlockFull);
+        assert_eq!(b.add(BlockEntry { key: b"l", ..entry }), Added::BlockFull);
         let mut bytes = Vec::new();
         assert_eq!(b.finish(0, &mut bytes).pages, 19);
         assert_eq!(validate(&bytes, 65_536), Ok(()));

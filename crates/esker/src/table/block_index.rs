@@ -1,4 +1,4 @@
-//! Fences: the first key of each block, cut down to eight bytes in a dense array.
+//! The block index: the first key of each block, cut down to eight bytes in a dense array.
 //!
 //! A head is the first eight bytes of a key behind the prefix all keys of the table share, as a
 //! big-endian number; under the reverse order its complement, so that heads always ascend. Equal
@@ -6,11 +6,12 @@
 
 use std::cmp::Ordering;
 
-use super::key_prefix;
+use super::memory;
 use crate::key::KeyOrder;
+use crate::util::abbreviated_key::Heads;
 
-/// The fences of an open table, in its mapping.
-pub(super) struct Fences {
+/// The block index of an open table, in its mapping.
+pub(super) struct BlockIndex {
     heads: *const u8,
     pages: *const u8,
     /// Number of blocks, at least 1.
@@ -20,23 +21,15 @@ pub(super) struct Fences {
 }
 
 // SAFETY: the pointers are to read-only memory of the table that owns this.
-unsafe impl Send for Fences {}
+unsafe impl Send for BlockIndex {}
 // SAFETY: as above.
-unsafe impl Sync for Fences {}
+unsafe impl Sync for BlockIndex {}
 
-/// What a key is among the heads.
-enum Place {
+/// On which side of the heads a key lies, or what its own head is.
+enum Side {
     BeforeAll,
     AfterAll,
     At(u64),
-}
-
-/// The head of a key behind the table's prefix.
-pub(super) fn head(order: &KeyOrder, rest: &[u8]) -> u64 {
-    match order {
-        KeyOrder::Reverse => !key_prefix::head(rest),
-        _ => key_prefix::head(rest),
-    }
 }
 
 /// Bytes of the section.
@@ -45,7 +38,7 @@ pub(super) fn section_len(order: &KeyOrder, blocks: u32) -> u64 {
     u64::from(blocks) * each
 }
 
-impl Fences {
+impl BlockIndex {
     /// Checks the section (whose checksum is right) and refers to it.
     ///
     /// # Safety
@@ -56,20 +49,20 @@ impl Fences {
         blocks: u32,
         data_pages: u32,
         prefix: Vec<u8>,
-    ) -> Result<Fences, &'static str> {
+    ) -> Result<BlockIndex, &'static str> {
         if section.len() as u64 != section_len(order, blocks) || blocks == 0 {
-            return Err("fences: length");
+            return Err("block index: length");
         }
         let (heads, pages) = section.split_at(section.len() - 4 * blocks as usize);
-        let f = Fences { heads: heads.as_ptr(), pages: pages.as_ptr(), blocks, prefix };
+        let f = BlockIndex { heads: heads.as_ptr(), pages: pages.as_ptr(), blocks, prefix };
         if f.page(0) != 0 || f.page(blocks - 1) >= data_pages {
-            return Err("fences: pages");
+            return Err("block index: pages");
         }
         if (1..blocks).any(|i| f.page(i) <= f.page(i - 1)) {
-            return Err("fences: pages out of order");
+            return Err("block index: pages out of order");
         }
         if !heads.is_empty() && (1..blocks).any(|i| f.head(i) < f.head(i - 1)) {
-            return Err("fences: heads out of order");
+            return Err("block index: heads out of order");
         }
         Ok(f)
     }
@@ -79,14 +72,14 @@ impl Fences {
     pub fn page(&self, i: u32) -> u32 {
         debug_assert!(i < self.blocks);
         // SAFETY: `new` saw that there are so many; the caller keeps to them.
-        unsafe { key_prefix::load_u32(self.pages.add(4 * i as usize)) }
+        unsafe { memory::load_u32(self.pages.add(4 * i as usize)) }
     }
 
     #[inline(always)]
     fn head(&self, i: u32) -> u64 {
         debug_assert!(i < self.blocks);
         // SAFETY: as for `page`.
-        unsafe { key_prefix::load_u64(self.heads.add(8 * i as usize)) }
+        unsafe { memory::load_u64(self.heads.add(8 * i as usize)) }
     }
 
     /// Where in the section head and page of block `i` are, in bytes. (Under a custom order there is
@@ -109,10 +102,10 @@ impl Fences {
     ) -> Result<u32, E> {
         let (mut from, mut to) = (0, self.blocks);
         if order.equal_means_same_bytes() {
-            match self.place(order, key) {
-                Place::BeforeAll => return Ok(0),
-                Place::AfterAll => return Ok(self.blocks - 1),
-                Place::At(head) => {
+            match self.side(order, key) {
+                Side::BeforeAll => return Ok(0),
+                Side::AfterAll => return Ok(self.blocks - 1),
+                Side::At(head) => {
                     from = self.heads_below(head);
                     to = from;
                     while to < self.blocks && self.head(to) == head {
@@ -138,15 +131,15 @@ impl Fences {
         Ok(from.saturating_sub(1))
     }
 
-    fn place(&self, order: &KeyOrder, key: &[u8]) -> Place {
+    fn side(&self, order: &KeyOrder, key: &[u8]) -> Side {
         let common = self.prefix.len().min(key.len());
         let side = key[..common].cmp(&self.prefix[..common]);
         let side = if side.is_eq() && common < self.prefix.len() { Ordering::Less } else { side };
         let side = if matches!(order, KeyOrder::Reverse) { side.reverse() } else { side };
         match side {
-            Ordering::Less => Place::BeforeAll,
-            Ordering::Greater => Place::AfterAll,
-            Ordering::Equal => Place::At(head(order, &key[common..])),
+            Ordering::Less => Side::BeforeAll,
+            Ordering::Greater => Side::AfterAll,
+            Ordering::Equal => Side::At(Heads::new(order).head(key, common)),
         }
     }
 

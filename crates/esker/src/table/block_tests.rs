@@ -4,8 +4,8 @@
 use super::block::{
     FIXED, HAS_SEQ_BASE, MAX_COUNT, PAGE, VARIES, WIDE, claimed_pages, tag, validate,
 };
-use super::wire::put_varint;
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, ValuePointer};
+use crate::util::put_varint;
 
 const PUT: u8 = Kind::Put as u8;
 const DELETE: u8 = Kind::Delete as u8;
@@ -118,13 +118,13 @@ impl Forged {
 /// A record with its tag and the length of its suffix in front.
 fn record(tag: u8, suffix: &[u8], rest: &[u8]) -> Vec<u8> {
     let mut r = vec![tag];
-    put_varint(&mut r, suffix.len() as u32);
+    put_varint(&mut r, suffix.len() as u64);
     [r, suffix.to_vec(), rest.to_vec()].concat()
 }
 
 fn compressed(raw_len: u32) -> Vec<u8> {
     let mut value = Vec::new();
-    put_varint(&mut value, raw_len);
+    put_varint(&mut value, raw_len.into());
     value.extend(b"packed");
     value
 }

@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{PAGE, tag};
-use super::block_builder::{Added, BlockBuilder, Entry};
-use super::block_index;
+use super::block_builder::{Added, BlockBuilder, BlockEntry};
 use super::codec::Compressor;
 use super::dictionary::SAMPLE;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::hash_index::{self, Geometry, Keyed};
-use super::key_prefix::common_prefix;
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
+use crate::util::abbreviated_key::{Heads, common_prefix};
 
 /// The file is written in pieces of this many bytes, each at a multiple of it: file systems with
 /// large folios then keep each piece in one, and a mapping of the file needs one entry of the
@@ -48,7 +47,7 @@ struct Blocks {
     out: Vec<u8>,
     /// Pages of finished blocks.
     pages: u32,
-    fences: Fences,
+    block_index: BlockIndexBuilder,
     /// Newest versions, for the hash index; empty for a custom order.
     keyed: Vec<Keyed>,
     /// How many of `keyed` have their page: those of finished blocks.
@@ -61,7 +60,7 @@ struct Blocks {
 
 /// First keys of finished blocks. The table's prefix is known only at the end.
 #[derive(Default)]
-struct Fences {
+struct BlockIndexBuilder {
     keys: Vec<u8>,
     ends: Vec<usize>,
     pages: Vec<u32>,
@@ -98,7 +97,7 @@ impl TableBuilder {
                 block: BlockBuilder::new(options.block_size),
                 out: Vec::with_capacity(WRITE + (128 << 10)),
                 pages: 0,
-                fences: Fences::default(),
+                block_index: BlockIndexBuilder::default(),
                 keyed: Vec::new(),
                 placed: 0,
                 max_slot: 0,
@@ -133,7 +132,7 @@ impl TableBuilder {
         let new_key = self.check_order(key, seq)?;
         let (raw_len, value_tag, payload) = self.packer.encode(kind, value)?;
         let tag = kind as u8 | value_tag | if seq.is_some() { tag::HAS_SEQ } else { 0 };
-        let entry = Entry { key, tag, seq: seq.unwrap_or(0), payload };
+        let entry = BlockEntry { key, tag, seq: seq.unwrap_or(0), payload };
         let hash = self.options.order.equal_means_same_bytes() && new_key;
         self.blocks.add(entry, hash.then(|| key_hash(key)));
         self.props.keys += u64::from(new_key);
@@ -222,7 +221,7 @@ impl TableBuilder {
         self.written
             + (self.blocks.out.len() + self.blocks.block.len()) as u64
             + index
-            + self.blocks.fences.pages.len() as u64 * 12
+            + self.blocks.block_index.pages.len() as u64 * 12
             + FOOTER_LEN as u64
     }
 
@@ -251,11 +250,11 @@ impl TableBuilder {
         }
         let sums = chunk_sums(&self.blocks.out[data_end..]);
         self.blocks.out.extend_from_slice(&sums);
-        let fences = self.blocks.fences.encode(&self.options.order, prefix);
-        self.blocks.out.extend_from_slice(&fences);
+        let block_index = self.blocks.block_index.encode(&self.options.order, prefix);
+        self.blocks.out.extend_from_slice(&block_index);
         let props = self.props.encode();
         self.blocks.out.extend_from_slice(&props);
-        let blocks = self.blocks.fences.pages.len() as u64;
+        let blocks = self.blocks.block_index.pages.len() as u64;
         let footer = Footer {
             number: self.number,
             data_pages: self.blocks.pages,
@@ -265,7 +264,7 @@ impl TableBuilder {
             guess_stride: (self.blocks.record_bytes * 256 / self.props.entries)
                 .min(u64::from(u32::MAX)) as u32,
             sums_checksum: xxhash_rust::xxh3::xxh3_64(&sums),
-            fences_checksum: xxhash_rust::xxh3::xxh3_64(&fences),
+            block_index_checksum: xxhash_rust::xxh3::xxh3_64(&block_index),
             props_len: props.len() as u64,
             props_checksum: xxhash_rust::xxh3::xxh3_64(&props),
         };
@@ -326,7 +325,7 @@ impl TableBuilder {
 
 impl Blocks {
     /// Adds an entry; `hash` when the hash index has to know it.
-    fn add(&mut self, entry: Entry<'_>, hash: Option<u64>) {
+    fn add(&mut self, entry: BlockEntry<'_>, hash: Option<u64>) {
         if self.block.add(entry) == Added::BlockFull {
             self.finish();
             // A lone entry always fits.
@@ -341,9 +340,9 @@ impl Blocks {
 
     /// Lays out the block and places the keys that are in it.
     fn finish(&mut self) {
-        self.fences.keys.extend_from_slice(self.block.first_key());
-        self.fences.ends.push(self.fences.keys.len());
-        self.fences.pages.push(self.pages);
+        self.block_index.keys.extend_from_slice(self.block.first_key());
+        self.block_index.ends.push(self.block_index.keys.len());
+        self.block_index.pages.push(self.pages);
         for k in &mut self.keyed[self.placed..] {
             k.page = self.pages;
         }
@@ -356,13 +355,14 @@ impl Blocks {
     }
 }
 
-impl Fences {
+impl BlockIndexBuilder {
     fn encode(&self, order: &KeyOrder, prefix: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(12 * self.pages.len());
         if order.equal_means_same_bytes() {
+            let heads = Heads::new(order);
             let mut start = 0;
             for &end in &self.ends {
-                let head = block_index::head(order, &self.keys[start + prefix..end]);
+                let head = heads.head(&self.keys[start..end], prefix);
                 out.extend(head.to_le_bytes());
                 start = end;
             }

@@ -172,7 +172,7 @@ fn a_block_is_filled_to_the_last_byte_that_an_offset_reaches() {
     for (more, fits) in [(0, true), (1, false)] {
         let mut b = BlockBuilder::new(16 * PAGE);
         let entry =
-            |key, payload| block_builder::Entry { key, tag: Kind::Put as u8, seq: 0, payload };
+            |key, payload| block_builder::BlockEntry { key, tag: Kind::Put as u8, seq: 0, payload };
         let value = vec![7; stride - 1];
         for key in [b"a", b"b", b"c", b"d"] {
             assert_eq!(b.add(entry(key, &value)), Added::Yes);
@@ -198,7 +198,12 @@ fn a_block_is_filled_to_the_last_byte_of_its_page() {
     let value = vec![7; stride - 1];
     let mut add = |i: usize| {
         let key = [b'k', i as u8];
-        b.add(block_builder::Entry { key: &key, tag: Kind::Put as u8, seq: 0, payload: &value })
+        b.add(block_builder::BlockEntry {
+            key: &key,
+            tag: Kind::Put as u8,
+            seq: 0,
+            payload: &value,
+        })
     };
     assert!((0..n).all(|i| add(i) == Added::Yes));
     assert_eq!(add(n), Added::BlockFull);

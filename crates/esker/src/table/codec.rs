@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::dictionary::{Dictionary, Problem};
 use super::lz4;
-use super::wire::{put_varint, varint_len};
 use super::zstd;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
+use crate::util::{put_varint, varint_len};
 
 /// Shorter values are stored as they are.
 const MIN_LEN: usize = 16;
@@ -20,8 +20,8 @@ pub(super) struct Compressor {
     codec: Option<Codec>,
     dictionary: Option<Arc<Dictionary>>,
     out: Vec<u8>,
-    lz4: lz4::Encoder,
-    zstd: Option<zstd::Encoder>,
+    lz4: lz4::Lz4Encoder,
+    zstd: Option<zstd::ZstdEncoder>,
     /// Values in a row that did not pay.
     failures: u32,
 }
@@ -35,12 +35,13 @@ impl Compressor {
             Compression::Zstd => Some(Codec::Zstd),
         };
         let dictionary = dictionary.filter(|d| Some(d.codec()) == codec);
-        let zstd = (codec == Some(Codec::Zstd)).then(|| zstd::Encoder::new(dictionary.as_deref()));
+        let zstd =
+            (codec == Some(Codec::Zstd)).then(|| zstd::ZstdEncoder::new(dictionary.as_deref()));
         Compressor {
             codec,
             dictionary,
             out: Vec::new(),
-            lz4: lz4::Encoder::default(),
+            lz4: lz4::Lz4Encoder::default(),
             zstd,
             failures: 0,
         }
@@ -69,8 +70,8 @@ impl Compressor {
         }
         let raw_len = u32::try_from(value.len()).ok()?;
         self.out.clear();
-        put_varint(&mut self.out, raw_len);
-        let max = value.len() - value.len() / 8 - varint_len(raw_len);
+        put_varint(&mut self.out, raw_len.into());
+        let max = value.len() - value.len() / 8 - varint_len(raw_len.into());
         let pays = match codec {
             Codec::Lz4 => {
                 let dict = self.dictionary.as_ref().and_then(|d| d.lz4());
@@ -92,7 +93,7 @@ impl Compressor {
     /// A value that comes packed, behind its raw length.
     pub fn pass_through(&mut self, raw_len: u32, bytes: &[u8]) -> &[u8] {
         self.out.clear();
-        put_varint(&mut self.out, raw_len);
+        put_varint(&mut self.out, raw_len.into());
         self.out.extend_from_slice(bytes);
         &self.out
     }

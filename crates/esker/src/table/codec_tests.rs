@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::codec::{Compressor, decompress};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
-use super::wire::{get_varint, varint_len};
+use super::wire::get_varint32;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
+use crate::util::varint_len;
 
 /// The codecs of this build.
 const BUILT_IN: &[(Compression, Codec)] = &[
@@ -28,7 +29,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 /// What is in a table of a packed value: raw length, and the bytes behind it.
 fn parts(compressed: &[u8]) -> (u32, &[u8]) {
-    let (raw_len, n) = get_varint(compressed).unwrap();
+    let (raw_len, n) = get_varint32(compressed).unwrap();
     (raw_len, &compressed[n..])
 }
 
@@ -65,7 +66,7 @@ fn a_value_is_packed_where_that_saves_an_eighth() {
                     }
                     None => {
                         left += 1;
-                        let n = alone(codec, &value) + varint_len(len as u32);
+                        let n = alone(codec, &value) + varint_len(len as u64);
                         assert!(n > most, "{codec:?} {noisy} of {len}: {n} bytes would do");
                     }
                 }

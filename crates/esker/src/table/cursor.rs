@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
 use super::hash_index::LINE_BYTES;
-use super::key_prefix::{self, SLACK};
+use super::memory::{self, SLACK};
 use super::page_hints;
 use super::reader::Table;
 use crate::error::Result;
-use crate::key::{Cursor, Kind, Seq, Stored};
+use crate::key::{InternalCursor, Kind, Seq, Stored};
 
 /// After so many neighbouring blocks a walk counts as a scan, and the kernel is told.
 const SCAN_AFTER: u32 = 4;
@@ -65,14 +65,14 @@ impl Table {
         }
     }
 
-    /// Marks a block as used, and the fences that led to it.
+    /// Marks a block as used, and the entry of the block index that led to it.
     #[cold]
     #[inline(never)]
     pub(super) fn mark_sought(&self, block: u32) {
-        let [head, page] = self.fences.places(block);
-        self.mark(self.layout.fences + head);
-        self.mark(self.layout.fences + page);
-        self.mark(u64::from(self.fences.page(block)) * PAGE as u64);
+        let [head, page] = self.block_index.places(block);
+        self.mark(self.layout.block_index + head);
+        self.mark(self.layout.block_index + page);
+        self.mark(u64::from(self.block_index.page(block)) * PAGE as u64);
     }
 
     fn mark(&self, at: u64) {
@@ -113,7 +113,7 @@ impl TableCursor {
     /// Makes block `ordinal` the current one. On failure the cursor is not valid.
     fn enter(&mut self, ordinal: u32) -> Result<()> {
         self.valid = false;
-        self.page = self.table.fences.page(ordinal);
+        self.page = self.table.block_index.page(ordinal);
         self.ordinal = u32::MAX;
         let block = self.table.block(self.page)?;
         // SAFETY: only the lifetime changes; the table outlives every use, since `self` holds it.
@@ -133,7 +133,7 @@ impl TableCursor {
         // the key's length with that of the longest, for which and the slack there is room.
         unsafe {
             let to = self.key.as_mut_ptr().add(prefix_len);
-            key_prefix::copy_over(r.suffix_at, to, r.suffix_len);
+            memory::copy_over(r.suffix_at, to, r.suffix_len);
         }
         self.slot = slot;
         self.key_len = prefix_len + r.suffix_len;
@@ -169,7 +169,7 @@ impl TableCursor {
 
     #[inline(never)]
     fn next_block(&mut self) -> Result<()> {
-        if self.ordinal + 1 >= self.table.fences.blocks {
+        if self.ordinal + 1 >= self.table.block_index.blocks {
             self.valid = false;
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl TableCursor {
     }
 }
 
-impl Cursor for TableCursor {
+impl InternalCursor for TableCursor {
     #[inline]
     fn valid(&self) -> bool {
         self.valid
@@ -254,7 +254,7 @@ impl Cursor for TableCursor {
 
     fn last(&mut self) -> Result<()> {
         self.streak = 0;
-        self.enter(self.table.fences.blocks - 1)?;
+        self.enter(self.table.block_index.blocks - 1)?;
         self.load(self.block.count - 1);
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Cursor for TableCursor {
         }
         if slot < self.block.count {
             self.load(slot);
-        } else if ordinal + 1 < self.table.fences.blocks {
+        } else if ordinal + 1 < self.table.block_index.blocks {
             self.enter(ordinal + 1)?;
             self.load(0);
         }

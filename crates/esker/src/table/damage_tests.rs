@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::model_tests::{Entry, Made, NoCase, Value, make, value_of};
 use super::{Table, TableOptions};
 use crate::env::Env;
-use crate::key::{Cursor, KeyOrder, ValuePointer, key_hash};
+use crate::key::{InternalCursor, KeyOrder, ValuePointer, key_hash};
 use crate::options::Compression;
 
 fn small(order: KeyOrder, compression: Compression) -> Made {
@@ -201,16 +201,16 @@ fn reseal(b: &mut [u8], l: &super::footer::Layout, data_pages: u32) {
         b[start..start + 8].copy_from_slice(&sum.to_le_bytes());
         page += pages;
     }
-    let (index, sums, fences) = (l.index as usize, l.sums as usize, l.fences as usize);
+    let (index, sums, block_index) = (l.index as usize, l.sums as usize, l.block_index as usize);
     let (props, footer) = (l.props as usize, l.footer as usize);
     for (i, at) in (index..sums).step_by(4096).enumerate() {
         let sum = checksum(&b[at..sums.min(at + 4096)], i as u64);
         b[sums + 8 * i..][..8].copy_from_slice(&sum.to_le_bytes());
     }
     let put = |b: &mut [u8], at: usize, v: u64| b[at..at + 8].copy_from_slice(&v.to_le_bytes());
-    let s = xxh3_64(&b[sums..fences]);
+    let s = xxh3_64(&b[sums..block_index]);
     put(b, footer + 40, s);
-    let s = xxh3_64(&b[fences..props]);
+    let s = xxh3_64(&b[block_index..props]);
     put(b, footer + 48, s);
     let s = xxh3_64(&b[props..footer]);
     put(b, footer + 64, s);

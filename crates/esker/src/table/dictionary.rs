@@ -32,7 +32,7 @@ pub(crate) struct Dictionary {
 }
 
 enum Prepared {
-    Lz4(lz4::Prepared),
+    Lz4(lz4::Lz4Dictionary),
     #[cfg(feature = "zstd")]
     Zstd(zstd::zstd_safe::DDict<'static>),
     /// Its codec is not built in, or refuses it.
@@ -54,7 +54,7 @@ impl Dictionary {
     /// A dictionary of these bytes.
     pub(crate) fn new(codec: Codec, bytes: &[u8]) -> Arc<Dictionary> {
         let prepared = match codec {
-            Codec::Lz4 => Prepared::Lz4(lz4::Prepared::new(bytes)),
+            Codec::Lz4 => Prepared::Lz4(lz4::Lz4Dictionary::new(bytes)),
             Codec::Zstd => prepare_zstd(bytes),
         };
         // 0 stands for "no dictionary".
@@ -133,7 +133,7 @@ impl Dictionary {
         &self.bytes
     }
 
-    pub(super) fn lz4(&self) -> Option<&lz4::Prepared> {
+    pub(super) fn lz4(&self) -> Option<&lz4::Lz4Dictionary> {
         match &self.prepared {
             Prepared::Lz4(p) => Some(p),
             _ => None,

@@ -9,7 +9,7 @@ use super::SegmentRef;
 use super::block::PAGE;
 use super::dictionary::Dictionary;
 use super::hash_index::Geometry;
-use super::wire::{Reader, Writer};
+use super::wire::{SectionReader, SectionWriter};
 use crate::env::{Env, OpenMode};
 use crate::key::{Codec, MAX_KEY_LEN, Seq};
 
@@ -44,14 +44,14 @@ pub(super) struct Footer {
     /// Mean length of a record in 1/256 bytes.
     pub guess_stride: u32,
     pub sums_checksum: u64,
-    pub fences_checksum: u64,
+    pub block_index_checksum: u64,
     pub props_len: u64,
     pub props_checksum: u64,
 }
 
 impl Footer {
     pub fn encode(&self, file_len: u64) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = SectionWriter::default();
         w.u64(self.number);
         w.u64(file_len);
         w.u32(self.data_pages);
@@ -64,7 +64,7 @@ impl Footer {
         w.u32(self.guess_first);
         w.u32(self.guess_stride);
         w.u64(self.sums_checksum);
-        w.u64(self.fences_checksum);
+        w.u64(self.block_index_checksum);
         w.u64(self.props_len);
         w.u64(self.props_checksum);
         w.u32(0);
@@ -79,7 +79,8 @@ impl Footer {
     /// Takes the last [`FOOTER_LEN`] bytes of a file of `file_len`.
     pub fn decode(bytes: &[u8], file_len: u64) -> Result<Footer, FooterError> {
         let bad = FooterError::Damaged;
-        let mut end = Reader::new(bytes.get(FOOTER_LEN - 20..FOOTER_LEN).ok_or(bad("length"))?);
+        let mut end =
+            SectionReader::new(bytes.get(FOOTER_LEN - 20..FOOTER_LEN).ok_or(bad("length"))?);
         let (version, sum, magic) = (end.u32(), end.u64(), end.u64());
         if magic != Some(MAGIC) {
             return Err(bad("no table ends here (magic number)"));
@@ -97,7 +98,7 @@ impl Footer {
     }
 
     fn fields(bytes: &[u8], file_len: u64) -> Option<Footer> {
-        let mut r = Reader::new(bytes);
+        let mut r = SectionReader::new(bytes);
         let number = r.u64()?;
         if r.u64()? != file_len {
             return None;
@@ -113,7 +114,7 @@ impl Footer {
             guess_first: r.u32()?,
             guess_stride: r.u32()?,
             sums_checksum: r.u64()?,
-            fences_checksum: r.u64()?,
+            block_index_checksum: r.u64()?,
             props_len: r.u64()?,
             props_checksum: r.u64()?,
         };
@@ -133,20 +134,20 @@ pub(super) enum FooterError {
 pub(super) struct Layout {
     pub index: u64,
     pub sums: u64,
-    pub fences: u64,
+    pub block_index: u64,
     pub props: u64,
     pub footer: u64,
 }
 
 impl Layout {
     /// Offsets from lengths; `None` where they are not those of a file.
-    pub fn new(f: &Footer, fences_len: u64) -> Option<Layout> {
+    pub fn new(f: &Footer, block_index_len: u64) -> Option<Layout> {
         let index = u64::from(f.data_pages) * PAGE as u64;
         let sums = index + f.geometry.bytes() as u64;
-        let fences = sums + 8 * f.geometry.chunks() as u64;
-        let props = fences + fences_len;
+        let block_index = sums + 8 * f.geometry.chunks() as u64;
+        let props = block_index + block_index_len;
         let footer = props.checked_add(f.props_len)?;
-        Some(Layout { index, sums, fences, props, footer })
+        Some(Layout { index, sums, block_index, props, footer })
     }
 }
 
@@ -174,7 +175,7 @@ pub(super) struct Properties {
 
 impl Properties {
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = SectionWriter::default();
         w.u32(self.keyspace);
         w.string(self.order.as_bytes());
         for n in [self.entries, self.tombstones, self.base_entries, self.min_seq, self.max_seq] {
@@ -208,7 +209,7 @@ impl Properties {
 
     /// The properties that `bytes` begin with, and how many bytes they take.
     pub fn decode_first(bytes: &[u8]) -> Option<(Properties, usize)> {
-        let mut r = Reader::new(bytes);
+        let mut r = SectionReader::new(bytes);
         let mut p = Properties {
             keyspace: r.u32()?,
             order: std::str::from_utf8(r.string()?).ok()?.to_owned(),
@@ -271,7 +272,7 @@ mod tests {
             guess_first: 30,
             guess_stride: 7000,
             sums_checksum: 11,
-            fences_checksum: 12,
+            block_index_checksum: 12,
             props_len: 100,
             props_checksum: 13,
         }
@@ -323,7 +324,7 @@ mod tests {
         let layout = Layout::new(&footer(), 24).unwrap();
         let index = 3 * PAGE as u64;
         let sums = index + 5 * 64;
-        assert_eq!((layout.index, layout.sums, layout.fences), (index, sums, sums + 8));
+        assert_eq!((layout.index, layout.sums, layout.block_index), (index, sums, sums + 8));
         assert_eq!((layout.props, layout.footer), (sums + 8 + 24, sums + 8 + 24 + 100));
         assert!(Layout::new(&Footer { props_len: u64::MAX, ..footer() }, 24).is_none());
     }

@@ -9,10 +9,10 @@ use super::codec;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, MAGIC, VERSION};
 use super::hash_index::{Geometry, LINE_BYTES, Line};
-use super::{Table, key_prefix};
+use super::{Table, memory};
 use crate::env::{Env, OpenMode};
 use crate::filename;
-use crate::key::{Codec, Cursor, KeyOrder, Stored, ValuePointer, key_hash};
+use crate::key::{Codec, InternalCursor, KeyOrder, Stored, ValuePointer, key_hash};
 
 /// Number of the table that [`table`] takes its bytes for.
 pub(crate) const NUMBER: u64 = 7;
@@ -126,8 +126,8 @@ pub(crate) fn reseal(b: &mut [u8], number: u64) {
     let props_len = u32_at(b, footer + 56);
     let index = data_pages * PAGE;
     let sums = index + lines * LINE_BYTES;
-    let fences = sums + 8 * (lines * LINE_BYTES).div_ceil(4096);
-    if let Some(props) = footer.checked_sub(props_len).filter(|p| *p >= fences) {
+    let block_index = sums + 8 * (lines * LINE_BYTES).div_ceil(4096);
+    if let Some(props) = footer.checked_sub(props_len).filter(|p| *p >= block_index) {
         let mut page = 0;
         while page < data_pages {
             let start = page * PAGE;
@@ -140,7 +140,9 @@ pub(crate) fn reseal(b: &mut [u8], number: u64) {
             let sum = block::checksum(&b[at..sums.min(at + 4096)], i as u64);
             put(b, sums + 8 * i, sum);
         }
-        for (at, from, to) in [(40, sums, fences), (48, fences, props), (64, props, footer)] {
+        for (at, from, to) in
+            [(40, sums, block_index), (48, block_index, props), (64, props, footer)]
+        {
             let sum = xxh3_64(&b[from..to]);
             put(b, footer + at, sum);
         }
@@ -157,7 +159,7 @@ pub(crate) fn a_block(data: &[u8]) {
     bytes.resize(data.len().max(1).next_multiple_of(PAGE), 0);
     let len = bytes.len();
     // What lies behind a block in a file: here a pattern that no answer may depend on.
-    bytes.resize(len + key_prefix::SLACK, 0xEE);
+    bytes.resize(len + memory::SLACK, 0xEE);
     if block::validate(&bytes[..len], 100).is_err() {
         return;
     }

@@ -7,7 +7,7 @@
 //! whose first entry is larger than its second has overflowed, one that has not keeps the smaller
 //! in front.
 
-use super::key_prefix;
+use super::memory;
 
 /// Entries of a line.
 pub(super) const LINE: usize = 16;
@@ -154,7 +154,7 @@ impl Line {
     pub fn entry(&self, i: u32) -> u32 {
         debug_assert!(i < LINE as u32);
         // SAFETY: within the 64 bytes.
-        unsafe { key_prefix::load_u32(self.0.add(4 * (i as usize & (LINE - 1)))) }
+        unsafe { memory::load_u32(self.0.add(4 * (i as usize & (LINE - 1)))) }
     }
 
     /// Whether keys of this line may be in the next.

@@ -7,7 +7,7 @@
 //! positions keep growing from value to value, and those of earlier values are too small to be
 //! taken. The format is LZ4's own: any decoder reads it, given the dictionary.
 
-use super::key_prefix::common_prefix;
+use crate::util::abbreviated_key::common_prefix;
 
 /// log2 of the entries of the value's hash table.
 const HASH_BITS: u32 = 12;
@@ -25,22 +25,22 @@ const MAX_OFFSET: usize = 65_535;
 const LONG: usize = 4096;
 
 /// A dictionary made ready.
-pub(super) struct Prepared {
+pub(super) struct Lz4Dictionary {
     bytes: Vec<u8>,
     /// Where four bytes of this hash last occur, plus 1; 0 for nowhere.
     table: Vec<u16>,
 }
 
-impl Prepared {
+impl Lz4Dictionary {
     /// Only the last 64 KiB can be referred to; matches are looked for there.
-    pub fn new(bytes: &[u8]) -> Prepared {
+    pub fn new(bytes: &[u8]) -> Lz4Dictionary {
         let mut table = vec![0; 1 << DICT_BITS];
         let start = bytes.len().saturating_sub(MAX_OFFSET);
         let near = &bytes[start..];
         for at in 0..(near.len() + 1).saturating_sub(MIN_MATCH) {
             table[hash(load(near, at), DICT_BITS)] = (at + 1) as u16;
         }
-        Prepared { bytes: near.to_vec(), table }
+        Lz4Dictionary { bytes: near.to_vec(), table }
     }
 }
 
@@ -55,25 +55,25 @@ fn hash(four: u32, bits: u32) -> usize {
 }
 
 /// Packs values; keeps its hash table between them.
-pub(super) struct Encoder {
+pub(super) struct Lz4Encoder {
     /// `base` plus where four bytes of this hash last occurred in the value that has this base.
     table: Vec<u32>,
     base: u32,
 }
 
-impl Default for Encoder {
+impl Default for Lz4Encoder {
     fn default() -> Self {
-        Encoder { table: Vec::new(), base: 1 }
+        Lz4Encoder { table: Vec::new(), base: 1 }
     }
 }
 
-impl Encoder {
+impl Lz4Encoder {
     /// Appends `value` packed to `out`; false (and anything behind `out`'s end) when it would take
     /// more than `max` bytes.
     pub fn compress(
         &mut self,
         value: &[u8],
-        dict: Option<&Prepared>,
+        dict: Option<&Lz4Dictionary>,
         max: usize,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -91,7 +91,7 @@ impl Encoder {
     fn pack_with(
         &mut self,
         value: &[u8],
-        dict: Option<&Prepared>,
+        dict: Option<&Lz4Dictionary>,
         limit: usize,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -139,7 +139,7 @@ impl Encoder {
         value: &[u8],
         at: usize,
         anchor: usize,
-        dict: Option<&Prepared>,
+        dict: Option<&Lz4Dictionary>,
     ) -> Option<(usize, usize, usize)> {
         let four = load(value, at);
         let place = &mut self.table[hash(four, HASH_BITS)];
@@ -210,7 +210,7 @@ fn put_rest(out: &mut Vec<u8>, len: usize) {
 
 /// Unpacks a value into `out`, which has its length; false when the packed bytes are not those of
 /// a value of this length.
-pub(super) fn decompress(compressed: &[u8], dict: Option<&Prepared>, out: &mut [u8]) -> bool {
+pub(super) fn decompress(compressed: &[u8], dict: Option<&Lz4Dictionary>, out: &mut [u8]) -> bool {
     let len = out.len();
     let n = match dict {
         Some(d) => lz4_flex::block::decompress_into_with_dict(compressed, out, &d.bytes),
@@ -223,8 +223,8 @@ pub(super) fn decompress(compressed: &[u8], dict: Option<&Prepared>, out: &mut [
 mod tests {
     use super::*;
 
-    fn round_trip(value: &[u8], dict: &[u8], e: &mut Encoder) -> usize {
-        let prepared = Prepared::new(dict);
+    fn round_trip(value: &[u8], dict: &[u8], e: &mut Lz4Encoder) -> usize {
+        let prepared = Lz4Dictionary::new(dict);
         let mut compressed = Vec::new();
         assert!(e.compress(value, Some(&prepared), usize::MAX / 2, &mut compressed));
         let mut out = vec![0xEE; value.len()];
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn another_implementation_reads_it() {
-        let mut e = Encoder::default();
+        let mut e = Lz4Encoder::default();
         let mut x = 7u64;
         let mut roll = move |n: u64| {
             x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -269,16 +269,16 @@ mod tests {
     #[test]
     fn stops_when_it_does_not_pay() {
         let value: Vec<u8> = (0..=255).collect();
-        let dict = Prepared::new(b"something else");
+        let dict = Lz4Dictionary::new(b"something else");
         for dict in [None, Some(&dict)] {
-            assert!(!Encoder::default().compress(&value, dict, 200, &mut Vec::new()));
+            assert!(!Lz4Encoder::default().compress(&value, dict, 200, &mut Vec::new()));
         }
     }
 
     #[test]
     fn a_value_given_up_leaves_no_positions_to_the_next() {
-        let mut e = Encoder::default();
-        let dict = Prepared::new(b"something else");
+        let mut e = Lz4Encoder::default();
+        let dict = Lz4Dictionary::new(b"something else");
         // The first match is found far in, behind more literals than are allowed.
         let mut long: Vec<u8> = (0..40).map(|i| i * 5 + 1).collect();
         long.extend_from_within(0..20);
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn positions_start_over_before_they_overflow() {
-        let mut e = Encoder::default();
+        let mut e = Lz4Encoder::default();
         round_trip(b"some value, some value, some value", &[], &mut e);
         e.base = u32::MAX - 20;
         round_trip(b"some value, some value, some value", &[], &mut e);

@@ -1,15 +1,15 @@
 //! Tables: immutable, sorted, memory-mapped files of entries, laid out for reading.
 //!
-//! A point read asks the [`index`] (a hash table of fingerprints, one cache line) for page and
+//! A point read asks the [`hash_index`] (a hash table of fingerprints, one cache line) for page and
 //! slot, then reads the record: two cache misses in a row when all goes as guessed. A range read
-//! finds its block through the [`fence`]s and walks [`block`]s that hold whole keys behind one
+//! finds its block through the [`block_index`] and walks [`block`]s that hold whole keys behind one
 //! common prefix. Everything is checked against its checksum and validated the first time it is
 //! touched, and never again.
 //!
 //! The format is described in `docs/format/table.md`, the reasons in `docs/design/table.md`.
 //!
-//! [`index`]: self::index
-//! [`fence`]: self::fence
+//! [`hash_index`]: self::hash_index
+//! [`block_index`]: self::block_index
 //! [`block`]: self::block
 
 use std::sync::Arc;
@@ -26,8 +26,8 @@ mod cursor;
 mod dictionary;
 mod footer;
 mod hash_index;
-mod key_prefix;
 mod lz4;
+mod memory;
 mod page_hints;
 mod reader;
 mod salvage;
@@ -51,6 +51,7 @@ pub(crate) mod fuzz;
 #[cfg(test)]
 mod model_tests;
 
+pub(crate) use crate::key::SegmentRef;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::{Dictionary, SAMPLE};
@@ -85,17 +86,6 @@ impl Default for TableOptions {
     }
 }
 
-/// How many bytes of separated values a table refers to in one log segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SegmentRef {
-    /// Number of the segment.
-    pub segment: u64,
-    /// Length of the values together, in bytes.
-    pub bytes: u64,
-    /// Number of values.
-    pub count: u64,
-}
-
 /// What the builder made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableSummary {
@@ -125,7 +115,7 @@ pub(crate) struct TableSummary {
 
 /// What [`Table::get`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
+pub(crate) struct TableEntry<'a> {
     /// The sequence of the version.
     pub seq: Seq,
     /// Put or delete.

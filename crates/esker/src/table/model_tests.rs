@@ -10,7 +10,9 @@ use proptest::prelude::*;
 use super::{Dictionary, Table, TableBuilder, TableOptions, TableSummary};
 use crate::env::{Env, OsEnv};
 use crate::filename;
-use crate::key::{Codec, Comparator, Cursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash};
+use crate::key::{
+    Codec, Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash,
+};
 use crate::options::Compression;
 
 /// ASCII letters compare without case.

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use super::block::{self, Block, PAGE};
-use super::block_index::{self, Fences};
+use super::block_index::{self, BlockIndex};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
-use super::{Found, SegmentRef, key_prefix, page_hints};
+use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored};
+use crate::util::prefetch;
 
 /// A table in its mapping. Shared by threads.
 pub(crate) struct Table {
@@ -26,15 +27,15 @@ pub(crate) struct Table {
     guess_first: u32,
     guess_stride: u32,
     /// One bit per page: a block begins here and is whole.
-    blocks_seen: Seen,
+    blocks_seen: AtomicBits,
     /// One bit per chunk of the index.
-    chunks_seen: Seen,
+    chunks_seen: AtomicBits,
     base_seq: Seq,
     dict_id: u64,
     data_pages: u32,
 
     pub(super) order: KeyOrder,
-    pub(super) fences: Fences,
+    pub(super) block_index: BlockIndex,
     pub(super) props: Properties,
     pub(super) footer: Footer,
     pub(super) layout: Layout,
@@ -53,11 +54,11 @@ unsafe impl Sync for Table {}
 const MOST_AHEAD: usize = 192;
 
 /// A set of small numbers that only grows.
-struct Seen(Vec<AtomicU64>);
+struct AtomicBits(Vec<AtomicU64>);
 
-impl Seen {
-    fn new(n: usize) -> Seen {
-        Seen((0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+impl AtomicBits {
+    fn new(n: usize) -> AtomicBits {
+        AtomicBits((0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// False for numbers that are out of range too.
@@ -121,7 +122,7 @@ impl Table {
             let what = format!("this is table {}, it should be {number}", footer.number);
             return Err(Error::corrupt(path, footer_at, what));
         }
-        let fences_len = block_index::section_len(&order, footer.blocks);
+        let block_index_len = block_index::section_len(&order, footer.blocks);
         let props_at = footer_at.checked_sub(footer.props_len);
         let props_at = props_at.ok_or_else(|| bad(footer_at, "properties: length"))?;
         let props = &bytes[props_at as usize..footer_at as usize];
@@ -136,35 +137,35 @@ impl Table {
                 given: order.name().to_owned(),
             });
         }
-        let layout = Layout::new(&footer, fences_len)
+        let layout = Layout::new(&footer, block_index_len)
             .filter(|l| l.footer == footer_at)
             .ok_or_else(|| bad(footer_at, "footer: section lengths"))?;
-        let sums = &bytes[layout.sums as usize..layout.fences as usize];
+        let sums = &bytes[layout.sums as usize..layout.block_index as usize];
         if xxhash_rust::xxh3::xxh3_64(sums) != footer.sums_checksum {
             return Err(bad(layout.sums, "index checksums: checksum"));
         }
-        let section = &bytes[layout.fences as usize..layout.props as usize];
-        if xxhash_rust::xxh3::xxh3_64(section) != footer.fences_checksum {
-            return Err(bad(layout.fences, "fences: checksum"));
+        let section = &bytes[layout.block_index as usize..layout.props as usize];
+        if xxhash_rust::xxh3::xxh3_64(section) != footer.block_index_checksum {
+            return Err(bad(layout.block_index, "block index: checksum"));
         }
         let prefix = props.smallest[..props.prefix_len as usize].to_vec();
         // SAFETY: the mapping lives as long as the table, which owns both.
-        let fences =
-            unsafe { Fences::new(section, &order, footer.blocks, footer.data_pages, prefix) };
-        let fences = fences.map_err(|what| bad(layout.fences, what))?;
+        let block_index =
+            unsafe { BlockIndex::new(section, &order, footer.blocks, footer.data_pages, prefix) };
+        let block_index = block_index.map_err(|what| bad(layout.block_index, what))?;
         Ok(Table {
             base: bytes.as_ptr(),
             index: map.as_ptr().wrapping_add(layout.index as usize),
             geometry: footer.geometry,
             guess_first: footer.guess_first,
             guess_stride: footer.guess_stride,
-            blocks_seen: Seen::new(footer.data_pages as usize),
-            chunks_seen: Seen::new(footer.geometry.chunks()),
+            blocks_seen: AtomicBits::new(footer.data_pages as usize),
+            chunks_seen: AtomicBits::new(footer.geometry.chunks()),
             base_seq,
             dict_id: props.dictionary.as_ref().map_or(0, |d| d.id()),
             data_pages: footer.data_pages,
             order,
-            fences,
+            block_index,
             props,
             footer,
             layout,
@@ -251,14 +252,14 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         let line = self.geometry.line(hash) as usize;
-        key_prefix::prefetch(self.index.wrapping_add(line * LINE_BYTES));
+        prefetch(self.index.wrapping_add(line * LINE_BYTES));
     }
 
     /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
     ///
     /// [`key_hash`]: crate::key::key_hash
     #[inline]
-    pub(crate) fn get(&self, hash: u64, key: &[u8], seq: Seq) -> Result<Option<Found<'_>>> {
+    pub(crate) fn get(&self, hash: u64, key: &[u8], seq: Seq) -> Result<Option<TableEntry<'_>>> {
         let g = &self.geometry;
         if g.lines == 0 {
             return self.get_by_search(key, seq);
@@ -304,12 +305,12 @@ impl Table {
     #[inline(always)]
     fn prefetch_record(&self, page: u32, slot: u32) {
         let block = self.base.wrapping_add(page as usize * PAGE);
-        key_prefix::prefetch(block);
+        prefetch(block);
         let guess = self.guess_first as usize + ((slot as usize * self.guess_stride as usize) >> 8);
-        key_prefix::prefetch(block.wrapping_add(guess));
-        key_prefix::prefetch(block.wrapping_add(guess + 64));
+        prefetch(block.wrapping_add(guess));
+        prefetch(block.wrapping_add(guess + 64));
         let end = guess + ((self.guess_stride as usize) >> 8).min(MOST_AHEAD);
-        key_prefix::prefetch(block.wrapping_add(end));
+        prefetch(block.wrapping_add(end));
     }
 
     /// Goes from the newest version of a key to the newest that is old enough.
@@ -321,13 +322,13 @@ impl Table {
         mut slot: u32,
         key: &[u8],
         seq: Seq,
-    ) -> Result<Option<Found<'a>>> {
+    ) -> Result<Option<TableEntry<'a>>> {
         loop {
             let r = block.record(slot);
             let at = r.seq.unwrap_or(self.base_seq);
             if at <= seq {
                 let stored = r.stored(self.dict_id);
-                return Ok(Some(Found { seq: at, kind: r.kind(), stored }));
+                return Ok(Some(TableEntry { seq: at, kind: r.kind(), stored }));
             }
             slot += 1;
             if slot == block.count {
@@ -355,9 +356,9 @@ impl Table {
     }
 
     #[cold]
-    fn get_by_search(&self, key: &[u8], seq: Seq) -> Result<Option<Found<'_>>> {
+    fn get_by_search(&self, key: &[u8], seq: Seq) -> Result<Option<TableEntry<'_>>> {
         let i = self.locate(key, false)?;
-        let mut page = self.fences.page(i);
+        let mut page = self.block_index.page(i);
         let mut block = self.block(page)?;
         if page_hints::is_due() {
             self.mark_sought(i);
@@ -379,10 +380,10 @@ impl Table {
 
     // ---- ranges
 
-    /// The block to look for `key` in; see [`Fences::locate`].
+    /// The block to look for `key` in; see [`BlockIndex::locate`].
     pub(super) fn locate(&self, key: &[u8], or_equal: bool) -> Result<u32> {
-        self.fences.locate(&self.order, key, or_equal, |i| {
-            Ok(self.block(self.fences.page(i))?.compare_first(&self.order, key))
+        self.block_index.locate(&self.order, key, or_equal, |i| {
+            Ok(self.block(self.block_index.page(i))?.compare_first(&self.order, key))
         })
     }
 
@@ -391,12 +392,12 @@ impl Table {
         if self.order.compare(&self.props.largest, key).is_lt() {
             return u64::from(self.data_pages) * PAGE as u64;
         }
-        let found = self.fences.locate(&self.order, key, false, |i| {
-            let block = self.block(self.fences.page(i))?;
+        let found = self.block_index.locate(&self.order, key, false, |i| {
+            let block = self.block(self.block_index.page(i))?;
             Ok::<_, Error>(block.compare_first(&self.order, key))
         });
         // An estimate may be off; the damage is told by whoever reads there.
-        u64::from(self.fences.page(found.unwrap_or(0))) * PAGE as u64
+        u64::from(self.block_index.page(found.unwrap_or(0))) * PAGE as u64
     }
 
     // ---- blocks

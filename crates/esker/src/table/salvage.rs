@@ -1,6 +1,6 @@
 //! What can still be read of a damaged table, for repair.
 //!
-//! A table that opens has fences that lead to its blocks: [`Table::salvage`] leaves the bad ones out.
+//! A table that opens has a block index that leads to its blocks: [`Table::salvage`] leaves the bad ones out.
 //! Of one that does not open [`Remains`] looks at every page: a block says with its own checksum that
 //! it is whole and that it belongs there. What the blocks alone do not say, which keyspace they are
 //! of, in which order and with which dictionary, is in the properties; those are found by the name
@@ -13,7 +13,7 @@ use super::block::{self, Block, PAGE};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, Properties};
-use super::key_prefix::SLACK;
+use super::memory::SLACK;
 use super::reader::Table;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
@@ -91,8 +91,8 @@ impl Table {
     /// Returns what was lost.
     pub(crate) fn salvage(&self, each: &mut Visit<'_>) -> Result<Vec<Lost>> {
         let mut salvage = Salvage::new(each, self.base_seq(), self.dict_id());
-        for i in 0..self.fences.blocks {
-            let page = self.fences.page(i);
+        for i in 0..self.block_index.blocks {
+            let page = self.block_index.page(i);
             match self.block_problem(page) {
                 Err(what) => salvage.lose(u64::from(page) * PAGE as u64, what),
                 // SAFETY: `block_problem` has just validated it.

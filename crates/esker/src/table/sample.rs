@@ -11,15 +11,15 @@ const LONGEST: u32 = 32;
 impl Table {
     /// Number of its blocks.
     pub(crate) fn blocks(&self) -> u32 {
-        self.fences.blocks
+        self.block_index.blocks
     }
 
     /// Adds up to `most` values of block `ordinal`, evenly picked and unpacked, to `out`; those
     /// longer than [`SAMPLE`] and those in the log are passed over.
     pub(crate) fn sample(&self, ordinal: u32, most: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
-        let page = self.fences.page(ordinal);
-        let next = if ordinal + 1 < self.fences.blocks {
-            self.fences.page(ordinal + 1)
+        let page = self.block_index.page(ordinal);
+        let next = if ordinal + 1 < self.block_index.blocks {
+            self.block_index.page(ordinal + 1)
         } else {
             self.data_pages()
         };

@@ -10,7 +10,7 @@ use crate::key::{Kind, Seq, key_hash};
 
 /// What a walk over the blocks counts, to be compared with the properties.
 #[derive(Default)]
-struct Seen {
+struct WalkCounts {
     entries: u64,
     keys: u64,
     tombstones: u64,
@@ -31,13 +31,13 @@ impl Table {
                 index_whole = false;
             }
         }
-        let mut seen = Seen::default();
+        let mut seen = WalkCounts::default();
         let mut all_blocks = true;
-        for i in 0..self.fences.blocks {
-            let page = self.fences.page(i);
+        for i in 0..self.block_index.blocks {
+            let page = self.block_index.page(i);
             let at = u64::from(page) * 4096;
-            let end = if i + 1 < self.fences.blocks {
-                self.fences.page(i + 1)
+            let end = if i + 1 < self.block_index.blocks {
+                self.block_index.page(i + 1)
             } else {
                 self.data_pages()
             };
@@ -71,7 +71,7 @@ impl Table {
         page: u32,
         block: &Block<'_>,
         index_whole: bool,
-        seen: &mut Seen,
+        seen: &mut WalkCounts,
         problems: &mut Vec<Error>,
     ) {
         let at = u64::from(page) * 4096;
@@ -93,7 +93,7 @@ impl Table {
             let new_key =
                 !seen.last.as_ref().is_some_and(|(last, _)| self.order.compare(last, &key).is_eq());
             if slot == 0 && !matches!(self.locate(&key, true), Ok(i) if i >= ordinal) {
-                problems.push(self.corrupt(at, "the fences do not lead to this block"));
+                problems.push(self.corrupt(at, "the block index does not lead to this block"));
             }
             seen.entries += 1;
             seen.keys += u64::from(new_key);
@@ -147,7 +147,7 @@ impl Table {
         unsafe { Line::new(bytes.as_ptr()) }
     }
 
-    fn verify_counts(&self, seen: &Seen, index_whole: bool, problems: &mut Vec<Error>) {
+    fn verify_counts(&self, seen: &WalkCounts, index_whole: bool, problems: &mut Vec<Error>) {
         let p = &self.props;
         let mut check = |what: &str, found: u64, said: u64| {
             if found != said {

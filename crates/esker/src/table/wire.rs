@@ -1,12 +1,14 @@
 //! Little-endian numbers and length-prefixed strings, for the parts of a table that are read once.
 
+use crate::util::get_varint;
+
 /// Appends numbers and strings.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct SectionWriter {
     pub bytes: Vec<u8>,
 }
 
-impl Writer {
+impl SectionWriter {
     pub fn u8(&mut self, v: u8) {
         self.bytes.push(v);
     }
@@ -24,13 +26,13 @@ impl Writer {
 }
 
 /// Takes them back; `None` where the bytes end too soon.
-pub(super) struct Reader<'a> {
+pub(super) struct SectionReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes }
+impl<'a> SectionReader<'a> {
+    pub fn new(bytes: &'a [u8]) -> SectionReader<'a> {
+        SectionReader { bytes }
     }
     pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(n)?;
@@ -56,55 +58,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends `v`, seven bits a byte, low bits first.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut v: u32) {
-    while v >= 0x80 {
-        out.push(v as u8 | 0x80);
-        v >>= 7;
-    }
-    out.push(v as u8);
-}
-
-/// Bytes [`put_varint`] takes.
-pub(super) fn varint_len(v: u32) -> usize {
-    (38 - (v | 1).leading_zeros() as usize) / 7
-}
-
-/// A varint and its length in bytes.
+/// A varint of 32 bits and its length in bytes.
 #[inline(always)]
-pub(super) fn get_varint(bytes: &[u8]) -> Option<(u32, usize)> {
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((u32::from(first), 1));
-    }
-    long_varint(bytes)
-}
-
-#[inline(never)]
-fn long_varint(bytes: &[u8]) -> Option<(u32, usize)> {
-    let mut v = 0;
-    for (i, &b) in bytes.iter().take(5).enumerate() {
-        v |= u64::from(b & 0x7F) << (7 * i);
-        if b < 0x80 {
-            return Some((u32::try_from(v).ok()?, i + 1));
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn varints_round_trip() {
-        for v in (0..32).flat_map(|b| [1u32 << b, (1 << b) - 1, u32::MAX >> b]) {
-            let mut out = Vec::new();
-            put_varint(&mut out, v);
-            assert_eq!(out.len(), varint_len(v));
-            assert_eq!(get_varint(&out), Some((v, out.len())));
-            assert_eq!(get_varint(&out[..out.len() - 1]), None);
-        }
-        assert_eq!(get_varint(&[0xFF; 9]), None);
-    }
+pub(super) fn get_varint32(bytes: &[u8]) -> Option<(u32, usize)> {
+    let (v, len) = get_varint(bytes).ok()?;
+    Some((u32::try_from(v).ok()?, len))
 }

@@ -1,9 +1,13 @@
 //! Zstandard frames of single values: the library, or what stands in for it in a build without.
 
 #[cfg(feature = "zstd")]
-pub(super) use with::{Encoder, decompress};
+pub(super) use with::decompress;
 #[cfg(not(feature = "zstd"))]
-pub(super) use without::{Encoder, decompress};
+pub(super) use without::decompress;
+
+/// Packs values. Packs none when the library refuses a context. A build without the library packs
+/// nothing either: options that ask for it are refused before a table is begun.
+pub(super) struct ZstdEncoder(#[cfg(feature = "zstd")] Option<zstd::zstd_safe::CCtx<'static>>);
 
 #[cfg(feature = "zstd")]
 mod with {
@@ -11,6 +15,7 @@ mod with {
 
     use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 
+    use super::ZstdEncoder;
     use crate::table::dictionary::{Dictionary, Problem};
 
     /// What a frame begins with. All do, so it is not stored.
@@ -18,12 +23,9 @@ mod with {
     /// The library's default.
     const LEVEL: i32 = 3;
 
-    /// Packs values. Packs none when the library refuses a context.
-    pub(in crate::table) struct Encoder(Option<CCtx<'static>>);
-
-    impl Encoder {
-        pub fn new(dictionary: Option<&Dictionary>) -> Encoder {
-            Encoder(context(dictionary))
+    impl ZstdEncoder {
+        pub fn new(dictionary: Option<&Dictionary>) -> ZstdEncoder {
+            ZstdEncoder(context(dictionary))
         }
 
         /// Appends `value` packed to `out`; false (and anything behind `out`'s end) when it would
@@ -109,14 +111,12 @@ mod with {
 
 #[cfg(not(feature = "zstd"))]
 mod without {
+    use super::ZstdEncoder;
     use crate::table::dictionary::{Dictionary, Problem};
 
-    /// Packs nothing: options that ask for it are refused before a table is begun.
-    pub(in crate::table) struct Encoder;
-
-    impl Encoder {
-        pub fn new(_: Option<&Dictionary>) -> Encoder {
-            Encoder
+    impl ZstdEncoder {
+        pub fn new(_: Option<&Dictionary>) -> ZstdEncoder {
+            ZstdEncoder()
         }
 
         pub fn compress(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> bool {

@@ -1,9 +1,16 @@
 //! Small helpers that know nothing of the store.
 
+pub(crate) mod abbreviated_key;
 mod prefetch;
+#[cfg(any(test, feature = "fuzzing"))]
+mod rng;
 pub(crate) mod sync;
+mod varint;
 
 pub(crate) use prefetch::prefetch;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use rng::Rng;
+pub(crate) use varint::{get_varint, put_varint, varint_len};
 
 /// What a panic says.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

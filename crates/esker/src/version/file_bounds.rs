@@ -7,27 +7,29 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::util::abbreviated_key::{common_prefix, word_at};
+
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fences {
+pub(super) struct FileBounds {
     /// What all last keys begin with.
     shared: Vec<u8>,
     /// Per table, big-endian, the bytes after `shared`, filled up with zeros.
     words: Vec<u64>,
 }
 
-impl Fences {
+impl FileBounds {
     /// `last_keys` ascending bytewise.
     pub(super) fn new<'a>(
         mut last_keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
-    ) -> Fences {
+    ) -> FileBounds {
         let all = last_keys.clone();
-        let Some(first) = last_keys.next() else { return Fences::default() };
+        let Some(first) = last_keys.next() else { return FileBounds::default() };
         // Ascending keys share what the first and the last of them share.
         let last = last_keys.last().unwrap_or(first);
-        let n = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let n = common_prefix(first, last);
         let shared = first[..n].to_vec();
-        let words = all.map(|key| word(&key[n..])).collect();
-        Fences { shared, words }
+        let words = all.map(|key| word_at(key, n)).collect();
+        FileBounds { shared, words }
     }
 
     /// The first table whose last key is at or after `key` lies in this range or is its end.
@@ -40,19 +42,11 @@ impl Fences {
             Ordering::Less => 0..0,
             Ordering::Greater => self.words.len()..self.words.len(),
             Ordering::Equal => {
-                let w = word(&key[n..]);
+                let w = word_at(key, n);
                 let from = self.words.partition_point(|&x| x < w);
                 let equal = self.words[from..].partition_point(|&x| x == w);
                 from..from + equal
             }
         }
     }
-}
-
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    let mut b = [0; 8];
-    let n = bytes.len().min(8);
-    b[..n].copy_from_slice(&bytes[..n]);
-    u64::from_be_bytes(b)
 }

@@ -4,18 +4,7 @@ use std::sync::Arc;
 
 use super::wire::{Reader, put_bytes, put_u64};
 use super::{Invalid, MAX_NUMBER};
-use crate::key::{MAX_KEY_LEN, Seq};
-
-/// The values of one table that stayed in one log segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SegmentRef {
-    /// Number of the segment.
-    pub segment: u64,
-    /// Bytes of the values.
-    pub bytes: u64,
-    /// How many values.
-    pub count: u64,
-}
+use crate::key::{MAX_KEY_LEN, SegmentRef, Seq};
 
 /// One immutable table, as the manifest describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,11 +30,12 @@ pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::key::SegmentRef;
 pub(crate) use current::refuse_foreign;
 pub(crate) use edit::{Change, ManifestEdit};
 pub(crate) use load::{Loaded, load, load_prefix};
 pub(crate) use manifest::Manifest;
-pub(crate) use meta::{HasMeta, SegmentRef, TableMeta};
+pub(crate) use meta::{HasMeta, TableMeta};
 #[cfg(test)]
 pub(crate) use record::FORMAT;
 pub(crate) use run::{KeyspaceVersion, Run};

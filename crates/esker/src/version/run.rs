@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use super::file_bounds::Fences;
+use super::file_bounds::FileBounds;
 use super::{HasMeta, Invalid};
 use crate::key::KeyOrder;
 
@@ -29,7 +29,7 @@ pub(crate) struct Run<T> {
     entries: u64,
     tombstones: u64,
     /// Only for bytewise order.
-    fences: Option<Fences>,
+    bounds: Option<FileBounds>,
 }
 
 impl<T: HasMeta> Run<T> {
@@ -62,8 +62,8 @@ impl<T: HasMeta> Run<T> {
     /// Index of the first table that ends at or after `key`; the number of tables when none does.
     #[inline]
     pub(crate) fn seek(&self, order: &KeyOrder, key: &[u8]) -> usize {
-        let within = match &self.fences {
-            Some(fences) => fences.narrow(key),
+        let within = match &self.bounds {
+            Some(bounds) => bounds.narrow(key),
             None => 0..self.tables.len(),
         };
         let before = |t: &T| order.compare(&t.meta().largest, key) == Ordering::Less;
@@ -145,9 +145,9 @@ impl<T: HasMeta> Run<T> {
             bytes: sum(|t| t.meta().size),
             entries: sum(|t| t.meta().entries),
             tombstones: sum(|t| t.meta().tombstones),
-            fences: match order {
+            bounds: match order {
                 Some(KeyOrder::Bytewise) => {
-                    Some(Fences::new(tables.iter().map(|t| &t.meta().largest[..])))
+                    Some(FileBounds::new(tables.iter().map(|t| &t.meta().largest[..])))
                 }
                 _ => None,
             },

@@ -3,9 +3,9 @@
 use super::SimEnv;
 use super::disk::Disk;
 use super::inode::Inode;
-use super::names::{Change, Node, Tree, without_orphans};
+use super::names::{NameChange, Node, Tree, without_orphans};
 use super::page::{self, PAGE, Page, SECTOR};
-use super::rng::Rng;
+use crate::util::Rng;
 
 /// What the user had been told when the power failed, in numbers of operations of a workload.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,12 +46,12 @@ pub(crate) struct Frozen {
     pub call: u64,
     pub promise: Promise,
     durable: Tree,
-    pending: Vec<Change>,
-    files: Vec<File>,
+    pending: Vec<NameChange>,
+    files: Vec<FrozenFile>,
 }
 
 #[derive(Debug, Clone)]
-struct File {
+struct FrozenFile {
     durable: Vec<Page>,
     durable_len: u64,
     len: u64,
@@ -66,7 +66,7 @@ impl Frozen {
                 let early = inode.early.iter().filter(|(m, _)| *m == n).map(|(_, p)| p.clone());
                 (n, early.chain([now]).collect())
             };
-            File {
+            FrozenFile {
                 durable: inode.durable.clone(),
                 durable_len: inode.durable_len,
                 len: inode.len,
@@ -145,7 +145,7 @@ impl Frozen {
     }
 }
 
-impl File {
+impl FrozenFile {
     fn draw_len(&self, cut: Cut, rng: &mut Rng) -> u64 {
         let (low, high) = (self.durable_len.min(self.len), self.durable_len.max(self.len));
         match cut {

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::crash::{Frozen, Promise};
-use super::faults::{Call, Fault, FaultPlan, Kind, Trap};
+use super::faults::{Call, CallKind, Fault, FaultPlan, Trap};
 use super::inode::Inode;
-use super::names::{Change, Names, Node, Tree};
-use super::rng::Rng;
+use super::names::{NameChange, Namespace, Node, Tree};
 use crate::env::LockMode;
+use crate::util::Rng;
 
 /// Which calls the disk is frozen before, so that images can be drawn of that moment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,7 +25,7 @@ pub(crate) enum CrashPoints {
 #[derive(Debug)]
 pub(super) struct Disk {
     pub inodes: Vec<Inode>,
-    pub names: Names,
+    pub names: Namespace,
     /// Files that are locked, once for each who has the lock.
     pub locked: Vec<(usize, LockMode)>,
     pub clock: Duration,
@@ -52,7 +52,7 @@ impl Disk {
         }
         Disk {
             inodes,
-            names: Names::settled(tree),
+            names: Namespace::settled(tree),
             locked: Vec::new(),
             clock: Duration::ZERO,
             calls: Vec::new(),
@@ -69,7 +69,12 @@ impl Disk {
 
     /// Every call passes here first: it gets its number, the power may fail before it, and it may
     /// be made to fail.
-    pub(super) fn call(&mut self, kind: Kind, path: &Path, range: (u64, u64)) -> io::Result<()> {
+    pub(super) fn call(
+        &mut self,
+        kind: CallKind,
+        path: &Path,
+        range: (u64, u64),
+    ) -> io::Result<()> {
         if self.dead {
             return Err(io::Error::other("the simulated machine is off"));
         }
@@ -131,7 +136,7 @@ impl Disk {
         let mut inode = Inode::settled(Vec::new(), 0);
         inode.links = 1;
         self.inodes.push(inode);
-        self.names.change(Change::Add(path.to_path_buf(), Node::File(n)));
+        self.names.change(NameChange::Add(path.to_path_buf(), Node::File(n)));
         Ok(n)
     }
 }

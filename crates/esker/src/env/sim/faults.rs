@@ -48,7 +48,7 @@ pub(crate) struct FaultPlan {
 /// The first call of a kind to a file, which is to fail with [`Fault::Eio`].
 #[derive(Debug)]
 pub(super) struct Trap {
-    pub kind: Kind,
+    pub kind: CallKind,
     pub path: PathBuf,
 }
 
@@ -60,7 +60,7 @@ impl FaultPlan {
 
 /// What the engine asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     CreateDir,
     List,
     Open,
@@ -84,10 +84,10 @@ pub(crate) enum Kind {
     Map,
 }
 
-impl Kind {
+impl CallKind {
     /// Whether such a call may change what is on the disk.
     pub(crate) fn changes(self) -> bool {
-        use Kind::*;
+        use CallKind::*;
         !matches!(self, List | Open | Exists | Len | Allocated | Links | Read | Map | Lock)
     }
 }
@@ -95,7 +95,7 @@ impl Kind {
 /// One call, for reports.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub kind: Kind,
+    pub kind: CallKind,
     /// The file; where it is renamed, its old name.
     pub path: PathBuf,
     /// Offset and length, or zero.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::disk::Disk;
-use super::faults::{Fault, Kind};
+use super::faults::{CallKind, Fault};
 use crate::env::{File, Map};
 
 #[derive(Debug)]
@@ -21,31 +21,31 @@ pub(super) struct SimFile {
 impl File for SimFile {
     fn len(&self) -> io::Result<u64> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Len, &self.path, (0, 0))?;
+        disk.call(CallKind::Len, &self.path, (0, 0))?;
         Ok(disk.inodes[self.inode].len)
     }
 
     fn allocated(&self) -> io::Result<u64> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Allocated, &self.path, (0, 0))?;
+        disk.call(CallKind::Allocated, &self.path, (0, 0))?;
         Ok(disk.inodes[self.inode].allocated())
     }
 
     fn links(&self) -> io::Result<u64> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Links, &self.path, (0, 0))?;
+        disk.call(CallKind::Links, &self.path, (0, 0))?;
         Ok(disk.inodes[self.inode].links)
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Read, &self.path, (offset, buf.len() as u64))?;
+        disk.call(CallKind::Read, &self.path, (offset, buf.len() as u64))?;
         disk.inodes[self.inode].read(buf, offset)
     }
 
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        let called = disk.call(Kind::Write, &self.path, (offset, buf.len() as u64));
+        let called = disk.call(CallKind::Write, &self.path, (offset, buf.len() as u64));
         if let Err(e) = called {
             if disk.plan.is_some_and(|p| p.fault == Fault::ShortWrite) {
                 disk.inodes[self.inode].write(&buf[..buf.len() / 2], offset)?;
@@ -58,28 +58,28 @@ impl File for SimFile {
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Allocate, &self.path, (0, len))?;
+        disk.call(CallKind::Allocate, &self.path, (0, len))?;
         disk.touch(self.inode);
         disk.inodes[self.inode].allocate(len)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::SetLen, &self.path, (0, len))?;
+        disk.call(CallKind::SetLen, &self.path, (0, len))?;
         disk.touch(self.inode);
         disk.inodes[self.inode].set_len(len)
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Punch, &self.path, (offset, len))?;
+        disk.call(CallKind::Punch, &self.path, (offset, len))?;
         disk.inodes[self.inode].punch(offset, len)?;
         Ok(true)
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        let called = disk.call(Kind::Sync, &self.path, (0, 0));
+        let called = disk.call(CallKind::Sync, &self.path, (0, 0));
         disk.touch(self.inode);
         match called {
             Ok(()) => disk.inodes[self.inode].sync(),
@@ -91,7 +91,7 @@ impl File for SimFile {
 
     fn map(&self, len: u64, _writable: bool) -> io::Result<Map> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Map, &self.path, (0, len))?;
+        disk.call(CallKind::Map, &self.path, (0, len))?;
         let inode = &mut disk.inodes[self.inode];
         if inode.len < len {
             return Err(io::ErrorKind::UnexpectedEof.into());

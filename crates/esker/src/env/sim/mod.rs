@@ -22,7 +22,6 @@ mod file;
 mod inode;
 mod names;
 mod page;
-mod rng;
 #[cfg(test)]
 mod tests;
 
@@ -33,14 +32,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+pub(crate) use crate::util::Rng;
 pub(crate) use crash::{Cut, Frozen, Promise};
 pub(crate) use disk::CrashPoints;
 use disk::Disk;
 use faults::Trap;
-pub(crate) use faults::{Call, Fault, FaultPlan, Kind};
+pub(crate) use faults::{Call, CallKind, Fault, FaultPlan};
 use file::SimFile;
-use names::{Change, Node, Tree};
-pub(crate) use rng::Rng;
+use names::{NameChange, Node, Tree};
 
 use super::{Env, File, Lock, LockMode, OpenMode};
 
@@ -89,7 +88,7 @@ impl SimEnv {
     }
 
     /// Makes the next call of a kind to a file fail, with an I/O error.
-    pub(crate) fn fail_first(&self, kind: Kind, path: &str) {
+    pub(crate) fn fail_first(&self, kind: CallKind, path: &str) {
         self.disk.lock().trap = Some(Trap { kind, path: PathBuf::from(path) });
     }
 
@@ -131,20 +130,20 @@ impl SimEnv {
 impl Env for SimEnv {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::CreateDir, dir, (0, 0))?;
+        disk.call(CallKind::CreateDir, dir, (0, 0))?;
         if disk.names.now.contains_key(dir) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         if dir.parent().is_some_and(|p| disk.names.now.get(p) != Some(&Node::Dir)) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        disk.names.change(Change::Add(dir.to_path_buf(), Node::Dir));
+        disk.names.change(NameChange::Add(dir.to_path_buf(), Node::Dir));
         Ok(())
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::List, dir, (0, 0))?;
+        disk.call(CallKind::List, dir, (0, 0))?;
         if disk.names.now.get(dir) != Some(&Node::Dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -154,7 +153,7 @@ impl Env for SimEnv {
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut disk = self.disk.lock();
-        let kind = if mode == OpenMode::CreateNew { Kind::Create } else { Kind::Open };
+        let kind = if mode == OpenMode::CreateNew { CallKind::Create } else { CallKind::Open };
         disk.call(kind, path, (0, 0))?;
         let inode = match mode {
             OpenMode::CreateNew if disk.names.now.contains_key(path) => {
@@ -169,66 +168,66 @@ impl Env for SimEnv {
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Exists, path, (0, 0))?;
+        disk.call(CallKind::Exists, path, (0, 0))?;
         Ok(disk.names.now.contains_key(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Rename, from, (0, 0))?;
+        disk.call(CallKind::Rename, from, (0, 0))?;
         let inode = disk.file(from)?;
         if let Ok(replaced) = disk.file(to) {
             disk.inodes[replaced].links -= 1;
         }
-        let change = Change::Rename(from.to_path_buf(), to.to_path_buf(), Node::File(inode));
+        let change = NameChange::Rename(from.to_path_buf(), to.to_path_buf(), Node::File(inode));
         disk.names.change(change);
         Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Remove, path, (0, 0))?;
+        disk.call(CallKind::Remove, path, (0, 0))?;
         let inode = disk.file(path)?;
         disk.inodes[inode].links -= 1;
-        disk.names.change(Change::Remove(path.to_path_buf(), Node::File(inode)));
+        disk.names.change(NameChange::Remove(path.to_path_buf(), Node::File(inode)));
         Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::RemoveDir, path, (0, 0))?;
+        disk.call(CallKind::RemoveDir, path, (0, 0))?;
         if disk.names.now.get(path) != Some(&Node::Dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
         if !disk.names.within(path).is_empty() {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
-        disk.names.change(Change::Remove(path.to_path_buf(), Node::Dir));
+        disk.names.change(NameChange::Remove(path.to_path_buf(), Node::Dir));
         Ok(())
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Link, to, (0, 0))?;
+        disk.call(CallKind::Link, to, (0, 0))?;
         if disk.names.now.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let inode = disk.file(from)?;
         disk.inodes[inode].links += 1;
-        disk.names.change(Change::Add(to.to_path_buf(), Node::File(inode)));
+        disk.names.change(NameChange::Add(to.to_path_buf(), Node::File(inode)));
         Ok(())
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::SyncDir, dir, (0, 0))?;
+        disk.call(CallKind::SyncDir, dir, (0, 0))?;
         disk.names.sync(dir);
         Ok(())
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>> {
         let mut disk = self.disk.lock();
-        disk.call(Kind::Lock, path, (0, 0))?;
+        disk.call(CallKind::Lock, path, (0, 0))?;
         let inode = match disk.names.now.contains_key(path) {
             true => disk.file(path)?,
             false => disk.add_file(path)?,

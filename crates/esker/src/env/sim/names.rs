@@ -16,20 +16,20 @@ pub(super) type Tree = BTreeMap<PathBuf, Node>;
 
 /// A change of a directory.
 #[derive(Debug, Clone)]
-pub(super) enum Change {
+pub(super) enum NameChange {
     Add(PathBuf, Node),
     Remove(PathBuf, Node),
     Rename(PathBuf, PathBuf, Node),
 }
 
-impl Change {
+impl NameChange {
     pub(super) fn apply(&self, tree: &mut Tree) {
         match self {
-            Change::Add(path, node) => {
+            NameChange::Add(path, node) => {
                 tree.insert(path.clone(), *node);
             }
-            Change::Remove(path, node) => remove(tree, path, *node),
-            Change::Rename(from, to, node) => {
+            NameChange::Remove(path, node) => remove(tree, path, *node),
+            NameChange::Rename(from, to, node) => {
                 remove(tree, from, *node);
                 tree.insert(to.clone(), *node);
             }
@@ -39,18 +39,18 @@ impl Change {
     fn is_in(&self, dir: &Path) -> bool {
         let within = |p: &Path| p.parent() == Some(dir);
         match self {
-            Change::Add(path, _) | Change::Remove(path, _) => within(path),
-            Change::Rename(from, to, _) => within(from) || within(to),
+            NameChange::Add(path, _) | NameChange::Remove(path, _) => within(path),
+            NameChange::Rename(from, to, _) => within(from) || within(to),
         }
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for NameChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::Add(path, _) => write!(f, "add {}", path.display()),
-            Change::Remove(path, _) => write!(f, "remove {}", path.display()),
-            Change::Rename(a, b, _) => write!(f, "rename {} to {}", a.display(), b.display()),
+            NameChange::Add(path, _) => write!(f, "add {}", path.display()),
+            NameChange::Remove(path, _) => write!(f, "remove {}", path.display()),
+            NameChange::Rename(a, b, _) => write!(f, "rename {} to {}", a.display(), b.display()),
         }
     }
 }
@@ -65,19 +65,19 @@ fn remove(tree: &mut Tree, path: &Path, node: Node) {
 
 /// All names of a disk, by full path.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct Namespace {
     pub now: Tree,
     pub durable: Tree,
     /// What happened since, in order.
-    pub pending: Vec<Change>,
+    pub pending: Vec<NameChange>,
 }
 
-impl Names {
-    pub(super) fn settled(tree: Tree) -> Names {
-        Names { now: tree.clone(), durable: tree, pending: Vec::new() }
+impl Namespace {
+    pub(super) fn settled(tree: Tree) -> Namespace {
+        Namespace { now: tree.clone(), durable: tree, pending: Vec::new() }
     }
 
-    pub(super) fn change(&mut self, change: Change) {
+    pub(super) fn change(&mut self, change: NameChange) {
         change.apply(&mut self.now);
         self.pending.push(change);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
-use super::node::{Header, Inner, Leaf, prefetch};
+use super::node::{InnerNode, Leaf, NodeHeader, prefetch};
 use super::{Index, KeySource};
 
 impl Index {
@@ -14,17 +14,17 @@ impl Index {
 
     /// The leaf of the largest keys.
     pub(super) fn last_leaf(&self) -> (&Leaf, u32) {
-        self.descend(Inner::len)
+        self.descend(InnerNode::len)
     }
 
     /// A child's version is read before its parent's is checked: so the child is the right one for
     /// what the reader wants at the time its version was read, and stays so while that lasts.
     #[inline]
-    fn descend(&self, mut child: impl FnMut(&Inner) -> usize) -> (&Leaf, u32) {
+    fn descend(&self, mut child: impl FnMut(&InnerNode) -> usize) -> (&Leaf, u32) {
         'restart: loop {
             let mut at = self.root.load(Acquire).cast_const();
             // SAFETY: nodes live as long as the index.
-            let mut node: &Header = unsafe { &*at };
+            let mut node: &NodeHeader = unsafe { &*at };
             let mut version = node.begin();
             // The root itself has no parent to check: whoever splits it has stored the new root
             // before the old one's version becomes even again.
@@ -33,13 +33,13 @@ impl Index {
             }
             while node.level > 0 {
                 // SAFETY: a node of a level above 0 is an inner node, allocated as one.
-                let inner = unsafe { &*at.cast::<Inner>() };
+                let inner = unsafe { &*at.cast::<InnerNode>() };
                 let below = inner.children[child(inner)].load(Acquire).cast_const();
                 prefetch(below);
                 debug_assert!(!below.is_null());
                 // SAFETY: a child that an inner node's length counts was stored before the length,
                 // and nodes live as long as the index.
-                let next: &Header = unsafe { &*below };
+                let next: &NodeHeader = unsafe { &*below };
                 let next_version = next.begin();
                 if !node.unchanged(version) {
                     continue 'restart;

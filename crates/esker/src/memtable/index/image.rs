@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::KeySource;
-use super::abbreviated_key::{Heads, first_bytes, shared_len};
-use super::node::{INNER, Inner, Leaf, Permutation};
+use super::node::{INNER, InnerNode, Leaf, Permutation};
 use super::prefix::PrefixCopy;
+use crate::util::abbreviated_key::{Heads, common_prefix, first_bytes};
 
 /// Room for a full inner node (the larger kind) and the entry that makes it split.
 const ROOM: usize = INNER + 1;
@@ -44,7 +44,7 @@ impl Image {
         image
     }
 
-    pub(super) fn of_inner(inner: &Inner) -> Image {
+    pub(super) fn of_inner(inner: &InnerNode) -> Image {
         let mut image = Image::empty(inner.header.prefix.load());
         image.len = inner.len();
         for i in 0..image.len {
@@ -102,7 +102,7 @@ impl Image {
             return;
         }
         let first = src.key(self.refs[0]);
-        let shared = shared_len(first, src.key(self.refs[self.len - 1]));
+        let shared = common_prefix(first, src.key(self.refs[self.len - 1]));
         if shared > self.prefix.len {
             self.prefix = PrefixCopy::of(first, shared);
             for (head, &r) in self.heads.iter_mut().zip(&self.refs[..self.len]) {
@@ -142,7 +142,7 @@ impl Image {
 
     /// Writes the separators of an inner node that is locked or not reachable yet. The children
     /// are to be written before.
-    pub(super) fn write_inner(&self, inner: &Inner) {
+    pub(super) fn write_inner(&self, inner: &InnerNode) {
         inner.header.prefix.store(&self.prefix);
         for i in 0..self.len {
             inner.heads[i].store(self.heads[i], Relaxed);

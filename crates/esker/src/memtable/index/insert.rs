@@ -17,19 +17,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arena::Arena;
 use super::image::Image;
-use super::node::{Header, INNER, Inner, LEAF, Leaf};
-use super::search::Place;
+use super::node::{INNER, InnerNode, LEAF, Leaf, NodeHeader};
+use super::search::LeafPlace;
 use super::{Index, KeySource};
 
-/// Inner nodes from the root down, each with the child that was taken. A tree of 2^32 keys whose
+/// InnerNode nodes from the root down, each with the child that was taken. A tree of 2^32 keys whose
 /// nodes have but two children is no deeper.
 struct Path<'a> {
-    steps: [Option<(&'a Inner, usize)>; 32],
+    steps: [Option<(&'a InnerNode, usize)>; 32],
     len: usize,
 }
 
 /// What only the writer knows.
-pub(super) struct Writer {
+pub(super) struct IndexWriter {
     arena: Arena,
     /// The leaf of the largest keys.
     tail: *const Leaf,
@@ -40,9 +40,9 @@ pub(super) struct Writer {
     appending: bool,
 }
 
-impl Writer {
-    pub(super) fn new(arena: Arena, first: *const Leaf) -> Writer {
-        Writer { arena, tail: first, last: ptr::null(), last_position: 0, appending: false }
+impl IndexWriter {
+    pub(super) fn new(arena: Arena, first: *const Leaf) -> IndexWriter {
+        IndexWriter { arena, tail: first, last: ptr::null(), last_position: 0, appending: false }
     }
 }
 
@@ -107,10 +107,10 @@ impl Index {
     #[inline]
     fn insert<S: KeySource>(
         &self,
-        writer: &mut Writer,
+        writer: &mut IndexWriter,
         src: &S,
         leaf: &Leaf,
-        place: &Place,
+        place: &LeafPlace,
         key: &[u8],
         r: u32,
     ) {
@@ -152,7 +152,7 @@ impl Index {
     #[inline(never)]
     fn split<S: KeySource>(
         &self,
-        writer: &mut Writer,
+        writer: &mut IndexWriter,
         src: &S,
         leaf: &Leaf,
         position: usize,
@@ -217,18 +217,18 @@ impl Index {
     /// Makes the parent of `left` know its new right neighbour, whose first key is `separator`'s.
     fn raise<S: KeySource>(
         &self,
-        writer: &mut Writer,
+        writer: &mut IndexWriter,
         src: &S,
-        path: &[Option<(&Inner, usize)>],
-        left: *mut Header,
+        path: &[Option<(&InnerNode, usize)>],
+        left: *mut NodeHeader,
         separator: u32,
-        right: *mut Header,
+        right: *mut NodeHeader,
     ) {
         let key = src.key(separator);
         let Some((&Some((inner, position)), above)) = path.split_last() else {
             // SAFETY: nodes live as long as the index.
             let level = unsafe { (*left).level };
-            let root = writer.arena.alloc(Inner::new(level + 1));
+            let root = writer.arena.alloc(InnerNode::new(level + 1));
             // SAFETY: as above.
             let root = unsafe { &*root };
             root.children[0].store(left, Release);
@@ -261,7 +261,7 @@ impl Index {
                 low.lengthen(self.heads, src);
                 high.lengthen(self.heads, src);
             }
-            let new = writer.arena.alloc(Inner::new(inner.header.level));
+            let new = writer.arena.alloc(InnerNode::new(inner.header.level));
             // SAFETY: nodes live as long as the index.
             let new = unsafe { &*new };
             write_children(new, &children[at + 1..][..=high.len]);
@@ -280,18 +280,18 @@ impl Index {
         &'a self,
         src: &S,
         key: &[u8],
-        mut step: impl FnMut(&'a Inner, usize),
+        mut step: impl FnMut(&'a InnerNode, usize),
     ) -> &'a Leaf {
         let mut at = self.root.load(Relaxed).cast_const();
         loop {
             // SAFETY: nodes live as long as the index.
-            let header: &Header = unsafe { &*at };
+            let header: &NodeHeader = unsafe { &*at };
             if header.level == 0 {
                 // SAFETY: a node of level 0 is a leaf, allocated as one.
                 return unsafe { &*at.cast::<Leaf>() };
             }
             // SAFETY: a node of a level above 0 is an inner node, allocated as one.
-            let inner = unsafe { &*at.cast::<Inner>() };
+            let inner = unsafe { &*at.cast::<InnerNode>() };
             let child = self.child(inner, src, key);
             step(inner, child);
             at = inner.children[child].load(Relaxed);
@@ -302,11 +302,11 @@ impl Index {
 
 /// A pointer to a whole leaf or inner node, as nodes refer to each other. (One made from a
 /// reference to the header would not be good for the rest of the node.)
-fn node_of<T>(node: &T) -> *mut Header {
+fn node_of<T>(node: &T) -> *mut NodeHeader {
     ptr::from_ref(node).cast_mut().cast()
 }
 
-fn write_children(inner: &Inner, children: &[*mut Header]) {
+fn write_children(inner: &InnerNode, children: &[*mut NodeHeader]) {
     for (to, &child) in inner.children.iter().zip(children) {
         to.store(child, Release);
     }

@@ -10,7 +10,6 @@
 //! readers of the touched nodes start again. Nothing is ever removed and no node is freed before
 //! the index, so a stale pointer always leads to a valid node.
 
-mod abbreviated_key;
 mod arena;
 mod cursor;
 mod descend;
@@ -30,12 +29,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::key::KeyOrder;
+use crate::util::abbreviated_key::Heads;
 use crate::util::sync::AtomicPtr;
-use abbreviated_key::Heads;
 use arena::Arena;
 pub(crate) use cursor::IndexCursor;
-use insert::Writer;
-use node::{Header, Leaf};
+use insert::IndexWriter;
+use node::{Leaf, NodeHeader};
 
 /// Resolves references to keys.
 pub(crate) trait KeySource {
@@ -47,7 +46,7 @@ pub(crate) trait KeySource {
 /// An ordered map from user key to a reference. One writer, any number of readers.
 pub(crate) struct Index {
     /// The top node. Changes when it splits.
-    root: AtomicPtr<Header>,
+    root: AtomicPtr<NodeHeader>,
     /// The leaf of the smallest keys: it never changes, since a split moves the larger half.
     first: *const Leaf,
     heads: Heads,
@@ -57,7 +56,7 @@ pub(crate) struct Index {
     len: AtomicUsize,
     memory: AtomicUsize,
     /// The writer's own: readers never look at it.
-    writer: UnsafeCell<Writer>,
+    writer: UnsafeCell<IndexWriter>,
     /// Whether a writer is at work.
     #[cfg(debug_assertions)]
     writing: AtomicBool,
@@ -85,7 +84,7 @@ impl Index {
             id: NEXT_ID.fetch_add(1, Relaxed),
             len: AtomicUsize::new(0),
             memory,
-            writer: UnsafeCell::new(Writer::new(arena, first)),
+            writer: UnsafeCell::new(IndexWriter::new(arena, first)),
             #[cfg(debug_assertions)]
             writing: AtomicBool::new(false),
         }

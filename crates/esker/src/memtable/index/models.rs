@@ -17,12 +17,12 @@ use crate::key::KeyOrder;
 use crate::util::sync::explore;
 
 /// Stands for the log.
-struct Log {
+struct ModelLog {
     keys: Vec<UnsafeCell<&'static str>>,
     len: AtomicUsize,
 }
 
-impl KeySource for Log {
+impl KeySource for ModelLog {
     fn key(&self, r: u32) -> &[u8] {
         // SAFETY: written before the reference was handed out, never changed afterwards; loom checks
         // just that.
@@ -32,7 +32,7 @@ impl KeySource for Log {
 
 struct Model {
     index: Index,
-    log: Log,
+    log: ModelLog,
 }
 
 // SAFETY: the index may be shared; a key is written once, before its reference is handed out.
@@ -43,7 +43,7 @@ unsafe impl Send for Model {}
 impl Model {
     fn new(keys: &[&'static str]) -> Arc<Model> {
         let cells = (0..keys.len() + 2).map(|_| UnsafeCell::new("")).collect();
-        let log = Log { keys: cells, len: AtomicUsize::new(0) };
+        let log = ModelLog { keys: cells, len: AtomicUsize::new(0) };
         let model = Model { index: Index::new(KeyOrder::Bytewise), log };
         for key in keys {
             model.put(key);

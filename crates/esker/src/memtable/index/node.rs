@@ -17,7 +17,7 @@ pub(super) const INNER: usize = 2 * HALVES[0] - 1;
 
 /// What leaves and inner nodes begin with, so that a pointer to either is one to this.
 #[repr(C)]
-pub(super) struct Header {
+pub(super) struct NodeHeader {
     /// Odd while the node's entries are being moved.
     version: AtomicU32,
     /// 0 for a leaf; the children of level n are of level n - 1. Never changes.
@@ -25,7 +25,7 @@ pub(super) struct Header {
     pub(super) prefix: Prefix,
 }
 
-impl Header {
+impl NodeHeader {
     /// Starts a read: the version of a node that is not being changed.
     #[inline]
     pub(super) fn begin(&self) -> u32 {
@@ -108,7 +108,7 @@ impl Permutation {
 /// A leaf: four cache lines.
 #[repr(C, align(64))]
 pub(super) struct Leaf {
-    pub(super) header: Header,
+    pub(super) header: NodeHeader,
     entries: AtomicU64,
     next: AtomicPtr<Leaf>,
     /// The leaf before, or one further back while a split is under way.
@@ -126,7 +126,7 @@ const _: () = assert!(size_of::<Leaf>() == 256);
 impl Leaf {
     pub(super) fn new() -> Leaf {
         Leaf {
-            header: Header { version: AtomicU32::new(0), level: 0, prefix: Prefix::new() },
+            header: NodeHeader { version: AtomicU32::new(0), level: 0, prefix: Prefix::new() },
             entries: AtomicU64::new(Permutation::sorted(0).0),
             next: AtomicPtr::new(ptr::null_mut()),
             prev: AtomicPtr::new(ptr::null_mut()),
@@ -171,20 +171,20 @@ impl Leaf {
 /// An inner node: `len` separators, sorted, and one child more. Child i holds the keys below
 /// separator i, and from separator i - 1 on. Changes only inside the sequence lock.
 #[repr(C, align(64))]
-pub(super) struct Inner {
-    pub(super) header: Header,
+pub(super) struct InnerNode {
+    pub(super) header: NodeHeader,
     len: AtomicU32,
     /// The largest number after the last one, so that a search needs no length.
     pub(super) heads: [AtomicU64; INNER],
     /// As in a leaf. A separator is the first key its right side had, and still has.
     pub(super) refs: [AtomicU32; INNER],
-    pub(super) children: [AtomicPtr<Header>; INNER + 1],
+    pub(super) children: [AtomicPtr<NodeHeader>; INNER + 1],
 }
 
-impl Inner {
-    pub(super) fn new(level: u32) -> Inner {
-        Inner {
-            header: Header { version: AtomicU32::new(0), level, prefix: Prefix::new() },
+impl InnerNode {
+    pub(super) fn new(level: u32) -> InnerNode {
+        InnerNode {
+            header: NodeHeader { version: AtomicU32::new(0), level, prefix: Prefix::new() },
             len: AtomicU32::new(0),
             heads: atomics![AtomicU64::new(u64::MAX); INNER],
             refs: atomics![AtomicU32::new(0); INNER],
@@ -208,14 +208,7 @@ impl Inner {
 /// node may touch.
 #[inline]
 pub(super) fn prefetch<T>(node: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in 0..4 {
-            // SAFETY: a prefetch of any address is harmless.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(node.cast::<i8>().wrapping_add(64 * line)) };
-        }
+    for line in 0..4 {
+        crate::util::prefetch(node.cast::<u8>().wrapping_add(64 * line));
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = node;
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::abbreviated_key::{first_bytes, shared_len, word_at};
+use crate::util::abbreviated_key::{common_prefix, first_bytes, word_at};
 use crate::util::sync::{AtomicU32, AtomicU64, atomics};
 
 const WORDS: usize = 4;
@@ -89,7 +89,7 @@ impl PrefixCopy {
     pub(super) fn shared_with<'a>(&self, key: &[u8], any: impl FnOnce() -> &'a [u8]) -> usize {
         let most = self.len.min(key.len());
         if self.len > INLINE {
-            return shared_len(key, any()).min(most);
+            return common_prefix(key, any()).min(most);
         }
         for (i, &word) in self.words.iter().enumerate() {
             let differ = (word_at(key, 8 * i) & first_bytes(self.len.saturating_sub(8 * i))) ^ word;

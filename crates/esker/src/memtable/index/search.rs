@@ -6,11 +6,11 @@
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::node::{HALVES, Inner, LEAF, Leaf, Permutation};
+use super::node::{HALVES, InnerNode, LEAF, Leaf, Permutation};
 use super::{Index, KeySource};
 
 /// A key's place in a leaf.
-pub(super) struct Place {
+pub(super) struct LeafPlace {
     /// How many of the leaf's keys are smaller.
     pub(super) position: usize,
     /// Where the key is, if it is there.
@@ -28,17 +28,17 @@ impl Index {
         src: &S,
         key: &[u8],
         entries: Permutation,
-    ) -> Place {
+    ) -> LeafPlace {
         let len = entries.len();
         if len == 0 {
             // No slot holds a reference yet, so there is no key to ask for a long prefix.
-            return Place { position: 0, slot: None, fits: false };
+            return LeafPlace { position: 0, slot: None, fits: false };
         }
         let prefix = &leaf.header.prefix;
         let side = prefix.side(key, || src.key(leaf.refs[0].load(Acquire)));
         if side != Ordering::Equal {
             let position = if self.is_before(side) { 0 } else { len };
-            return Place { position, slot: None, fits: false };
+            return LeafPlace { position, slot: None, fits: false };
         }
         let head = self.heads.head(key, prefix.len());
         // All slots, whatever their order: no branch to predict and no chain of loads.
@@ -62,12 +62,12 @@ impl Index {
                     same -= half + 1;
                 }
                 Ordering::Equal => {
-                    return Place { position: position + half, slot: Some(slot), fits: true };
+                    return LeafPlace { position: position + half, slot: Some(slot), fits: true };
                 }
                 Ordering::Greater => same = half,
             }
         }
-        Place { position, slot: None, fits: true }
+        LeafPlace { position, slot: None, fits: true }
     }
 
     /// The slot of `key` in a leaf, if it is there.
@@ -101,7 +101,7 @@ impl Index {
 
     /// Which child of an inner node holds `key`, if any does.
     #[inline]
-    pub(super) fn child<S: KeySource>(&self, inner: &Inner, src: &S, key: &[u8]) -> usize {
+    pub(super) fn child<S: KeySource>(&self, inner: &InnerNode, src: &S, key: &[u8]) -> usize {
         let len = inner.len();
         let prefix = &inner.header.prefix;
         let side = prefix.side(key, || src.key(inner.refs[0].load(Acquire)));

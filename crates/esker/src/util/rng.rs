@@ -11,6 +11,7 @@ impl Rng {
     }
 
     /// A generator of its own for part `n` of what `seed` stands for.
+    #[cfg(test)]
     pub(crate) fn part(seed: u64, n: u64) -> Rng {
         let mut rng = Rng(seed ^ n.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         Rng(rng.next())
@@ -30,6 +31,7 @@ impl Rng {
     }
 
     /// True once in `n` times.
+    #[cfg(test)]
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -1,8 +1,8 @@
-//! Memory primitives of the read path: loads, short comparisons and copies, prefetching.
+//! Memory primitives of the read path: loads, short comparisons and copies.
 
 use std::cmp::Ordering;
 
-pub(super) use crate::util::prefetch;
+use crate::util::abbreviated_key::first_bytes;
 
 /// Bytes that may be read past the end of any record: the file's footer lies behind the last
 /// block and is longer than this, so a 16-byte load that starts inside a block stays mapped.
@@ -38,19 +38,7 @@ pub(super) unsafe fn load_u64(p: *const u8) -> u64 {
     u64::from_le(unsafe { p.cast::<u64>().read_unaligned() })
 }
 
-/// The first eight bytes as a big-endian number, zeros standing for what is missing, so that
-/// numbers compare as the bytes do (equal numbers decide nothing).
-#[inline(always)]
-pub(super) fn head(bytes: &[u8]) -> u64 {
-    if let Some(first) = bytes.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut all = [0; 8];
-    all[..bytes.len()].copy_from_slice(bytes);
-    u64::from_be_bytes(all)
-}
-
-/// [`head`] of table memory, without a branch per length.
+/// The first word of table memory as [`word_at`](crate::util::abbreviated_key::word_at) gives it, without a branch per length.
 ///
 /// # Safety
 /// `len` bytes from `p` on are readable and [`SLACK`] more.
@@ -58,13 +46,7 @@ pub(super) fn head(bytes: &[u8]) -> u64 {
 pub(super) unsafe fn head_at(p: *const u8, len: usize) -> u64 {
     // SAFETY: eight bytes are within the slack.
     let all = u64::from_be_bytes(unsafe { p.cast::<[u8; 8]>().read_unaligned() });
-    if len >= 8 {
-        all
-    } else if len == 0 {
-        0
-    } else {
-        all & (u64::MAX << (64 - 8 * len))
-    }
+    all & first_bytes(len)
 }
 
 /// Whether two strings are equal. Keys are short: two overlapping loads beat a call of `memcmp`.
@@ -98,26 +80,7 @@ pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Length of what two strings begin with in common.
-#[inline]
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let n = a.len().min(b.len());
-    let mut at = 0;
-    while at + 8 <= n {
-        let differing = u64::from_le_bytes(a[at..at + 8].try_into().unwrap_or_default())
-            ^ u64::from_le_bytes(b[at..at + 8].try_into().unwrap_or_default());
-        if differing != 0 {
-            return at + differing.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while at < n && a[at] == b[at] {
-        at += 1;
-    }
-    at
-}
-
-/// Compares table bytes with a searched string whose [`head`] is given.
+/// Compares table bytes with a searched string whose first word is given.
 ///
 /// # Safety
 /// `len` bytes from `p` on are readable and [`SLACK`] more.
@@ -159,6 +122,7 @@ pub(super) unsafe fn copy_over(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::util::abbreviated_key::word_at;
 
     #[test]
     fn short_comparisons_agree_with_slices() {
@@ -182,7 +146,7 @@ mod tests {
             for b in &strings {
                 assert_eq!(equal(a, b), a == b);
                 // SAFETY: the copy has the slack.
-                let got = unsafe { compare(padded.as_ptr(), a.len(), b, head(b)) };
+                let got = unsafe { compare(padded.as_ptr(), a.len(), b, word_at(b, 0)) };
                 assert_eq!(got, a.cmp(b), "{a:?} {b:?}");
             }
             let mut to = vec![0; a.len() + SLACK];
