@@ -77,7 +77,8 @@ fn thousands(test: &str, killed: bool, compression: Compression) {
 }
 
 fn rounds(test: &str, killed: bool) {
-    with(test, Plan::large(killed), |specimen, rng| {
+    with(test, Plan::large(killed), move |specimen, rng| {
+        assert!(!killed || specimen.names(Kind::Log).len() >= 4, "a log of a few segments");
         for _ in 0..number("ESKER_ROUNDS").unwrap_or(quick_or_full(30, 150)) {
             judge(specimen, &at_random(specimen, rng), Effort::All);
         }
