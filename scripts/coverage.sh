@@ -25,7 +25,7 @@ rm -f "$out"/lcov.info "$out"/missed.txt
 
 # A failed test would make the figures those of half a run: none are printed then. Processes that tests
 # kill may leave half a file of counts: it is left out.
-CARGO_INCREMENTAL=0 cargo llvm-cov --failure-mode all --locked -p esker --lib --tests \
+ESKER_CAMPAIGN=1 CARGO_INCREMENTAL=0 cargo llvm-cov --failure-mode all --locked -p esker --lib --tests \
     --lcov --output-path "$out/lcov.info" "$@"
 
 say "lines that ran in a test, without those of tests"

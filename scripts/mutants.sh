@@ -82,7 +82,7 @@ if [ -s "$out/missed.txt" ]; then
     say "all tests, for $(wc -l <"$out/missed.txt") that these let pass"
     ESKER_IMAGES=2000 ESKER_FUZZ_SECONDS=1 ESKER_OPS=20000 ESKER_ROUNDS=20 ESKER_CASES=300 \
         pass all "$out/missed.txt" --lib --test=regressions --test=model --test=damage \
-        --test=options --test=scenarios --test=hostile --test=damage_by_thousands
+        --test=options --test=scenarios --test=hostile --test=damage
     names all caught >>"$out/caught.txt"
     names all timeout >>"$out/timeout.txt"
     names all missed >"$out/missed.txt"

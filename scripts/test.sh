@@ -2,9 +2,12 @@
 # Installs what the tests need and runs them. Goes on after a failure, lists all failures at the end,
 # and exits with 1 when there was any.
 #
-#   scripts/test.sh            what a contributor runs, in some twenty minutes: fmt clippy targets tests docs
-#   scripts/test.sh --all      the campaigns too: callers long models miri tsan bench report
+#   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs
+#   scripts/test.sh --all      every test at full length, and the campaigns:
+#                              features oldest callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
+#
+# ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
@@ -14,10 +17,13 @@ exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy targets tests docs)
-campaigns=(callers long models miri tsan bench report)
+campaigns=(features oldest callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
---all) wanted=("${quick[@]}" "${campaigns[@]}") ;;
+--all)
+    wanted=("${quick[@]}" "${campaigns[@]}")
+    export ESKER_CAMPAIGN=1
+    ;;
 *) wanted=("$@") ;;
 esac
 for name in "${wanted[@]}"; do
@@ -56,28 +62,56 @@ set_up() {
     need_package_index || note "no package index here: its test uses the committed sample only"
 }
 
-# The library for systems that no test runs on here, without what needs a C compiler for them; its tests
-# without its default features; and library, command and benchmark with the oldest compiler that they say they need.
+# Fails when one of some names of tests, which a step is about to run, is that of no test, or of ignored ones
+# alone: the step would leave it out without a word. Further arguments: the command that runs all tests.
+need_tests() {
+    local names=$1 all ignored name status=0 && shift
+    all=$("$@" -- --list) && ignored=$("$@" -- --list --ignored) || return 1
+    all=$(grep ': test$' <<<"$all" | grep -vxFf <(grep ': test$' <<<"$ignored"; echo "no name")) || true
+    for name in $names; do
+        grep -qF -- "$name" <<<"$all" || {
+            echo "error: no test is called $name" >&2
+            status=1
+        }
+    done
+    return $status
+}
+
+# What is built elsewhere: the versions that workspaces of their own keep, and the library for systems that
+# no test runs on here, without what needs a C compiler for them.
 targets() {
-    local status=0 target oldest dir workspace
-    # What is built outside the workspace has versions of its own to keep.
+    local status=0 target dir workspace
     for workspace in fuzz crates/esker-bench-engines; do
         cargo update --workspace --locked --manifest-path $workspace/Cargo.toml || status=1
     done
     dir=$(target_dir)/targets
-    local -x CARGO_TARGET_DIR=$dir
     for target in x86_64-apple-darwin aarch64-apple-darwin aarch64-unknown-linux-gnu; do
         rustup target list --installed | grep -qx "$target" || rustup target add "$target" || return 1
-        RUSTFLAGS="-D warnings" cargo check --locked -p esker --no-default-features --target "$target" || status=1
+        RUSTFLAGS="-D warnings" CARGO_TARGET_DIR=$dir \
+            cargo check --locked -p esker --no-default-features --target "$target" || status=1
     done
-    RUSTFLAGS="-D warnings" cargo test --locked -p esker --no-default-features --lib -- table:: || status=1
+    return $status
+}
+
+# The tests of the library's tables, and all of its code, without its default features.
+features() {
+    local run=(cargo test --locked -p esker --no-default-features --lib) dir
+    dir=$(target_dir)/targets
+    local -x RUSTFLAGS="-D warnings" CARGO_TARGET_DIR=$dir
+    need_tests table:: "${run[@]}" || return 1
+    "${run[@]}" -- table::
+}
+
+# Library, command and benchmark with the oldest compiler that they say they need.
+oldest() {
+    local oldest dir
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     if ! cargo "+$oldest" --version >/dev/null 2>&1 && ! rustup toolchain install "$oldest" --profile minimal; then
         note "no Rust $oldest here, and it cannot be installed: whether it compiles library, command and benchmark is not checked"
-        return $status
+        return 0
     fi
-    CARGO_TARGET_DIR=$dir/oldest cargo "+$oldest" check --locked -p esker -p esker-cli -p esker-bench || status=1
-    return $status
+    dir=$(target_dir)/targets/oldest
+    CARGO_TARGET_DIR=$dir cargo "+$oldest" check --locked -p esker -p esker-cli -p esker-bench
 }
 
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
@@ -91,21 +125,29 @@ miri() {
     fi
     rustup component add --toolchain nightly miri rust-src || return 1
     local sample=(
-        batch:: memtable::chains memtable::index::tests::threads read::iter::
+        batch:: memtable::version_chains memtable::index::tests::threads read::iter::
         wal::sync_tests::waiters wal::sync_tests::a_failure wal::tests::a_batch_is_one_frame
         wal::tests::single_puts_come_back wal::tests::separated_values wal::tests::the_documented_example
-        table::block_builder table::mem --skip another_implementation
+        table::block_builder table::key_prefix
     )
-    [ "${ESKER_MIRI:-}" = all ] && sample=()
-    MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance" \
-        cargo +nightly miri test --locked -p esker --lib -- "${sample[@]}"
+    local run=(cargo +nightly miri test --locked -p esker --lib)
+    local -x MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance"
+    if [ "${ESKER_MIRI:-}" = all ]; then
+        "${run[@]}"
+        return
+    fi
+    need_tests "${sample[*]}" "${run[@]}" || return 1
+    "${run[@]}" -- "${sample[@]}"
 }
 
 # All interleavings of a few threads of what synchronizes without locks, or decides who waits: loom
 # in place of the locks and atomics. ESKER_MODELS=all allows one preemption more, for hours.
 models() {
-    RUSTFLAGS="--cfg esker_models" CARGO_TARGET_DIR="$(target_dir)/models" \
-        cargo test --locked -p esker --lib -- models:: --nocapture --test-threads=1
+    local run=(cargo test --locked -p esker --lib) dir
+    dir=$(target_dir)/models
+    local -x RUSTFLAGS="--cfg esker_models" CARGO_TARGET_DIR=$dir
+    need_tests models:: "${run[@]}" || return 1
+    "${run[@]}" -- models:: --nocapture --test-threads=1
 }
 
 # The tests with many threads under ThreadSanitizer, the standard library built with it too. Halts on
@@ -126,8 +168,10 @@ tsan() {
         "${run[@]}" --lib --tests --no-fail-fast
         return
     fi
-    "${run[@]}" --lib -- memtable::index::tests::threads::readers_of_scattered \
-        memtable::index::tests::threads::readers_of_keys_backwards wal::sync_tests || status=1
+    local sample=(memtable::index::tests::threads::readers_of_scattered
+        memtable::index::tests::threads::readers_of_keys_backwards wal::sync_tests)
+    need_tests "${sample[*]}" "${run[@]}" --lib || return 1
+    "${run[@]}" --lib -- "${sample[@]}" || status=1
     ESKER_RACES=${ESKER_RACES:-200} "${run[@]}" --test concurrent --test races || status=1
     return $status
 }
@@ -222,6 +266,8 @@ step targets targets
 # A store that hangs must not hang whoever waits for the answer.
 step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
 step docs docs
+step features features
+step oldest oldest
 step callers callers
 step long long
 step models models

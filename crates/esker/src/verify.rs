@@ -320,7 +320,7 @@ fn open_segments(
     let mut segments = BTreeMap::new();
     for number in numbers {
         report.files += 1;
-        match Segment::look_up(env, dir, number, false) {
+        match Lookup::open(env, dir, number, false) {
             Ok(Lookup::Segment(segment)) => drop(segments.insert(number, Ok(segment))),
             // Made, and never used before a crash: nothing was in it.
             Ok(Lookup::Unused(behind, _)) if number >= state.log_start && !behind.frames => {}

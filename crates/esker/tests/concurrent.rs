@@ -2,7 +2,7 @@
 //! all of a batch or nothing, never goes back in time, and finds every write that was
 //! acknowledged before it looked.
 //!
-//! `ESKER_SECONDS=n` sets how long (8), `ESKER_SEED=n` the seed.
+//! `ESKER_SECONDS=n` sets how long (3, or 8), `ESKER_SEED=n` the seed.
 
 mod common;
 
@@ -13,7 +13,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use common::rng::Rng;
-use common::{number, seed};
+use common::{number, quick_or_full, seed};
 use esker::{
     Compression, Db, Durability, Error, Keyspace, KeyspaceOptions, Options, Slice, WriteBatch,
 };
@@ -76,7 +76,7 @@ fn readers_see_whole_batches_in_order_and_nothing_acknowledged_is_lost() {
         stage.write(trio, 1, Durability::Buffered);
     }
 
-    let seconds = number("ESKER_SECONDS").unwrap_or(8);
+    let seconds = number("ESKER_SECONDS").unwrap_or(quick_or_full(3, 8));
     let mut rng = Rng::new(seed);
     std::thread::scope(|scope| {
         let stage = &stage;

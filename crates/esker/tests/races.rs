@@ -93,7 +93,7 @@ fn of_processes_that_open_at_once_one_wins_and_a_kill_frees_it() {
     let _alone = alone();
     let root = root();
     let dir = root.path().join("db");
-    let races = common::number("ESKER_RACES").unwrap_or(1000) * 2 / 5;
+    let races = common::number("ESKER_RACES").unwrap_or(common::quick_or_full(300, 1000)) * 2 / 5;
     let mut rivals: Vec<Rival> = (0..3).map(|_| Rival::new(&dir)).collect();
     let mut wins = [0; 3];
     for race in 0..races as usize {
@@ -129,7 +129,7 @@ fn of_threads_that_open_at_once_one_wins() {
     let _alone = alone();
     let root = root();
     let dir = root.path().join("db");
-    let races = common::number("ESKER_RACES").unwrap_or(1000) * 3 / 5;
+    let races = common::number("ESKER_RACES").unwrap_or(common::quick_or_full(300, 1000)) * 3 / 5;
     let threads = 4;
     let barrier = Arc::new(Barrier::new(threads));
     let workers: Vec<_> = (0..threads)

@@ -57,20 +57,6 @@ const UNSAFE: &[(&str, &str)] = &[
     ("table/", "validated blocks read without checking again"),
 ];
 
-/// Names that two types still have, and which of them should give way.
-const DOUBLE_NAMES: &[(&str, &str)] = &[
-    ("Found", "recovery: what an open finds; version/record: what a record holds"),
-    ("KeyspaceState", "store/mod, and what version/state knows of a keyspace"),
-    ("Memtable", "store/models: a model's own"),
-    ("Next", "wal/chain, wal/sync"),
-    ("Place", "wal/reader, wal/waiters"),
-    ("Result", "error; version/state: an alias of its own"),
-    ("Segment", "store/models: a model's own"),
-    ("Store", "store/models: a model's own"),
-    ("Table", "store/models: a model's own"),
-    ("View", "store/models: a model's own"),
-];
-
 fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
@@ -269,14 +255,7 @@ fn no_two_types_have_one_name() {
     places.retain(|_, files| files.len() > 1);
     let mut wrong = Vec::new();
     for (name, files) in &places {
-        if !DOUBLE_NAMES.iter().any(|(known, _)| known == name) {
-            wrong.push(format!("{name} is declared in {}", files.join(" and ")));
-        }
-    }
-    for (known, _) in DOUBLE_NAMES {
-        if !places.contains_key(known) {
-            wrong.push(format!("{known} has one meaning: take it off the list"));
-        }
+        wrong.push(format!("{name} is declared in {}", files.join(" and ")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

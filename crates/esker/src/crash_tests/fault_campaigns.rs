@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::faults::{Case, Tally, run};
 use super::number;
 use crate::env::sim::{CallKind, Fault, FaultPlan, Rng};
+use crate::fuzzing::testing::{quick_or_full, some_of};
 
 const NONE_FAILS: Case =
     Case { seed: 1, plan: None, patience: 0, more: 0, random_ops: 0, images: 3, stepped: true };
@@ -71,14 +72,14 @@ fn every_fault(seed: u64, from_then_on: bool) -> impl Iterator<Item = Case> {
 
 #[test]
 fn every_call_fails_once_in_each_way() {
-    let cases = seeds(1).into_iter().flat_map(|seed| every_fault(seed, false));
+    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, false)), 3);
     let tally = all("each call once", cases);
     assert!(tally.errors > 0 && tally.halts > 0 && tally.resumed > 0);
 }
 
 #[test]
 fn every_call_fails_and_all_that_follow() {
-    let cases = seeds(1).into_iter().flat_map(|seed| every_fault(seed, true));
+    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, true)), 3);
     let tally = all("each call and all that follow", cases);
     assert!(tally.errors > tally.runs && tally.vain > 0);
 }
@@ -87,7 +88,7 @@ fn every_call_fails_and_all_that_follow() {
 /// resumed at once or some operations later, and `resume` meets failures too.
 #[test]
 fn every_sync_fails() {
-    let cases = seeds(3).into_iter().flat_map(|seed| {
+    let cases = seeds(quick_or_full(1, 3)).into_iter().flat_map(|seed| {
         let calls = calls_of(seed);
         (0..calls.len())
             .filter(move |n| matches!(calls[*n], CallKind::Sync | CallKind::SyncDir))
@@ -105,7 +106,7 @@ fn every_sync_fails() {
 /// free in every eighth.
 #[test]
 fn calls_fail_at_random() {
-    let cases = seeds(300).into_iter().map(|seed| {
+    let cases = seeds(quick_or_full(75, 300)).into_iter().map(|seed| {
         let mut rng = Rng::part(seed, 4);
         let plan = FaultPlan {
             at: rng.below(2000) as u64,

@@ -13,6 +13,7 @@ mod workload;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::env::sim::CrashPoints;
+use crate::fuzzing::testing::quick_or_full;
 use explore::{Counts, ImagePlan, explore};
 use parking_lot::Mutex;
 
@@ -60,6 +61,11 @@ fn campaign(
     assert!(failed == 0, "seed {failed} failed; its message is above");
 }
 
+/// How many disks are looked at.
+fn images() -> usize {
+    number("ESKER_IMAGES").unwrap_or(quick_or_full(4_000, 20_000)) as usize
+}
+
 /// What is explored of a seed where a test does not say otherwise.
 fn plan(seed: u64) -> ImagePlan {
     let points = CrashPoints::OneIn(6);
@@ -68,20 +74,20 @@ fn plan(seed: u64) -> ImagePlan {
 
 #[test]
 fn a_power_cut_keeps_a_prefix_with_every_synced_write() {
-    let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize;
+    let images = images();
     campaign(1, |c| c.images < images, plan);
 }
 
 #[test]
 fn a_power_cut_with_the_background_thread_running_free() {
-    let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
+    let images = images() / 10;
     let plan = |seed| ImagePlan { stepped: false, ..plan(seed) };
     campaign(1_000_001, |c| c.images < images, plan);
 }
 
 #[test]
 fn a_crash_during_recovery_loses_nothing_more() {
-    let images = number("ESKER_IMAGES").unwrap_or(20_000) as usize / 10;
+    let images = images() / 10;
     let points = CrashPoints::OneIn(12);
     let plan = |seed| ImagePlan { ops: 120, points, images: 8, nested: true, ..plan(seed) };
     campaign(2_000_001, |c| c.nested < images, plan);

@@ -79,7 +79,7 @@ impl LogReader for Replay<'_> {
         if !r.names.contains(&filename::segment(number)) {
             return Ok(Lookup::Missing);
         }
-        let found = Segment::look_up(&r.env, &r.dir, number, in_log && !r.options.read_only)?;
+        let found = Lookup::open(&r.env, &r.dir, number, in_log && !r.options.read_only)?;
         if let Lookup::Segment(segment) = &found
             && in_log
         {

@@ -222,7 +222,7 @@ impl Repair<'_> {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
                 || references.contains_key(&number);
-            let found = Segment::look_up(&self.env, &self.dir, number, false);
+            let found = Lookup::open(&self.env, &self.dir, number, false);
             match found {
                 Ok(Lookup::Segment(s)) => drop(self.segments.insert(number, Ok(s))),
                 Err(e) if e.is_passing() => return Err(e),

@@ -19,13 +19,13 @@ use crate::util::sync::{AtomicBool, AtomicU64, atomics, explore};
 
 /// The versions of the one key in a memtable, as the index has them: stored with release, loaded with
 /// acquire. Version n is in place n once it was written.
-struct Memtable {
+struct ModelMemtable {
     seqs: [AtomicU64; 4],
 }
 
-impl Memtable {
-    fn new() -> Arc<Memtable> {
-        Arc::new(Memtable { seqs: atomics![AtomicU64::new(0); 4] })
+impl ModelMemtable {
+    fn new() -> Arc<ModelMemtable> {
+        Arc::new(ModelMemtable { seqs: atomics![AtomicU64::new(0); 4] })
     }
     fn insert(&self, seq: Seq) {
         self.seqs[seq as usize].store(seq, Release);
@@ -36,24 +36,24 @@ impl Memtable {
 }
 
 /// What a compaction kept, and the segment that its values lie in.
-struct Table {
+struct ModelTable {
     seqs: Vec<Seq>,
-    segment: Arc<Segment>,
+    segment: Arc<ModelSegment>,
 }
 
 #[derive(Default)]
-struct Segment {
+struct ModelSegment {
     punched: AtomicBool,
 }
 
 #[derive(Clone, Default)]
-struct View {
+struct ModelView {
     /// Newest first.
-    memtables: Vec<Arc<Memtable>>,
-    tables: Vec<Arc<Table>>,
+    memtables: Vec<Arc<ModelMemtable>>,
+    tables: Vec<Arc<ModelTable>>,
 }
 
-impl View {
+impl ModelView {
     /// The newest version at `seq`, as a reader finds it.
     fn get(&self, seq: Seq) -> Option<Seq> {
         let newest = |seqs: &[Seq]| seqs.iter().copied().rfind(|s| *s <= seq);
@@ -68,28 +68,28 @@ impl View {
     }
 }
 
-struct Store {
-    view: Published<View>,
+struct ModelStore {
+    view: Published<ModelView>,
     visible: Visible,
     snapshots: Arc<SnapshotList>,
 }
 
-impl Store {
+impl ModelStore {
     /// With version 1 of the key in a memtable.
-    fn new() -> Arc<Store> {
-        let first = Memtable::new();
+    fn new() -> Arc<ModelStore> {
+        let first = ModelMemtable::new();
         first.insert(1);
-        let view = View { memtables: vec![first], tables: Vec::new() };
+        let view = ModelView { memtables: vec![first], tables: Vec::new() };
         let view = Published::new(view);
-        Arc::new(Store { view, visible: Visible::new(1), snapshots: Arc::default() })
+        Arc::new(ModelStore { view, visible: Visible::new(1), snapshots: Arc::default() })
     }
 
     /// Another version, in the newest memtable or in a new one.
     fn write(&self, seq: Seq, new_memtable: bool) {
         if new_memtable {
             self.view.publish(|view| {
-                let mut next = View::clone(view);
-                next.memtables.insert(0, Memtable::new());
+                let mut next = ModelView::clone(view);
+                next.memtables.insert(0, ModelMemtable::new());
                 next
             });
         }
@@ -114,8 +114,8 @@ impl Store {
         let mut seqs: Vec<Seq> = boundaries.iter().filter_map(newest).collect();
         seqs.extend(all.iter().filter(|s| **s > last));
         seqs.dedup();
-        let table = Arc::new(Table { seqs, segment: Arc::default() });
-        self.view.publish(|view| View {
+        let table = Arc::new(ModelTable { seqs, segment: Arc::default() });
+        self.view.publish(|view| ModelView {
             memtables: view
                 .memtables
                 .iter()
@@ -138,10 +138,10 @@ impl Store {
 fn beside_writer_and_merge(
     name: &str,
     preemptions: usize,
-    reader: impl Fn(&Store) + Send + Sync + Copy + 'static,
+    reader: impl Fn(&ModelStore) + Send + Sync + Copy + 'static,
 ) {
     explore(name, preemptions, move || {
-        let store = Store::new();
+        let store = ModelStore::new();
         let writer = {
             let store = Arc::clone(&store);
             loom::thread::spawn(move || {
@@ -189,7 +189,7 @@ fn a_snapshot_keeps_its_versions() {
     beside_writer_and_merge("snapshot", 3, |store| {
         let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());
         let seq = snapshot.sequence();
-        // A view that was loaded later, as `View::get` does.
+        // A view that was loaded later, as `ModelView::get` does.
         for _ in 0..2 {
             assert_eq!(store.view.load().get(seq), Some(seq));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::model_tests::{Entry, Made, NoCase, Value, make, value_of};
 use super::{Table, TableOptions};
 use crate::env::Env;
+use crate::fuzzing::testing::some_of;
 use crate::key::{InternalCursor, KeyOrder, ValuePointer, key_hash};
 use crate::options::Compression;
 
@@ -68,7 +69,7 @@ fn every_flipped_byte_is_found_or_harmless() {
         let m = small(order, Compression::Lz4);
         let whole = std::fs::read(&m.path).unwrap();
         let mut unnoticed = 0;
-        for at in 0..whole.len() {
+        for at in some_of(0..whole.len(), 5) {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
             std::fs::write(&m.path, &bytes).unwrap();

@@ -64,7 +64,7 @@ fn same(a: &KeyOrder, b: &KeyOrder) -> bool {
 
 /// One keyspace as the manifest describes it.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyspaceState {
+pub(crate) struct KeyspaceDescription {
     /// Never used for another keyspace, before or after.
     pub id: u32,
     pub name: String,
@@ -86,7 +86,7 @@ pub(crate) struct KeyspaceState {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// By id.
-    pub keyspaces: BTreeMap<u32, KeyspaceState>,
+    pub keyspaces: BTreeMap<u32, KeyspaceDescription>,
     /// Ids from here on were never used.
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
@@ -113,8 +113,6 @@ impl PartialEq for State {
     }
 }
 
-type Result<T> = std::result::Result<T, Invalid>;
-
 impl State {
     /// A store without keyspaces.
     pub(crate) fn new(orders: Orders) -> State {
@@ -127,7 +125,7 @@ impl State {
     }
 
     /// The keyspace of this name.
-    pub(crate) fn keyspace(&self, name: &str) -> Option<&KeyspaceState> {
+    pub(crate) fn keyspace(&self, name: &str) -> Option<&KeyspaceDescription> {
         self.keyspaces.values().find(|k| k.name == name)
     }
 
@@ -155,14 +153,14 @@ impl State {
     }
 
     /// The state after an edit, or why there is none.
-    pub(crate) fn apply(&self, edit: &ManifestEdit) -> Result<State> {
+    pub(crate) fn apply(&self, edit: &ManifestEdit) -> Result<State, Invalid> {
         let mut next = self.clone();
         next.apply_in_place(edit)?;
         Ok(next)
     }
 
     /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
-    pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<()> {
+    pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
         self.closed = false;
         let mut moves = BTreeMap::<u32, TableMoves>::new();
         for change in &edit.changes {
@@ -198,7 +196,11 @@ impl State {
         Ok(())
     }
 
-    fn change(&mut self, change: &Change, moves: &mut BTreeMap<u32, TableMoves>) -> Result<()> {
+    fn change(
+        &mut self,
+        change: &Change,
+        moves: &mut BTreeMap<u32, TableMoves>,
+    ) -> Result<(), Invalid> {
         match change {
             Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
                 if *id < self.next_keyspace {
@@ -208,7 +210,7 @@ impl State {
                     return Err(Invalid::new(format!("keyspace {name:?} is there already")));
                 }
                 self.next_keyspace = *id + 1;
-                let k = KeyspaceState {
+                let k = KeyspaceDescription {
                     id: *id,
                     name: name.clone(),
                     order_name: order_name.clone(),
@@ -266,7 +268,7 @@ impl State {
         Ok(())
     }
 
-    fn known(&mut self, id: u32) -> Result<&mut KeyspaceState> {
+    fn known(&mut self, id: u32) -> Result<&mut KeyspaceDescription, Invalid> {
         let unknown = || Invalid::new(format!("there is no keyspace {id}"));
         self.keyspaces.get_mut(&id).ok_or_else(unknown)
     }
@@ -326,7 +328,7 @@ struct TableMoves {
     added: Vec<(u64, Arc<TableMeta>)>,
 }
 
-fn not_below(what: &str, now: u64, then: u64) -> Result<()> {
+fn not_below(what: &str, now: u64, then: u64) -> Result<(), Invalid> {
     if then < now {
         return Err(Invalid::new(format!("{what} goes back from {now} to {then}")));
     }

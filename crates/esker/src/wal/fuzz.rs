@@ -101,7 +101,7 @@ pub(crate) fn segment(env: &Arc<dyn Env>, dir: &Path, file: &[u8]) {
             closed: false,
         };
         let found = [false, true].map(|strict| {
-            let mut alone = Alone { segment: Arc::clone(&segment), frames: 0, damages: 0 };
+            let mut alone = OneSegment { segment: Arc::clone(&segment), frames: 0, damages: 0 };
             let end =
                 scan(dir, log, &[NUMBER], strict, &mut alone).expect("damage is no error here");
             assert_eq!(alone.frames, segment.frames().count());
@@ -115,13 +115,13 @@ pub(crate) fn segment(env: &Arc<dyn Env>, dir: &Path, file: &[u8]) {
 }
 
 /// Reads a log of which there is one segment.
-struct Alone {
+struct OneSegment {
     segment: Arc<Segment>,
     frames: usize,
     damages: usize,
 }
 
-impl LogReader for Alone {
+impl LogReader for OneSegment {
     fn open(&mut self, number: u64, _: bool) -> crate::Result<Lookup> {
         Ok(match number == NUMBER {
             true => Lookup::Segment(Arc::clone(&self.segment)),

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::format::{FIRST_FRAME_OFFSET, Position, SEAL};
 use super::frames::{End, Frame, StopReason, TrailingRecords};
 use super::segment::Segment;
+use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::Seq;
@@ -42,6 +43,23 @@ pub(crate) enum Lookup {
 }
 
 impl Lookup {
+    /// What is under the name of segment `number`, of which there is a file. An error where that is no segment and
+    /// no power cut explains it.
+    pub(crate) fn open(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+        writable: bool,
+    ) -> Result<Lookup> {
+        match Segment::open(env, dir, number, writable) {
+            Ok(segment) => Ok(Lookup::Segment(Arc::new(segment))),
+            Err(e) => match Segment::never_synced(env, dir, number)? {
+                Some(left) => Ok(Lookup::Unused(left, e)),
+                None => Err(e),
+            },
+        }
+    }
+
     /// Of a file that was opened before.
     pub(crate) fn of(opened: Option<&Result<Arc<Segment>>>) -> Lookup {
         match opened {
@@ -281,7 +299,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::env::Env;
     use crate::key::Kind;
     use crate::wal::testing;
 

@@ -19,7 +19,6 @@ use super::format::{
     self, ALIGN, FIRST_FRAME, FLAG_SEAL, FRAME_HEADER, Header, SEAL, frame_checksum, value_checksum,
 };
 use super::frames::{End, Frames, TrailingRecords};
-use super::scanner::Lookup;
 use super::values::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
@@ -221,23 +220,6 @@ impl Segment {
         let read = file.and_then(|f| f.read_exact_at(&mut page, 0));
         let header = read.map(|()| format::decode_header(&page));
         matches!(header, Ok(Header::Sound { number: n, .. }) if n == number)
-    }
-
-    /// What is under the name of segment `number`, of which there is a file. An error where that is no segment and
-    /// no power cut explains it.
-    pub(crate) fn look_up(
-        env: &Arc<dyn Env>,
-        dir: &Path,
-        number: u64,
-        writable: bool,
-    ) -> Result<Lookup> {
-        match Self::open(env, dir, number, writable) {
-            Ok(segment) => Ok(Lookup::Segment(Arc::new(segment))),
-            Err(e) => match Self::never_synced(env, dir, number)? {
-                Some(left) => Ok(Lookup::Unused(left, e)),
-                None => Err(e),
-            },
-        }
     }
 
     /// What is in the file `number`, which [`open`](Segment::open) refuses, if a power cut may have

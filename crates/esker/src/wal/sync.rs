@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use super::format::{FIRST_FRAME_OFFSET, Position};
 use super::segment::Segment;
-use super::waiters::{Place, Verdict, Waiters};
+use super::waiters::{Verdict, WaitSlot, Waiters};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::util::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, yield_now};
@@ -228,10 +228,10 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                     return result;
                 }
                 Next::Wait => {
-                    let place = Place::of_this_thread();
-                    ledger.waiting.push(position, Arc::clone(&place));
+                    let slot = WaitSlot::of_this_thread();
+                    ledger.waiting.push(position, Arc::clone(&slot));
                     drop(ledger);
-                    match place.wait() {
+                    match slot.wait() {
                         Verdict::Covered => return Ok(()),
                         verdict => chosen = verdict == Verdict::Lead,
                     }

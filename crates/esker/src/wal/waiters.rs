@@ -24,21 +24,21 @@ pub(super) enum Verdict {
 
 /// Where one thread waits. Used again for every wait of the thread.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WaitSlot {
     /// 0 while it waits, else a [`Verdict`].
     told: AtomicU8,
     thread: Thread,
 }
 
 thread_local! {
-    static PLACE: Arc<Place> =
-        Arc::new(Place { told: AtomicU8::new(0), thread: current() });
+    static SLOT: Arc<WaitSlot> =
+        Arc::new(WaitSlot { told: AtomicU8::new(0), thread: current() });
 }
 
-impl Place {
+impl WaitSlot {
     /// This thread's, ready to wait.
-    pub(super) fn of_this_thread() -> Arc<Place> {
-        PLACE.with(|place| {
+    pub(super) fn of_this_thread() -> Arc<WaitSlot> {
+        SLOT.with(|place| {
             place.told.store(0, Ordering::Relaxed);
             Arc::clone(place)
         })
@@ -69,7 +69,7 @@ impl Place {
 #[derive(Debug)]
 struct Waiter {
     position: Position,
-    place: Arc<Place>,
+    place: Arc<WaitSlot>,
 }
 
 /// The threads that wait, in order of arrival.
@@ -81,11 +81,11 @@ pub(super) struct Waiters {
 /// Whom to wake, and with what; done after the lock is released.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    list: Vec<(Arc<Place>, Verdict)>,
+    list: Vec<(Arc<WaitSlot>, Verdict)>,
 }
 
 impl Waiters {
-    pub(super) fn push(&mut self, position: Position, place: Arc<Place>) {
+    pub(super) fn push(&mut self, position: Position, place: Arc<WaitSlot>) {
         self.list.push(Waiter { position, place });
     }
 

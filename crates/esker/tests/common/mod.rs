@@ -45,6 +45,12 @@ pub fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
+/// How many of something a test does: `quick` while somebody waits for it, `full` in a campaign
+/// (`ESKER_CAMPAIGN=1`, which `scripts/test.sh --all` sets).
+pub fn quick_or_full(quick: u64, full: u64) -> u64 {
+    if std::env::var_os("ESKER_CAMPAIGN").is_some() { full } else { quick }
+}
+
 /// A short form of a key for messages.
 pub fn show(key: &[u8]) -> String {
     let cut = &key[..key.len().min(40)];

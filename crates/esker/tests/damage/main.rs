@@ -1,70 +1,159 @@
 //! Damage to every kind of file: each answer of a damaged store is right or an error, verification
 //! says what is wrong, and repair loses nothing that it does not name.
+//!
+//! Small stores, by tens of thousands of damages: every byte flipped, then random ones, also two at
+//! once; each case is read, one in some is repaired, twice. Larger stores, file by file and at random,
+//! opened in all ways and repaired. Stores that were closed, and stores that were killed with
+//! several segments of log: of these a damaged log may come back shorter, as after a power cut,
+//! but what comes back is always the store as it once was.
+//!
+//! `ESKER_SEED=n` sets the seed, `ESKER_CASES=n` the number of random damages per small store (500, or
+//! 3,000), `ESKER_ROUNDS=n` that per large store (30, or 150).
 
 #[path = "../common/mod.rs"]
 mod common;
 mod harm;
 mod judge;
+mod reading;
 mod specimen;
 
 use common::rng::Rng;
-use harm::Harm;
-use judge::judge;
-use specimen::{Kind, Specimen};
+use common::{number, quick_or_full};
+use esker::Compression;
+use harm::{Harm, What};
+use judge::{Effort, judge};
+use specimen::{Kind, Plan, Specimen};
 
-/// Damages the files of one kind in every way, `flips` bits among them, and judges each result.
-fn damage(test: &str, kind: Kind, specimen: fn(u64) -> Specimen, flips: usize) {
+/// A seed's store, and numbers to damage it by. Fails when the work takes too long.
+fn with(test: &str, plan: Plan, work: impl FnOnce(&Specimen, &mut Rng) + Send + 'static) {
     let seed = common::seed(test);
-    judge::within_seconds(300, move || {
-        let specimen = specimen(seed);
+    judge::within_seconds(600, move || {
         let mut rng = Rng::new(seed);
-        let files = specimen.files(kind);
-        assert!(!files.is_empty(), "the store has no such file");
-        let each = flips.div_ceil(files.len());
-        for file in &files {
-            for harm in harm::all(file, &specimen.contents[file], each, &mut rng) {
-                judge(&specimen, kind, &harm);
+        let specimen = Specimen::new(plan, &mut rng);
+        judge(&specimen, &[Harm::new("nothing", What::Nothing)], Effort::All);
+        work(&specimen, &mut rng);
+    });
+}
+
+/// Damages the files of one kind in every way, `flips` bits among them.
+fn each_file(test: &str, kind: Kind, killed: bool, flips: u64) {
+    with(test, Plan::large(killed), move |specimen, rng| {
+        let names = specimen.names(kind);
+        assert!(!names.is_empty(), "the store has no such file");
+        let each = flips.div_ceil(names.len() as u64) as usize;
+        for name in &names {
+            for harm in harm::all(name, &specimen.files[name], each, rng) {
+                judge(specimen, &[harm], Effort::All);
             }
         }
     });
 }
 
-#[test]
-fn nothing_wrong_is_found_in_a_sound_store_or_for_what_is_not_its_own() {
-    for specimen in [Specimen::closed(1), Specimen::killed(1)] {
-        judge(&specimen, Kind::Foreign, &Harm::none());
-        for harm in harm::foreign() {
-            judge(&specimen, Kind::Foreign, &harm);
+/// One damage at random, now and then two.
+fn at_random(specimen: &Specimen, rng: &mut Rng) -> Vec<Harm> {
+    let n = if rng.one_in(9) { 2 } else { 1 };
+    (0..n).map(|_| harm::random(&specimen.files, rng)).collect()
+}
+
+fn thousands(test: &str, killed: bool, compression: Compression) {
+    let name = test.to_string();
+    with(test, Plan::small(killed, compression), move |specimen, rng| {
+        let effort = |rng: &mut Rng| if rng.one_in(25) { Effort::Repair } else { Effort::Read };
+        let mut cases = 0;
+        let every = quick_or_full(10, 1) as usize;
+        for (file, bytes) in &specimen.files {
+            for at in (rng.below(every)..harm::used(bytes)).step_by(every) {
+                let harm = Harm::new(file, What::Flip(at, rng.below(8) as u8));
+                judge(specimen, &[harm], effort(rng));
+                cases += 1;
+            }
         }
+        for _ in 0..number("ESKER_CASES").unwrap_or(quick_or_full(500, 3_000)) {
+            judge(specimen, &at_random(specimen, rng), effort(rng));
+            cases += 1;
+        }
+        println!("{name}: {cases} cases");
+    });
+}
+
+fn rounds(test: &str, killed: bool) {
+    with(test, Plan::large(killed), move |specimen, rng| {
+        assert!(!killed || specimen.names(Kind::Log).len() >= 4, "a log of a few segments");
+        for _ in 0..number("ESKER_ROUNDS").unwrap_or(quick_or_full(30, 150)) {
+            judge(specimen, &at_random(specimen, rng), Effort::All);
+        }
+    });
+}
+
+#[test]
+fn nothing_wrong_is_found_for_what_is_not_of_the_store() {
+    for killed in [false, true] {
+        with("foreign", Plan::large(killed), |specimen, _| {
+            for harm in harm::foreign() {
+                judge(specimen, &[harm], Effort::All);
+            }
+        });
     }
 }
 
 #[test]
 fn damage_to_current() {
-    damage("damage_to_current", Kind::Current, Specimen::closed, usize::MAX);
+    each_file("damage_to_current", Kind::Current, false, u64::MAX);
 }
 
 #[test]
 fn damage_to_the_manifest_of_a_closed_store() {
-    damage("damage_to_the_manifest_of_a_closed_store", Kind::Manifest, Specimen::closed, 150);
+    let name = "damage_to_the_manifest_of_a_closed_store";
+    each_file(name, Kind::Manifest, false, quick_or_full(50, 150));
 }
 
 #[test]
 fn damage_to_the_manifest_of_a_killed_store() {
-    damage("damage_to_the_manifest_of_a_killed_store", Kind::Manifest, Specimen::killed, 60);
+    let name = "damage_to_the_manifest_of_a_killed_store";
+    each_file(name, Kind::Manifest, true, quick_or_full(20, 60));
 }
 
 #[test]
 fn damage_to_tables() {
-    damage("damage_to_tables", Kind::Table, Specimen::closed, 150);
+    each_file("damage_to_tables", Kind::Table, false, quick_or_full(50, 150));
 }
 
 #[test]
 fn damage_to_separated_values() {
-    damage("damage_to_separated_values", Kind::Values, Specimen::closed, 100);
+    each_file("damage_to_separated_values", Kind::Values, false, quick_or_full(35, 100));
 }
 
 #[test]
 fn damage_to_the_log_of_a_killed_store() {
-    damage("damage_to_the_log_of_a_killed_store", Kind::Log, Specimen::killed, 80);
+    each_file("damage_to_the_log_of_a_killed_store", Kind::Log, true, quick_or_full(30, 80));
+}
+
+#[test]
+fn a_large_closed_store_damaged_at_random() {
+    rounds("a_large_closed_store", false);
+}
+
+#[test]
+fn a_large_killed_store_damaged_at_random() {
+    rounds("a_large_killed_store", true);
+}
+
+#[test]
+fn a_closed_store_by_thousands() {
+    thousands("a_closed_store", false, Compression::None);
+}
+
+#[test]
+fn a_closed_store_with_compression_by_thousands() {
+    thousands("a_closed_store_with_compression", false, Compression::Zstd);
+}
+
+#[test]
+fn a_killed_store_by_thousands() {
+    thousands("a_killed_store", true, Compression::None);
+}
+
+#[test]
+fn a_killed_store_with_compression_by_thousands() {
+    thousands("a_killed_store_with_compression", true, Compression::Lz4);
 }

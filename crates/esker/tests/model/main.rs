@@ -1,7 +1,7 @@
 //! The store against a sorted map: the same operations on both must give the same answers, under
 //! any options, through flushes, merges, reopening, kills and checkpoints.
 //!
-//! `ESKER_SEED=n` runs one seed again, `ESKER_OPS=n` sets the number of operations (100,000 in
+//! `ESKER_SEED=n` runs one seed again, `ESKER_OPS=n` sets the number of operations (30,000, or 100,000 in
 //! all; one is a write, a batch, a scan, a reopening; the calls within are counted and printed),
 //! `ESKER_TRACE=1` prints each of them, `ESKER_KEEP=1` leaves the files of a failure.
 
@@ -14,10 +14,9 @@ mod world;
 mod writes;
 
 use common::model::Order;
-use common::seed;
+use common::{quick_or_full, seed};
 use world::World;
 
-const DEFAULT_OPS: u64 = 100_000;
 /// Operations on one store, before another with other options takes its place.
 const OPS_PER_STORE: u64 = 2_500;
 
@@ -43,7 +42,7 @@ fn keyspaces_of_all_orders_in_one_store_equal_sorted_maps() {
 
 fn run(test: &str, orders: &[Order]) {
     let seed = seed(test);
-    let mut left = common::number("ESKER_OPS").unwrap_or(DEFAULT_OPS) / 4;
+    let mut left = common::number("ESKER_OPS").unwrap_or(quick_or_full(30_000, 100_000)) / 4;
     let (mut store, mut steps, mut calls) = (0, 0, 0);
     while left > 0 {
         let ops = left.min(OPS_PER_STORE);
