@@ -99,7 +99,10 @@ features() {
     dir=$(target_dir)/targets
     local -x RUSTFLAGS="-D warnings" CARGO_TARGET_DIR=$dir
     need_tests table:: "${run[@]}" || return 1
-    "${run[@]}" -- table::
+    "${run[@]}" -- table:: || return 1
+    run=(cargo test --locked -p esker --features serde --test options)
+    need_tests configuration_file "${run[@]}" || return 1
+    "${run[@]}"
 }
 
 # Library, command and benchmark with the oldest compiler that they say they need.

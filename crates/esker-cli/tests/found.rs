@@ -480,7 +480,7 @@ fn all_keyspaces_and_back() {
     let shape = |db: &str| {
         let list = dir.json(&format!("keyspaces {db} --json"));
         let field = |k: &serde_json::Value, name: &str| k[name].to_string();
-        let fields = ["name", "order", "compression", "blob_threshold", "entries"];
+        let fields = ["name", "comparator", "compression", "blob_threshold", "entries"];
         list.as_array()
             .unwrap()
             .iter()

@@ -6,6 +6,8 @@ use crate::key::KeyOrder;
 /// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Durability {
     /// When it is in the page cache: survives a killed process, not a power cut. About 0.2 µs.
     #[default]
@@ -23,6 +25,8 @@ pub enum Durability {
 /// writes them anew; [`Keyspace::compact_range`](crate::Keyspace::compact_range) does so at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Compression {
     /// Not at all.
     None,
@@ -137,13 +141,20 @@ impl KeyspaceOptions {
 /// db.put(b"key", b"value")?;
 /// # Ok(()) }
 /// ```
+///
+/// With the feature `serde` they come from a configuration file: the fields have the names of the methods, sizes are
+/// in bytes, what is missing has its default, and an unknown field is an error. `comparator` is `"bytewise"` or
+/// `"reverse"`; comparators of the program's own are given in code ([`Options::keyspace_comparator`] always is).
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[must_use]
 pub struct Options {
     pub(crate) memory: u64,
     pub(crate) durability: Durability,
     pub(crate) create_if_missing: bool,
     pub(crate) error_if_exists: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "paranoid_checks"))]
     pub(crate) paranoid: bool,
     pub(crate) read_only: bool,
     pub(crate) compression: Compression,
@@ -151,6 +162,7 @@ pub struct Options {
     pub(crate) segment_size: Option<u64>,
     pub(crate) blob_threshold: usize,
     pub(crate) comparator: Option<KeyOrder>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) keyspace_comparators: Vec<(String, KeyOrder)>,
 }
 

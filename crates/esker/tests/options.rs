@@ -350,3 +350,43 @@ fn a_full_disk_stops_writes_until_there_is_space() {
     check(&db, written);
     assert!(db.iter().count() as u32 <= written + 1);
 }
+
+/// Settings from a configuration file: what is missing is the default, and a mistake is named.
+#[cfg(feature = "serde")]
+#[test]
+fn options_are_read_from_a_configuration_file() {
+    let text = r#"{ "memory": 33554432, "durability": "synced", "compression": "none", "comparator": "reverse",
+        "paranoid_checks": true, "segment_size": 1048576, "error_if_exists": true }"#;
+    let options: Options = serde_json::from_str(text).unwrap();
+    let written = serde_json::to_value(&options).unwrap();
+    let given: serde_json::Value = serde_json::from_str(text).unwrap();
+    for (name, value) in given.as_object().unwrap() {
+        assert_eq!(&written[name], value, "{name}");
+    }
+    assert_eq!(written["blob_threshold"], 4096, "a default");
+    let (_dir, path) = place();
+    let db = options.open(&path).unwrap();
+    db.put("a", "1").unwrap();
+    db.put("b", "2").unwrap();
+    assert_eq!(db.iter().next().unwrap().unwrap().0, "b", "in reverse");
+    assert_is!(options.open(&path), Error::StoreExists { .. } | Error::Locked { .. });
+    // Every setter of Options has its field, but the one for comparators of the program's own.
+    let source = include_str!("../src/options.rs");
+    let setters = source[source.find("impl Options {").unwrap()..].split("pub fn ").skip(1);
+    let names = setters.filter(|s| s.contains("(mut self,")).map(|s| s.split('(').next().unwrap());
+    let mut known = 0;
+    for name in names.filter(|n| *n != "keyspace_comparator") {
+        assert!(written.get(name).is_some(), "{name}");
+        known += 1;
+    }
+    assert_eq!(known, written.as_object().unwrap().len());
+    for (wrong, named) in [
+        (r#"{ "memroy": 1 }"#, "memroy"),
+        (r#"{ "durability": "maybe" }"#, "maybe"),
+        (r#"{ "comparator": "mine" }"#, "mine"),
+        (r#"{ "memory": -1 }"#, "-1"),
+    ] {
+        let e = serde_json::from_str::<Options>(wrong).unwrap_err().to_string();
+        assert!(e.contains(named), "{e}");
+    }
+}

@@ -114,7 +114,7 @@ fn list(args: &Args) -> Outcome {
         let of = |k: &KeyspaceStats| {
             json!({
                 "name": k.name,
-                "order": k.comparator,
+                "comparator": k.comparator,
                 "compression": k.compression,
                 "blob_threshold": k.blob_threshold,
                 "entries": store::entries_at_most(k),

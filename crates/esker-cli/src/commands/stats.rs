@@ -200,7 +200,7 @@ fn as_json(s: &Stats) -> Value {
         json!({
             "name": k.name,
             "id": k.id,
-            "order": k.comparator,
+            "comparator": k.comparator,
             "compression": k.compression,
             "blob_threshold": k.blob_threshold,
             "runs": k.runs.iter().map(run).collect::<Vec<_>>(),
