@@ -272,7 +272,7 @@ fn keyspaces_as_json_have_their_sizes() {
     let (first, second) = (&list[0], &list[1]);
     for (field, default, small) in [
         ("name", serde_json::json!("default"), serde_json::json!("small")),
-        ("order", "esker.bytewise".into(), "esker.reverse".into()),
+        ("comparator", "esker.bytewise".into(), "esker.reverse".into()),
         ("compression", "lz4".into(), "zstd".into()),
         ("blob_threshold", 4096.into(), 1024.into()),
         ("entries", 2.into(), 0.into()),

@@ -296,14 +296,18 @@ fn damage_before_synced_writes_was_taken_for_a_power_cut() {
 fn a_manifest_could_lose_its_end_without_a_word() {
     let (dir, left) = killed();
     let closed = dir.path().join("db");
-    for path in [left, closed] {
+    for path in [left.clone(), closed] {
         let name = files::names(&path).into_iter().find(|n| n.starts_with("MANIFEST-")).unwrap();
         let manifest = path.join(name);
         let whole = std::fs::read(&manifest).unwrap();
         for cut in (32..whole.len()).step_by(16) {
             std::fs::write(&manifest, &whole[..cut]).unwrap();
-            let opened = Options::new().read_only(true).open(&path);
-            assert!(opened.is_err(), "{}: cut at {cut} of {}", path.display(), whole.len());
+            // Of a store that was killed an edit may go of which all files are there, and nothing is lost.
+            let found = Options::new().read_only(true).open(&path);
+            let all_is_there =
+                path == left && found.as_ref().is_ok_and(|db| db.iter().count() == 200);
+            let what = format!("{}: cut at {cut} of {}", path.display(), whole.len());
+            assert!(found.is_err() || all_is_there, "{what}");
         }
         std::fs::write(&manifest, &whole).unwrap();
         assert_eq!(Options::new().open(&path).unwrap().iter().count(), 200);

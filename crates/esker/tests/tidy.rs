@@ -260,6 +260,19 @@ fn no_two_types_have_one_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What mutants are made of is there: a folder that was renamed would be left out without a word.
+#[test]
+fn the_modules_that_are_mutated_are_there() {
+    let root = src().join("../../..");
+    let text = fs::read_to_string(root.join(".cargo/mutants.toml")).unwrap();
+    let globs = &text[..text.find("exclude_globs").unwrap()];
+    let named: Vec<&str> = globs.split('"').skip(1).step_by(2).collect();
+    assert!(named.len() >= 5, "{named:?}");
+    for glob in named {
+        assert!(root.join(glob.trim_end_matches("/**")).exists(), "{glob}");
+    }
+}
+
 /// The map of the house names rooms that are there, and every room.
 #[test]
 fn the_architecture_names_what_is_there() {

@@ -17,14 +17,15 @@ impl Store {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         refuse_from_comparator()?;
+        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
+        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        // First: a compaction under way holds the room that a seal needs.
+        let _job = self.jobs.lock();
         match self.seal_active() {
             // What is in tables may make room.
             Err(e) if !e.is_no_space() => return Err(e),
             _ => {}
         }
-        let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
-        let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
-        let _job = self.jobs.lock();
         self.make_room_for_a_run(ks)?;
         comparator::catch(|| self.compact_between(ks, low, high))
     }
