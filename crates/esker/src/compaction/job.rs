@@ -87,7 +87,7 @@ impl Store {
         let costs = || job.memtables.iter().map(|m| self.cost_of_memtable(m));
         let cost = costs().sum();
         if upto.is_some() {
-            self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum());
+            self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum(), read);
         }
         let flushing = upto.map(|_| AtEnd(|| self.backpressure.end_flush()));
         // Large values first: the tables will point to them, and what takes long should come before
@@ -107,7 +107,7 @@ impl Store {
         Counters::add(&self.counters.merges, 1);
         Counters::add(&self.counters.merge_read, read);
         if upto.is_some() {
-            self.backpressure.note_flush(cost, start.elapsed());
+            self.backpressure.note_flush(cost, read, start.elapsed());
         }
         Ok(())
     }

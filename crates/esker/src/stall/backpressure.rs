@@ -1,6 +1,6 @@
 //! The debt of the background work, and what writers and the compaction thread make of it.
 //!
-//! [`throttle`](super::throttle) decides; this keeps its inputs and is cheap to ask: without pressure a
+//! [`pacing`](super::throttle) decides; this keeps its inputs and is cheap to ask: without pressure a
 //! writer pays one load.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::cost::CostModel;
-use super::throttle::{Admission, Debt, FlushRate, Throttle};
+use super::throttle::{Admission, FlushRate, StallInput, Throttle, remaining};
 use crate::options::Options;
 
 /// Sealed log that waits to be flushed, its caps, and how fast flushing goes. Bytes are
@@ -17,14 +17,17 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct Backpressure {
     pending: AtomicU64,
-    /// Of these, what the running flush will free, and how much of that is written.
+    /// Of these, what the running flush will free, and how much of that is done.
     flushing: AtomicU64,
-    flushed: AtomicU64,
-    /// Most that may wait.
-    cap: u64,
+    progress: AtomicU64,
+    /// When it began, in nanoseconds since `start`, and how many bytes it will write.
+    flush_began: AtomicU64,
+    flush_writes: AtomicU64,
+    soft: u64,
+    hard: u64,
     cost_model: CostModel,
     start: Instant,
-    pacing: Mutex<Pacing>,
+    inner: Mutex<FlushRates>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
     unasked: AtomicU64,
 }
@@ -36,24 +39,30 @@ const TIDY_PER_SECOND: u64 = 2 << 20;
 const TIDY_PER_USER_BYTE: u64 = 8;
 
 #[derive(Debug, Default)]
-struct Pacing {
+struct FlushRates {
     /// Bytes that merging for tidiness has written.
     tidied: u64,
     rate: FlushRate,
+    /// How fast flushes write, whatever they free; and whether one was measured.
+    writing: FlushRate,
+    measured: bool,
     throttle: Throttle,
 }
 
 impl Backpressure {
     pub(crate) fn new(options: &Options) -> Backpressure {
-        let cap = options.pending_cap();
+        let hard = options.pending_cap();
         Backpressure {
             pending: AtomicU64::new(0),
             flushing: AtomicU64::new(0),
-            flushed: AtomicU64::new(0),
-            cap,
-            cost_model: CostModel::new(cap),
+            progress: AtomicU64::new(0),
+            flush_began: AtomicU64::new(0),
+            flush_writes: AtomicU64::new(0),
+            soft: hard / 4,
+            hard,
+            cost_model: CostModel::new(hard),
             start: Instant::now(),
-            pacing: Mutex::default(),
+            inner: Mutex::default(),
             unasked: AtomicU64::new(0),
         }
     }
@@ -67,32 +76,34 @@ impl Backpressure {
         self.pending.store(bytes, Ordering::Relaxed);
     }
 
-    /// A flush of so many sealed bytes begins.
-    pub(crate) fn begin_flush(&self, bytes: u64) {
-        self.flushed.store(0, Ordering::Relaxed);
+    /// A flush of so many sealed bytes begins, which will write `writes` bytes.
+    pub(crate) fn begin_flush(&self, bytes: u64, writes: u64) {
+        self.flush_began.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.flush_writes.store(writes, Ordering::Relaxed);
+        self.progress.store(0, Ordering::Relaxed);
         self.flushing.store(bytes, Ordering::Relaxed);
     }
 
     /// The flush is over.
     pub(crate) fn end_flush(&self) {
-        self.flushed.store(0, Ordering::Relaxed);
+        self.progress.store(0, Ordering::Relaxed);
         self.flushing.store(0, Ordering::Relaxed);
     }
 
     /// The running flush has done this share of its work, 0 to 1.
     pub(crate) fn set_progress(&self, share: f64) {
         let bytes = self.flushing.load(Ordering::Relaxed) as f64 * share;
-        self.flushed.store(bytes as u64, Ordering::Relaxed);
+        self.progress.store(bytes as u64, Ordering::Relaxed);
     }
 
     /// Most sealed bytes that may wait.
     pub(crate) fn cap(&self) -> u64 {
-        self.cap
+        self.hard
     }
 
     /// Waiting bytes as a share of the cap, 0 to 1.
     pub(crate) fn debt(&self) -> f64 {
-        (self.pending() as f64 / self.cap as f64).min(1.0)
+        (self.pending() as f64 / self.hard as f64).min(1.0)
     }
 
     /// What bytes weigh.
@@ -103,7 +114,7 @@ impl Backpressure {
     /// Whether writers may go on without asking.
     #[inline]
     fn is_low(&self) -> bool {
-        self.pending.load(Ordering::Relaxed) <= Debt::soft_limit(self.cap)
+        self.pending.load(Ordering::Relaxed) <= self.soft
     }
 
     /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
@@ -116,37 +127,56 @@ impl Backpressure {
         }
         let bytes = cost(self.cost_model);
         let unasked = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        (unasked >= TOGETHER || self.pending() >= self.cap)
+        (unasked >= TOGETHER || self.pending() >= self.hard)
             .then(|| self.unasked.swap(0, Ordering::Relaxed))
     }
 
     /// Whether a write of so many bytes may go on, or how long it waits first.
     pub(crate) fn admit(&self, bytes: u64) -> Admission {
+        let mut inner = self.inner.lock();
+        let flushing = self.flushing.load(Ordering::Relaxed);
+        let progress = self.progress.load(Ordering::Relaxed);
+        let began = Duration::from_nanos(self.flush_began.load(Ordering::Relaxed));
+        let writes = self.flush_writes.load(Ordering::Relaxed) as f64;
+        let expected = || Duration::from_secs_f64(writes / inner.writing.bytes_per_s());
+        let remaining = remaining(
+            self.start.elapsed().saturating_sub(began),
+            progress as f64 / flushing.max(1) as f64,
+            inner.measured.then(expected),
+        );
+        let forces = StallInput {
+            held: self.pending(),
+            flushing,
+            progress,
+            remaining,
+            soft: self.soft,
+            hard: self.hard,
+            rate: inner.rate,
+        };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
         // long as the cap is not reached.
-        let held = self.pending();
-        if held >= self.cap {
+        if self.pending() >= self.hard {
             return Admission::Full;
         }
-        let debt = Debt { held, flushed: self.flushed.load(Ordering::Relaxed), cap: self.cap };
-        let mut pacing = self.pacing.lock();
-        let rate = pacing.rate;
-        pacing.throttle.admit(self.start.elapsed(), &debt, rate, bytes.min(self.cap - held))
+        inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(self.hard - self.pending()))
     }
 
     /// Whether another slice is due after one was waited.
     pub(crate) fn more(&self) -> Admission {
-        self.pacing.lock().throttle.more(self.start.elapsed())
+        self.inner.lock().throttle.more(self.start.elapsed())
     }
 
     /// Whether a compaction should stop for a flush.
     pub(crate) fn flush_is_urgent(&self) -> bool {
-        self.pending() > Debt::soft_limit(self.cap) / 2
+        self.pending() > self.soft / 2
     }
 
-    /// A flush of so many log bytes took so long.
-    pub(crate) fn note_flush(&self, bytes: u64, took: Duration) {
-        self.pacing.lock().rate.measured(bytes, took);
+    /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.
+    pub(crate) fn note_flush(&self, bytes: u64, wrote: u64, took: Duration) {
+        let mut inner = self.inner.lock();
+        inner.rate.measured(bytes, took);
+        inner.writing.measured(wrote, took);
+        inner.measured = true;
     }
 
     /// Whether a compaction that only makes the store tidier may write so many bytes now; if so, they
@@ -155,10 +185,10 @@ impl Backpressure {
         let credit = TIDY_AT_FIRST
             + TIDY_PER_SECOND * self.start.elapsed().as_secs()
             + TIDY_PER_USER_BYTE.saturating_mul(user_bytes);
-        let mut pacing = self.pacing.lock();
-        let may = pacing.tidied.saturating_add(bytes) <= credit;
+        let mut inner = self.inner.lock();
+        let may = inner.tidied.saturating_add(bytes) <= credit;
         if may {
-            pacing.tidied += bytes;
+            inner.tidied += bytes;
         }
         may
     }

@@ -18,7 +18,7 @@ fn new() -> (Backpressure, u64) {
 }
 
 #[test]
-fn below_the_soft_limit_nobody_asks() {
+fn below_the_soft_cap_nobody_asks() {
     let (p, cap) = new();
     for pending in [0, 1, cap / 4] {
         p.set_pending(pending);
@@ -55,7 +55,7 @@ fn the_debt_is_a_share_of_the_cap() {
 }
 
 #[test]
-fn a_flush_is_urgent_from_half_of_the_soft_limit_on() {
+fn a_flush_is_urgent_from_half_of_the_soft_cap_on() {
     let (p, cap) = new();
     p.set_pending(cap / 8);
     assert!(!p.flush_is_urgent());
@@ -75,7 +75,7 @@ fn writers_stop_at_the_cap_and_wait_before_it() {
     assert_eq!(p.admit(1 << 20), Admission::Go);
     assert_eq!(p.more(), Admission::Go);
     // Nearly full, and flushes are known to be slow: a long write owes slices.
-    p.note_flush(1_000_000, Duration::from_secs(1));
+    p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1));
     p.set_pending(cap / 100 * 95);
     assert!(matches!(p.admit(1 << 20), Admission::Wait(_)));
     assert!(matches!(p.more(), Admission::Wait(_)));
@@ -86,9 +86,9 @@ fn what_a_flush_has_done_relieves_writers() {
     // Most of what is held is being flushed, by a disk that takes 1 MB a second.
     let wait = |share: Option<f64>| {
         let (p, cap) = new();
-        p.note_flush(1_000_000, Duration::from_secs(1));
+        p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1));
         p.set_pending(cap / 2);
-        p.begin_flush(cap / 2);
+        p.begin_flush(cap / 2, cap / 2);
         match share {
             Some(share) => p.set_progress(share),
             None => p.end_flush(),

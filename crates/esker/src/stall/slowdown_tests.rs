@@ -1,27 +1,30 @@
-//! The curve that slows writers down, at the points that its documentation names.
+//! The curves that slow writers down, at the points that their documentation names.
 
 use std::time::Duration;
 
-use super::throttle::{Admission, Debt, FlushRate, SLICE, Throttle};
+use super::throttle::{Admission, FlushRate, SLICE, StallInput, Throttle, remaining};
 
 const MIB: u64 = 1 << 20;
 const HARD: u64 = 64 * MIB;
 const SOFT: u64 = HARD / 4;
-/// Where writers bring as much as flushes take: an eleventh of the way from the soft limit to the cap.
-const BALANCE: u64 = SOFT + (HARD - SOFT) / 11;
+/// Where writers bring as much as flushes take: 0.45 of the cap.
+const BALANCE: u64 = HARD / 100 * 45;
 
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-3 * b.abs().max(1e-3), "{a} is not {b}");
 }
 
-/// Nothing of it was written yet.
-fn debt(held: u64) -> Debt {
-    Debt { held, flushed: 0, cap: HARD }
-}
-
-/// Of the default rate: a flush takes 64 MB a second.
-fn delay(held: u64, bytes: u64) -> Option<Duration> {
-    debt(held).delay(FlushRate::default(), bytes)
+/// Nothing is being flushed; a flush takes 64 MB a second.
+fn backpressure(held: u64) -> StallInput {
+    StallInput {
+        held,
+        flushing: 0,
+        progress: 0,
+        remaining: Duration::ZERO,
+        soft: SOFT,
+        hard: HARD,
+        rate: FlushRate::default(),
+    }
 }
 
 fn secs(s: f64) -> Duration {
@@ -47,46 +50,78 @@ fn the_rate_is_that_of_the_last_flushes() {
 }
 
 #[test]
-fn the_slowdown_at_its_corners_and_between() {
-    assert_eq!(debt(0).slowdown(), 0.0);
-    assert_eq!(debt(SOFT).slowdown(), 0.0);
-    close(debt(BALANCE).slowdown(), 1.0);
-    close(debt(SOFT + (HARD - SOFT) / 2).slowdown(), 10.0);
-    close(debt(HARD).slowdown(), 100.0);
-    // A batch may be larger than the cap.
-    close(debt(2 * HARD).slowdown(), 100.0);
-    // What the running flush has written already presses no more; but it takes room until its end.
-    let flushed = Debt { flushed: 8 * MIB, ..debt(BALANCE + 8 * MIB) };
-    close(flushed.slowdown(), (HARD - BALANCE) as f64 / (HARD - BALANCE - 8 * MIB) as f64);
+fn a_flush_tells_itself_how_long_it_still_takes() {
+    let expected = Some(secs(100.0));
+    assert_eq!(remaining(secs(4.0), 0.5, expected), secs(4.0));
+    assert_eq!(remaining(secs(4.0), 0.25, expected), secs(12.0));
+    assert_eq!(remaining(secs(1.0), 0.05, expected), secs(19.0));
+    assert_eq!(remaining(secs(4.0), 1.0, expected), Duration::ZERO);
+    assert_eq!(remaining(secs(4.0), 1.5, expected), Duration::ZERO);
+    // Too little done to tell: what flushes took before, if there were any.
+    assert_eq!(remaining(secs(4.0), 0.049, expected), secs(96.0));
+    assert_eq!(remaining(secs(4.0), 0.0, expected), secs(96.0));
+    assert_eq!(remaining(secs(101.0), 0.0, expected), Duration::ZERO);
+    assert_eq!(remaining(secs(4.0), 0.0, None), Duration::ZERO);
 }
 
 #[test]
-fn a_write_takes_its_flush_time_times_the_slowdown() {
-    close(delay(BALANCE, 64_000).unwrap().as_secs_f64(), 0.001);
-    close(delay(HARD - 64_000, 64_000).unwrap().as_secs_f64(), 0.100);
-    assert_eq!(delay(SOFT, MIB), Some(Duration::ZERO));
-    let slow = Debt { cap: u64::MAX, ..debt(u64::MAX / 2) };
-    assert_eq!(slow.delay(FlushRate::default(), u64::MAX / 4), Some(secs(1.0)));
+fn the_brake_at_its_corners_and_between() {
+    assert_eq!(backpressure(0).slowdown(), 0.0);
+    assert_eq!(backpressure(SOFT).slowdown(), 0.0);
+    close(backpressure(SOFT + (BALANCE - SOFT) / 2).slowdown(), 0.25);
+    close(backpressure(BALANCE).slowdown(), 1.0);
+    close(backpressure(BALANCE + (HARD - BALANCE) / 2).slowdown(), 1.0 + 9.0 / 4.0);
+    close(backpressure(HARD).slowdown(), 10.0);
+    // What the running flush has written already presses no more.
+    let flushed =
+        StallInput { flushing: 8 * MIB, progress: 8 * MIB, ..backpressure(BALANCE + 8 * MIB) };
+    close(flushed.slowdown(), 1.0);
+}
+
+#[test]
+fn a_flush_larger_than_the_room_that_is_left_brakes_harder() {
+    let p = |held, flushing, progress| StallInput { flushing, progress, ..backpressure(held) };
+    // 50 MiB are being flushed and 4 are left: twelve and a half times too many.
+    close(p(60 * MIB, 50 * MIB, 0).slowdown(), 12.5);
+    close(p(60 * MIB, 50 * MIB, 10 * MIB).slowdown(), 10.0);
+    // As many as there is room for: the curve alone.
+    let held = 32 * MIB;
+    close(p(held, held, 0).slowdown(), backpressure(held).slowdown());
+    // At the cap no room is left, and the brake still has an end.
+    close(p(HARD, HARD, 0).slowdown(), 100.0);
+    // Below the soft cap nobody waits, whatever is being flushed.
+    assert_eq!(p(SOFT, 10 * HARD, 0).slowdown(), 0.0);
+}
+
+#[test]
+fn a_write_takes_its_flush_time_or_its_share_of_the_room() {
+    close(backpressure(BALANCE).fair_time(64_000).as_secs_f64(), 0.001);
+    close(backpressure(HARD).fair_time(64_000).as_secs_f64(), 0.010);
+    assert_eq!(backpressure(HARD).fair_time(u64::MAX / 2), secs(1.0));
+    // Half of the cap is left for a flush of two seconds, nine tenths of it to be used.
+    let half = StallInput { flushing: MIB, remaining: secs(2.0), ..backpressure(HARD / 2) };
+    close(half.fair_time(MIB).as_secs_f64(), 2.0 / (32.0 * 0.9));
+    // No flush, or no pressure: no share.
+    let none = StallInput { flushing: 0, ..half };
+    assert!(none.fair_time(MIB) < half.fair_time(MIB));
+    let low = StallInput { held: SOFT, ..half };
+    assert_eq!(low.fair_time(MIB), Duration::ZERO);
 }
 
 #[test]
 fn what_fits_is_what_the_cap_allows() {
-    assert!(delay(HARD - 100, 100).is_some());
-    assert_eq!(delay(HARD - 100, 101), None);
-    assert_eq!(delay(HARD, u64::MAX), None);
-    // What is written already is held until the flush has ended.
-    let flushed = Debt { flushed: HARD, ..debt(HARD - 100) };
-    assert_eq!(flushed.delay(FlushRate::default(), 101), None);
+    assert!(backpressure(HARD - 100).fits(100));
+    assert!(!backpressure(HARD - 100).fits(101));
+    assert!(!backpressure(HARD).fits(u64::MAX));
     let mut throttle = Throttle::default();
-    let admission = throttle.admit(secs(9.0), &debt(HARD - 100), FlushRate::default(), 101);
-    assert_eq!(admission, Admission::Full);
+    assert_eq!(throttle.admit(secs(9.0), &backpressure(HARD - 100), 101), Admission::Full);
 }
 
 #[test]
 fn short_waits_add_up_until_they_can_be_slept() {
     let now = secs(9.0);
     let mut throttle = Throttle::default();
-    let admit = |t: &mut Throttle, bytes| t.admit(now, &debt(BALANCE), FlushRate::default(), bytes);
+    let admit = |t: &mut Throttle, bytes| t.admit(now, &backpressure(BALANCE), bytes);
     // At rest for long: one slice of it may be used, a millisecond, which is 64,000 bytes.
     assert_eq!(admit(&mut throttle, 64_000), Admission::Go);
     // 100 us are too short to sleep; with as much again they are not.
@@ -98,7 +133,7 @@ fn short_waits_add_up_until_they_can_be_slept() {
     let Admission::Wait(rest) = throttle.more(now + secs(30e-6)) else { panic!("no wait") };
     close(rest.as_secs_f64(), 170e-6);
     // No pressure, no debts.
-    assert_eq!(throttle.admit(now, &debt(SOFT), FlushRate::default(), 6_400), Admission::Go);
+    assert_eq!(throttle.admit(now, &backpressure(SOFT), 6_400), Admission::Go);
     assert_eq!(throttle.more(now), Admission::Go);
 }
 
@@ -108,14 +143,14 @@ fn a_long_write_waits_several_slices_and_no_more() {
     let mut throttle = Throttle::default();
     // 80 KiB stand for ten slices and the first; at the cap it would owe thirteen.
     let bytes = 80 << 10;
-    let (debt, rate) = (debt(HARD - bytes), FlushRate::default());
-    assert_eq!(throttle.admit(now, &debt, rate, bytes), Admission::Wait(SLICE));
+    let p = StallInput { held: HARD - bytes, ..backpressure(0) };
+    assert_eq!(throttle.admit(now, &p, bytes), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE * 10), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE * 11), Admission::Go);
     // A short one owes a slice at most, and does not pay for what was forgiven the long one.
     let mut throttle = Throttle::default();
     for _ in 0..100 {
-        throttle.admit(now, &debt, rate, 1_000);
+        throttle.admit(now, &p, 1_000);
     }
     assert_eq!(throttle.more(now), Admission::Wait(SLICE));
     assert_eq!(throttle.more(now + SLICE), Admission::Go);

@@ -1,9 +1,12 @@
 //! How fast writers go: pure functions of the debt.
 //!
-//! Sealed segments wait for a flush. Below a soft limit writers run free. Above it each write waits in
-//! proportion to its size and to what is left to flush, such that writers bring as much as flushes take away
-//! long before the cap: they settle there, and never see the cliff of a full stop. Only a flush that comes to
-//! a halt lets the debt reach the cap.
+//! Sealed segments wait for a flush. Below a soft cap writers run free. Above it each write waits
+//! in proportion to its size, the longer the more is waiting, such that at about 0.45 of the hard cap
+//! writers bring exactly as much as flushes take away. They settle there, and never see the cliff
+//! of a full stop; only a flush that comes to a halt lets the debt reach the hard cap.
+//!
+//! Why 0.45: a flush frees its segments all at once, at its end, and while it runs as much again
+//! comes in. In balance the waiting bytes swing between one flush and two, and two must fit.
 
 use std::time::Duration;
 
@@ -13,11 +16,10 @@ pub(crate) const SLICE: Duration = Duration::from_millis(1);
 const SHORTEST: Duration = Duration::from_micros(150);
 /// Bytes of one write that one slice of waiting stands for; a longer write may wait several.
 const BYTES_PER_SLICE: u64 = 8 << 10;
-/// So many times the bytes left to flush weigh as much as those of the room: writers feel a debt early, and
-/// settle at a third of the cap.
-const EARLY: f64 = 10.0;
-/// A write waits at most so many times the time that a flush takes for the same bytes.
-const STEEPEST: f64 = 100.0;
+/// Where inflow meets the flush rate, as a share of the hard cap.
+const BALANCE: f64 = 0.45;
+/// How many times the time that a flush takes for the same bytes a write waits at the hard cap.
+const STEEPEST: f64 = 10.0;
 
 /// How fast sealed bytes are flushed: an average over the last flushes, weighted by their time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +54,36 @@ impl FlushRate {
     }
 }
 
+/// How long a running flush will still take. What it has done tells best; before it has done
+/// anything to speak of, what flushes took before: `expected` is the time it should take in all.
+/// Flushes differ: one that swallows runs writes many times the bytes that it frees.
+pub(crate) fn remaining(elapsed: Duration, share: f64, expected: Option<Duration>) -> Duration {
+    const TELLING: f64 = 0.05;
+    if share >= TELLING {
+        return elapsed.mul_f64((1.0 - share.min(1.0)) / share);
+    }
+    expected.map_or(Duration::ZERO, |all| all.saturating_sub(elapsed))
+}
+
+/// What presses on writers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StallInput {
+    /// Bytes that occupy log and memory until a flush has ended. Never passes `hard`.
+    pub held: u64,
+    /// Of these, what the running flush will free at its end.
+    pub flushing: u64,
+    /// Of these, what it has written already.
+    pub progress: u64,
+    /// How long it will still take.
+    pub remaining: Duration,
+    /// Writers run free below this many bytes left to flush.
+    pub soft: u64,
+    /// The cap.
+    pub hard: u64,
+    /// The measured rate.
+    pub rate: FlushRate,
+}
+
 /// Whether a write may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
@@ -60,44 +92,61 @@ pub(crate) enum Admission {
     /// After a rest of this long (at most [`SLICE`]); then it may, if [`Throttle::more`] says no
     /// further slice is due and the cap allows it.
     Wait(Duration),
-    /// Not before a flush has ended: the write does not fit under the cap.
+    /// Not before a flush has ended: the write does not fit under the hard cap.
     Full,
 }
 
-/// What waits for a flush.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Debt {
-    /// Bytes that occupy log and memory until a flush has ended.
-    pub held: u64,
-    /// Of these, what the running flush has written already. They are held until its end, but the flush
-    /// frees them soon.
-    pub flushed: u64,
-    /// The most that may be held.
-    pub cap: u64,
-}
-
-impl Debt {
-    /// Writers run free up to this much.
-    pub(crate) fn soft_limit(cap: u64) -> u64 {
-        cap / 4
-    }
-
-    /// How many times the flush time of its own bytes a write should take: what is left to flush above the soft
-    /// limit, over the room under the cap. Writers settle where it is 1. The less room there is, the
-    /// steeper it rises, so that the room outlasts a flush that takes many times longer than those before.
+impl StallInput {
+    /// How many times the flush time of its own bytes a write should take: 0 below the soft cap,
+    /// 1 at balance, [`STEEPEST`] at the hard cap; continuous, but where the room runs out.
     pub(crate) fn slowdown(&self) -> f64 {
-        let soft = Debt::soft_limit(self.cap);
-        let left = self.held.saturating_sub(self.flushed).saturating_sub(soft);
-        let room = self.cap.saturating_sub(self.held).max(1);
-        (EARLY * left as f64 / room as f64).min(STEEPEST)
+        let left = self.held.saturating_sub(self.progress) as f64;
+        let (soft, hard) = (self.soft as f64, self.hard as f64);
+        let balance = (hard * BALANCE).max(soft + 1.0);
+        let level = if left <= soft {
+            0.0
+        } else if left <= balance {
+            let x = (left - soft) / (balance - soft);
+            x * x
+        } else {
+            let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
+            1.0 + (STEEPEST - 1.0) * x * x
+        };
+        level.max(self.room_slowdown())
     }
 
-    /// How long a write of this many bytes should take in all; `None` where it has to stop, as it does not fit
-    /// under the cap.
-    pub(crate) fn delay(&self, rate: FlushRate, bytes: u64) -> Option<Duration> {
-        let seconds = bytes as f64 / rate.bytes_per_s() * self.slowdown();
-        let fits = self.held.saturating_add(bytes) <= self.cap;
-        fits.then(|| Duration::from_secs_f64(seconds.min(1.0)))
+    /// What comes in until the running flush ends must fit under the hard cap. Counts only for a
+    /// flush that is too large for the balance, as after a burst or a halt of the disk.
+    fn room_slowdown(&self) -> f64 {
+        let to_write = self.flushing.saturating_sub(self.progress);
+        let room = self.hard.saturating_sub(self.held);
+        if self.held <= self.soft || to_write <= room {
+            return 0.0;
+        }
+        (to_write as f64 / room.max(1) as f64).min(STEEPEST * STEEPEST)
+    }
+
+    /// How long a write of this many bytes should take in all.
+    pub(crate) fn fair_time(&self, bytes: u64) -> Duration {
+        let seconds = bytes as f64 / self.rate.bytes_per_s() * self.slowdown();
+        Duration::from_secs_f64(seconds.min(1.0)).max(self.share_of_room(bytes))
+    }
+
+    /// The room that is left must last until the running flush makes more: the time that a write of
+    /// this many bytes may use of it.
+    fn share_of_room(&self, bytes: u64) -> Duration {
+        if self.held <= self.soft || self.flushing == 0 {
+            return Duration::ZERO;
+        }
+        // A part is kept for an estimate that was too good.
+        let room = (self.hard.saturating_sub(self.held) as f64 * 0.9).max(1.0);
+        let seconds = bytes as f64 / room * self.remaining.as_secs_f64();
+        Duration::from_secs_f64(seconds.min(1.0))
+    }
+
+    /// Whether this many bytes fit under the hard cap.
+    pub(crate) fn fits(&self, bytes: u64) -> bool {
+        self.held.saturating_add(bytes) <= self.hard
     }
 }
 
@@ -111,15 +160,12 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     /// Admits a write at `now`. Waits too short to sleep are kept for a later write.
-    pub(crate) fn admit(
-        &mut self,
-        now: Duration,
-        debt: &Debt,
-        rate: FlushRate,
-        bytes: u64,
-    ) -> Admission {
-        let Some(delay) = debt.delay(rate, bytes) else { return Admission::Full };
-        if delay.is_zero() {
+    pub(crate) fn admit(&mut self, now: Duration, p: &StallInput, bytes: u64) -> Admission {
+        if !p.fits(bytes) {
+            return Admission::Full;
+        }
+        let fair = p.fair_time(bytes);
+        if fair.is_zero() {
             // No pressure, no debts of time.
             self.taken = now;
             return Admission::Go;
@@ -128,7 +174,7 @@ impl Throttle {
         // with a burst. What cannot be waited for within this write's slices is forgiven.
         let slices = 1 + (bytes / BYTES_PER_SLICE).min(1000) as u32;
         let earliest = now.saturating_sub(SLICE);
-        self.taken = (self.taken.max(earliest) + delay).min(now + SLICE * slices);
+        self.taken = (self.taken.max(earliest) + fair).min(now + SLICE * slices);
         self.more(now)
     }
 
