@@ -260,6 +260,26 @@ fn no_two_types_have_one_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The pages name files of the engine that are there.
+#[test]
+fn the_pages_name_files_that_are_there() {
+    let docs = src().join("../../../docs");
+    let folders = ["", "design", "format"].map(|folder| docs.join(folder));
+    let pages = folders.iter().flat_map(|f| fs::read_dir(f).unwrap()).map(|e| e.unwrap().path());
+    let mut named = 0;
+    for page in pages.filter(|p| p.extension().is_some_and(|e| e == "md")) {
+        let text = fs::read_to_string(&page).unwrap();
+        for name in text.split('`').skip(1).step_by(2).filter(|n| n.ends_with(".rs")) {
+            let room = name.split('/').next().unwrap();
+            if name.contains('/') && src().join(room).is_dir() {
+                named += 1;
+                assert!(src().join(name).exists(), "{} names {name}", page.display());
+            }
+        }
+    }
+    assert!(named > 20, "only {named} files are named");
+}
+
 /// What mutants are made of is there: a folder that was renamed would be left out without a word.
 #[test]
 fn the_modules_that_are_mutated_are_there() {
