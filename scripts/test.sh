@@ -131,7 +131,7 @@ miri() {
         batch:: memtable::version_chains memtable::index::tests::threads read::iter::
         wal::sync_tests::waiters wal::sync_tests::a_failure wal::tests::a_batch_is_one_frame
         wal::tests::single_puts_come_back wal::tests::separated_values wal::tests::the_documented_example
-        table::block_builder table::key_prefix
+        table::block_builder table::memory util::abbreviated_key
     )
     local run=(cargo +nightly miri test --locked -p esker --lib)
     local -x MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance"

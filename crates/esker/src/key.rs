@@ -64,8 +64,6 @@ pub trait Comparator: Send + Sync {
 
 /// The order of a keyspace's keys.
 #[derive(Clone, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum KeyOrder {
     /// Unsigned bytes, shorter first among equal prefixes (the default).
     #[default]
@@ -73,7 +71,6 @@ pub enum KeyOrder {
     /// The reverse of [`KeyOrder::Bytewise`].
     Reverse,
     /// The user's own.
-    #[cfg_attr(feature = "serde", serde(skip))]
     Custom(Arc<dyn Comparator>),
 }
 

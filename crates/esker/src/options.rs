@@ -161,9 +161,46 @@ pub struct Options {
     pub(crate) block_size: usize,
     pub(crate) segment_size: Option<u64>,
     pub(crate) blob_threshold: usize,
+    #[cfg_attr(feature = "serde", serde(with = "comparator_name"))]
     pub(crate) comparator: Option<KeyOrder>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) keyspace_comparators: Vec<(String, KeyOrder)>,
+}
+
+/// A comparator in a configuration file: those that come with the library, by name.
+#[cfg(feature = "serde")]
+mod comparator_name {
+    use serde::de::{Deserialize, Deserializer, Error as _};
+    use serde::ser::{Error as _, Serializer};
+
+    use crate::key::KeyOrder;
+
+    pub(super) fn serialize<S: Serializer>(
+        order: &Option<KeyOrder>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        match order {
+            None => out.serialize_none(),
+            Some(KeyOrder::Bytewise) => out.serialize_some("bytewise"),
+            Some(KeyOrder::Reverse) => out.serialize_some("reverse"),
+            Some(KeyOrder::Custom(own)) => {
+                let what =
+                    format!("comparator {:?} is the program's own: give it in code", own.name());
+                Err(S::Error::custom(what))
+            }
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Option<KeyOrder>, D::Error> {
+        match Option::<String>::deserialize(input)?.as_deref() {
+            None => Ok(None),
+            Some("bytewise") => Ok(Some(KeyOrder::Bytewise)),
+            Some("reverse") => Ok(Some(KeyOrder::Reverse)),
+            Some(other) => Err(D::Error::unknown_variant(other, &["bytewise", "reverse"])),
+        }
+    }
 }
 
 impl Default for Options {
