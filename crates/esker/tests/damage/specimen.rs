@@ -40,6 +40,8 @@ pub struct Plan {
     pub flushed: &'static [usize],
     /// Writes after the last.
     pub unflushed: usize,
+    /// Segments of log that a killed one has at least.
+    pub segments: usize,
     /// Values at least so long stay in the log.
     pub threshold: usize,
 }
@@ -50,14 +52,32 @@ impl Plan {
         let options = Options::new().memory(16 << 20).segment_size(64 << 10).blob_threshold(1000);
         let (flushed, unflushed) = (&[600, 300, 150], if killed { 1200 } else { 0 });
         let compression = Compression::Lz4;
-        Plan { options, compression, killed, keys: 400, flushed, unflushed, threshold: 1000 }
+        Plan {
+            options,
+            compression,
+            killed,
+            keys: 400,
+            flushed,
+            unflushed,
+            segments: 4,
+            threshold: 1000,
+        }
     }
 
     /// So small that each of its bytes can be tried.
     pub fn small(killed: bool, compression: Compression) -> Plan {
         let options = Options::new().memory(1 << 20).segment_size(64 << 10).blob_threshold(200);
         let (flushed, unflushed) = (&[60], 30);
-        Plan { options, compression, killed, keys: 24, flushed, unflushed, threshold: 200 }
+        Plan {
+            options,
+            compression,
+            killed,
+            keys: 24,
+            flushed,
+            unflushed,
+            segments: 1,
+            threshold: 200,
+        }
     }
 
     fn value(&self, serial: usize, rng: &mut Rng) -> Vec<u8> {
@@ -183,7 +203,7 @@ impl Specimen {
             let logs = self.files.iter().filter(|(name, _)| number(name).is_some());
             logs.filter(|(_, bytes)| holds(bytes, value)).map(|(name, _)| name).next()
         });
-        number(in_log.next().expect("the log holds something")).unwrap()
+        in_log.next().map_or(u64::MAX, |name| number(name).unwrap())
     }
 
     /// Whether anything was written behind this segment.
