@@ -282,7 +282,9 @@ impl BulkLoad<'_> {
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
         store.visible.0.set(seq);
-        // Nothing else but that edit knows of the load: were it cut off, that would not show.
-        store.version_set.lock().tell_manifest_length()
+        // Nothing else but that edit knows of the load: were it cut off, that would not show. Where `CURRENT` cannot be
+        // written, the one there is as true; the load stands, and its tables must not go with an error.
+        drop(store.version_set.lock().tell_manifest_length());
+        Ok(())
     }
 }

@@ -364,3 +364,20 @@ fn what_a_flush_of_one_keyspace_made_durable_is_no_tear_for_another() {
     // Before the flush has made it durable the log is torn there, then it is damaged.
     assert!(lost > 5 && told > 5, "{lost}, {told}");
 }
+
+/// The length of the manifest is told after a bulk load. When that failed, the load ended with an error, and took
+/// its tables along, which were in force.
+#[test]
+fn a_bulk_load_stands_when_current_cannot_be_written() {
+    for kind in [CallKind::Create, CallKind::Sync] {
+        let env = SimEnv::new(1, true);
+        let db = open(&env);
+        let entries = (0..100).map(|n| (format!("{n:03}"), "loaded"));
+        let loaded = failing(&env, kind, "/db/CURRENT.tmp", || db.bulk_load(entries));
+        assert_eq!(loaded.unwrap(), 100);
+        db.put_with("after", "all", Durability::Synced).unwrap();
+        assert_eq!(get(&db, "042").unwrap(), b"loaded");
+        let found = open(&cut(&env));
+        assert_eq!(found.iter().count(), 101);
+    }
+}
