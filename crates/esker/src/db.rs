@@ -376,7 +376,7 @@ impl Db {
 
     /// Removes the store in `path`: all its files, and the directory if nothing else is in it.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
-        crate::repair::destroy(&OsEnv::new(), &resolve(path.as_ref())?)
+        crate::destroy::destroy(&OsEnv::new(), &resolve(path.as_ref())?)
     }
 
     /// Saves what is intact of a damaged store that is not open, and makes it open again; a sound one

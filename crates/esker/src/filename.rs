@@ -1,4 +1,4 @@
-//! The names of a store's files: `CURRENT`, `LOCK`, `MANIFEST-NNNNNNNNNN`, `NNNNNNNNNN.log`, `NNNNNNNNNN.tbl`.
+//! The names of a store's files: `CURRENT`, `DESTROYED`, `LOCK`, `MANIFEST-NNNNNNNNNN`, `NNNNNNNNNN.log`, `NNNNNNNNNN.tbl`.
 //!
 //! A number is written with ten digits or more and has one name: one with a sign, with more zeros or fewer, or of a
 //! number that no store comes to, is a file of somebody else's.
@@ -9,6 +9,8 @@ use crate::util::MAX_NUMBER;
 pub(crate) const CURRENT: &str = "CURRENT";
 /// Its next content, until it is renamed.
 pub(crate) const CURRENT_TEMP: &str = "CURRENT.tmp";
+/// What `CURRENT` becomes while the store is removed.
+pub(crate) const DESTROYED: &str = "DESTROYED";
 /// The file whose lock makes a store one process's.
 pub(crate) const LOCK: &str = "LOCK";
 /// The folder that a repair puts damaged files in.
@@ -21,6 +23,7 @@ pub(crate) const MANIFEST_PREFIX: &str = "MANIFEST-";
 pub(crate) enum FileKind {
     Current,
     CurrentTemp,
+    Destroyed,
     Lock,
     Manifest(u64),
     Segment(u64),
@@ -47,6 +50,7 @@ pub(crate) fn parse(name: &str) -> Option<FileKind> {
     match name {
         CURRENT => return Some(FileKind::Current),
         CURRENT_TEMP => return Some(FileKind::CurrentTemp),
+        DESTROYED => return Some(FileKind::Destroyed),
         LOCK => return Some(FileKind::Lock),
         _ => {}
     }

@@ -178,6 +178,7 @@ mod comparator;
 #[cfg(test)]
 mod crash_tests;
 mod db;
+mod destroy;
 mod env;
 mod error;
 #[cfg(test)]

@@ -99,6 +99,38 @@ fn destroy_left_the_directory_of_a_checkpoint_that_was_never_opened() {
 }
 
 #[test]
+fn an_open_removed_the_tables_of_a_store_without_current_and_manifest() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    db.put("in a table", "1").unwrap();
+    db.flush().unwrap();
+    db.put("in the log", "2").unwrap();
+    let killed = dir.path().join("killed");
+    copy_as_killed(&path, &killed);
+    db.close().unwrap();
+    for path in [path, killed] {
+        for name in files::names(&path) {
+            if name == "CURRENT" || name.starts_with("MANIFEST") {
+                std::fs::remove_file(path.join(name)).unwrap();
+            }
+        }
+        for options in [small(), small().create_if_missing(false), small().read_only(true)] {
+            let error = options.open(&path).map(drop).unwrap_err();
+            assert!(
+                error.is_corruption() && error.to_string().contains("every manifest"),
+                "{error}"
+            );
+        }
+        assert!(!Db::verify_path(&path).unwrap().problems.is_empty());
+        assert!(Db::repair(&path).unwrap().changed);
+        let db = small().open(&path).unwrap();
+        assert_eq!(db.get("in a table").unwrap().unwrap(), b"1");
+        assert_eq!(db.get("in the log").unwrap().unwrap(), b"2");
+    }
+}
+
+#[test]
 fn a_bulk_load_cut_the_log_off_for_other_keyspaces() {
     let dir = tempdir().unwrap();
     let (path, killed) = (dir.path().join("db"), dir.path().join("killed"));

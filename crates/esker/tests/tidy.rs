@@ -34,6 +34,7 @@ const RANKS: &[&[&str]] = &[
         "verify",
         "stats",
     ],
+    &["destroy"],
     &["recovery", "repair"],
     &["handle"],
     &["keyspace"],

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::destroy::destroy;
 use crate::env::sim::{CallKind, CrashPoints, Cut, Fault, FaultPlan, Frozen, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
 use crate::{Compression, Db, Durability, Error, KeyspaceOptions, Options};
@@ -71,6 +72,48 @@ fn a_flush_names_no_values_in_a_log_that_is_not_synced() {
         }
     }
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
+}
+
+#[test]
+fn a_destroy_that_is_cut_off_leaves_a_store_or_none() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("small", "1").unwrap();
+    db.put("large", vec![7; LARGE]).unwrap();
+    db.flush().unwrap();
+    db.put("in the log", "2").unwrap();
+    db.sync().unwrap();
+    env.set_crash_points(CrashPoints::Always);
+    drop(db);
+    destroy(&env, Path::new("/db")).unwrap();
+    let (mut whole, mut none) = (0, 0);
+    for moment in env.take_frozen() {
+        for (seed, cut) in
+            [Cut::Kill, Cut::Nothing, Cut::Names, Cut::Names, Cut::Names].into_iter().enumerate()
+        {
+            let db = open(&image(&moment, cut, seed as u64));
+            match get(&db, "small") {
+                Some(_) => {
+                    whole +=
+                        usize::from(get(&db, "large").is_some() && get(&db, "in the log").is_some())
+                }
+                None => none += usize::from(db.iter().next().is_none()),
+            }
+            drop(db);
+            let env = image(&moment, cut, seed as u64);
+            match destroy(&env, Path::new("/db")) {
+                // All but the directory was gone.
+                Err(Error::NotAStore { .. }) => {
+                    assert_eq!(env.list(Path::new("/db")).unwrap(), Vec::<String>::new());
+                }
+                destroyed => {
+                    destroyed.unwrap();
+                    assert!(env.list(Path::new("/db")).is_err(), "destroyed again");
+                }
+            }
+        }
+    }
+    assert!(whole > 20 && none > 20, "{whole} whole, {none} gone");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::comparator;
-use crate::env::{Env, LockMode, OpenMode, create_dir_durably};
+use crate::destroy;
+use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
 use crate::key::{KeyOrder, Seq};
@@ -20,7 +21,6 @@ use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options};
 use crate::read::SuperVersion;
 use crate::store::{DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir};
-use crate::table;
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::list_store;
 use crate::version::{
@@ -53,7 +53,8 @@ fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store
     let keep_all = matches!(&manifest, FoundManifest::Store(loaded) if loaded.torn.is_some());
     let (version_set, fresh) = match manifest {
         FoundManifest::Nothing => {
-            refuse_files_of_others(&env, dir)?;
+            // Of one that was being destroyed, or not yet made.
+            destroy::remove_rest(&*env, dir)?;
             (create(&env, dir, orders.clone())?, true)
         }
         FoundManifest::Store(loaded) if options.read_only => {
@@ -103,7 +104,7 @@ fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
         |n: &String| matches!(filename::parse(n), Some(FileKind::Current | FileKind::Manifest(_)));
     match list_store(&**env, dir)?.iter().any(ours) {
         true => Ok(()),
-        false => Err(Error::NotAStore { path: dir.to_path_buf() }),
+        false => Err(version::no_current(&**env, dir)?),
     }
 }
 
@@ -116,29 +117,6 @@ pub(crate) fn orders_of(options: &Options) -> Result<Orders> {
         orders.give(keyspace, order.checked_name("keyspace_comparator")?, order.clone());
     }
     Ok(orders)
-}
-
-/// Where there is no store, files that are called like tables and segments are what is left of one, and
-/// go; unless their content says that they are somebody else's.
-fn refuse_files_of_others(env: &Arc<dyn Env>, dir: &Path) -> Result<()> {
-    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let foreign = |name: &&String| {
-        let path = dir.join(name);
-        let empty = || env.open(&path, OpenMode::Read).and_then(|f| f.len()).is_ok_and(|n| n == 0);
-        match (filename::table_number(name), filename::segment_number(name)) {
-            (Some(_), _) => !table::is_table(&**env, &path) && !empty(),
-            (_, Some(n)) => !Segment::is_one(env, dir, n) && !empty(),
-            _ => false,
-        }
-    };
-    match names.iter().find(foreign) {
-        Some(name) => {
-            let what = "there is no store here, and this file is none of one's, though it is called so: \
-                        move it away, and open again; or destroy what may be left of a store";
-            Err(Error::corrupt(&dir.join(name), 0, what))
-        }
-        None => Ok(()),
-    }
 }
 
 fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<VersionSet> {

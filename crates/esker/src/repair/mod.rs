@@ -34,7 +34,6 @@ use crate::filename;
 use crate::key::{KeyOrder, Seq};
 use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
-use crate::store::lock_dir;
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::{check_files, lock_existing};
 use crate::version::{self, Change, Manifest, ManifestEdit, Orders, State, TableMeta};
@@ -61,53 +60,12 @@ pub struct RepairReport {
     pub unchecked: Vec<Finding>,
 }
 
-/// Removes a store that is not open.
-pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
-    let names = match env.list(dir) {
-        // Nothing is there, or somebody else is just removing it.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        listed => listed.map_err(|e| Error::io("list", dir, e))?,
-    };
-    version::refuse_foreign(env, dir)?;
-    let ours = |n: &String| filename::parse(n).is_some();
-    if !names.iter().any(ours) {
-        return Err(Error::NotAStore { path: dir.to_path_buf() });
-    }
-    let Some(lock) = lock_dir(env, dir, LockMode::Exclusive)? else {
-        // Somebody else has just removed it.
-        return Ok(());
-    };
-    // Again, now that nobody else is in it: the lock file is new where the store was never opened.
-    let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    // CURRENT first: a store that is half removed is none. The lock's file last: without it the next
-    // owner may come, whose files are not to be removed.
-    let mut names: Vec<&String> = names.iter().filter(|n| ours(n)).collect();
-    names.sort_by_key(|n| (*n != filename::CURRENT, *n == filename::LOCK));
-    for name in names {
-        let path = dir.join(name);
-        match env.remove(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &path, e));
-            }
-            _ => {}
-        }
-    }
-    drop(lock);
-    // Fails when something of the user's is in it, which then stays.
-    drop(env.remove_dir(dir));
-    Ok(())
-}
-
 /// Repairs the store in `dir`.
 pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result<RepairReport> {
     options.validate()?;
     let _lock = lock_existing(&env, dir, LockMode::Exclusive)?;
     let orders = orders_of(options)?;
-    let checked = match check_files(&env, dir, &orders, &mut |_, _| {}) {
-        // Tables and segments, and no manifest.
-        Err(Error::NotAStore { .. }) => Default::default(),
-        checked => checked?,
-    };
+    let checked = check_files(&env, dir, &orders, &mut |_, _| {})?;
     let mut salvaged = version::load_prefix(&*env, dir, &Orders::default())?;
     give_orders(&mut salvaged.state, &orders)?;
     let (problems, unchecked) = (checked.report.problems, checked.unordered);

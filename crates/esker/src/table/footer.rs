@@ -1,8 +1,6 @@
 //! The end of a table: properties of variable length, then a footer of fixed length that says how
 //! much of everything lies before it.
 
-use std::path::Path;
-
 use std::sync::Arc;
 
 use super::SegmentRef;
@@ -10,7 +8,6 @@ use super::block::PAGE;
 use super::dictionary::Dictionary;
 use super::hash_index::Geometry;
 use super::wire::{SectionReader, SectionWriter};
-use crate::env::{Env, OpenMode};
 use crate::key::{Codec, MAX_KEY_LEN, Seq};
 
 /// "ESKERTBL", the last eight bytes of every table.
@@ -19,17 +16,6 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ESKERTBL");
 pub(super) const VERSION: u32 = 1;
 /// Bytes of the footer.
 pub(super) const FOOTER_LEN: usize = 96;
-
-/// Whether a file ends like a table, sound or not.
-pub(crate) fn is_table(env: &dyn Env, path: &Path) -> bool {
-    let read = || {
-        let file = env.open(path, OpenMode::Read)?;
-        let mut end = [0; 8];
-        file.read_exact_at(&mut end, file.len()?.saturating_sub(8))?;
-        Ok::<_, std::io::Error>(u64::from_le_bytes(end) == MAGIC)
-    };
-    read().unwrap_or(false)
-}
 
 /// The fixed part. Sections lie one behind the other in the order of the file, so lengths give
 /// offsets.

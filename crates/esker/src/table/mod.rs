@@ -55,7 +55,6 @@ pub(crate) use crate::key::SegmentRef;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::{Dictionary, SAMPLE};
-pub(crate) use footer::is_table;
 pub(crate) use reader::Table;
 pub(crate) use salvage::{Described, Remains};
 

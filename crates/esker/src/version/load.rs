@@ -8,7 +8,7 @@ use super::record::{self, Found, HEADER_LEN};
 use super::{Change, ManifestEdit, Orders, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
-use crate::filename::{self, CURRENT, FileKind};
+use crate::filename::{self, CURRENT, DESTROYED, FileKind};
 
 /// The remains of an append that a crash cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,19 +136,32 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
 ///
 /// A crash while a store is being created leaves manifests without `CURRENT`, and nothing else:
 /// segments and tables are made after it is durable. That is no store yet, and creating it again
-/// loses nothing. With anything else beside it, a store lost its `CURRENT`.
-fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
+/// loses nothing. Nor is one that is marked as destroyed. With anything else beside it, a store lost its
+/// `CURRENT`, or that and its manifest.
+pub(crate) fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let manifest = names.iter().find(|n| filename::manifest_number(n).is_some());
     let unfinished = |n: &String| {
         use FileKind::{CurrentTemp, Lock, Manifest};
         matches!(filename::parse(n), Some(Lock | CurrentTemp | Manifest(_)))
     };
-    match manifest {
-        Some(name) if !names.iter().all(unfinished) => {
-            let what = format!("it is missing, though {name} is there");
-            Ok(Error::corrupt(&dir.join(CURRENT), 0, what))
+    // Nothing is lost with an empty one.
+    let holds = |n: &&String| {
+        let len = || env.open(&dir.join(n), OpenMode::Read).and_then(|f| f.len());
+        filename::file_number(n).is_some() && !len().is_ok_and(|n| n == 0)
+    };
+    let damaged = |what| Ok(Error::corrupt(&dir.join(CURRENT), 0, what));
+    if names.iter().any(|n| n == DESTROYED) {
+        return Ok(Error::NotAStore { path: dir.to_path_buf() });
+    }
+    match (manifest, names.iter().find(holds)) {
+        (Some(name), _) if !names.iter().all(unfinished) => {
+            damaged(format!("it is missing, though {name} is there"))
         }
+        (None, Some(name)) => damaged(format!(
+            "it is missing, and so is every manifest, though {name} is there: move that away if it is none of a \
+             store's"
+        )),
         _ => Ok(Error::NotAStore { path: dir.to_path_buf() }),
     }
 }

@@ -33,7 +33,7 @@ mod tests;
 pub(crate) use crate::key::SegmentRef;
 pub(crate) use current::refuse_foreign;
 pub(crate) use edit::{Change, ManifestEdit};
-pub(crate) use load::{Loaded, load, load_prefix};
+pub(crate) use load::{Loaded, load, load_prefix, no_current};
 pub(crate) use manifest::Manifest;
 pub(crate) use meta::{HasMeta, TableMeta};
 #[cfg(test)]

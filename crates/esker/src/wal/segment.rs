@@ -213,15 +213,6 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Whether the file of segment `number` begins as one.
-    pub(crate) fn is_one(env: &Arc<dyn Env>, dir: &Path, number: u64) -> bool {
-        let mut page = vec![0; FIRST_FRAME];
-        let file = env.open(&dir.join(filename::segment(number)), OpenMode::Read);
-        let read = file.and_then(|f| f.read_exact_at(&mut page, 0));
-        let header = read.map(|()| format::decode_header(&page));
-        matches!(header, Ok(Header::Sound { number: n, .. }) if n == number)
-    }
-
     /// What is in the file `number`, which [`open`](Segment::open) refuses, if a power cut may have
     /// left it so: its beginning or its length were never synced, or nothing in it was ever used.
     /// A header fits into a sector, which is found as it was or as it is; one that is neither nothing

@@ -149,13 +149,9 @@ impl Case<'_> {
     /// are hurt too.
     fn is_blind(&self) -> bool {
         let any = |is: fn(&Harm) -> bool| self.harms.iter().any(is);
-        // Without either the directory is no store, and an open makes one.
-        let is_none = any(|h| h.file == "CURRENT" && matches!(h.what, What::Missing))
-            && any(|h| h.file.starts_with("MANIFEST") && matches!(h.what, What::Missing));
-        is_none
-            || any(|h| matches!(h.what, What::Cut(1..) | What::Zero(..)))
-                && any(|h| h.file.starts_with("MANIFEST"))
-                && any(|h| h.file.contains(".log") || h.file == "CURRENT")
+        any(|h| matches!(h.what, What::Cut(1..) | What::Zero(..)))
+            && any(|h| h.file.starts_with("MANIFEST"))
+            && any(|h| h.file.contains(".log") || h.file == "CURRENT")
     }
 
     /// Repairs a copy, twice: the second changes nothing, and what the first gives is no worse than what

@@ -104,7 +104,7 @@ impl Place {
 
     fn destroy(&self, rng: &mut Rng) -> Result<(), String> {
         let id = rng.next().to_string();
-        self.note(&["destroying", &id, &std::process::id().to_string()])?;
+        self.note(&["destroying", &id])?;
         match insist(|| Db::destroy(self.store())) {
             Ok(()) => self.note(&["destroyed", &id]),
             // It never had the store.
@@ -123,10 +123,6 @@ impl Place {
             Err(Error::Locked { .. }) => return Ok(()),
             // Its directory was destroyed meanwhile.
             Err(e) if is_missing(&e) => return Ok(()),
-            // A destroyer was killed half way; who comes next ends it.
-            Err(e) if e.is_corruption() && self.journal()?.half_destroyed() => {
-                return self.destroy(rng);
-            }
             Err(e) => return Err(format!("opening: {e}")),
         };
         if token.try_lock().is_err() {
@@ -215,17 +211,6 @@ impl Journal {
             }
         }
         all
-    }
-
-    /// Whether some destroyer was killed before it was done, and nobody had the store since.
-    fn half_destroyed(&self) -> bool {
-        let all = self.destructions();
-        let since = self.lines.iter().rposition(|l| l[0] == "opened" || l[0] == "destroyed");
-        let open = all.values().filter(|(at, end)| end.is_none() && Some(*at) > since);
-        let open = open.map(|(at, _)| &self.lines[*at]);
-        let lives = |id: &String| fs::read_to_string(format!("/proc/{id}/stat"));
-        let is_gone = |stat: std::io::Result<String>| stat.map_or(true, |s| s.contains(") Z "));
-        open.filter_map(|line| line.get(2)).any(|id| is_gone(lives(id)))
     }
 
     /// A store without a generation is empty, and the one before it was destroyed.

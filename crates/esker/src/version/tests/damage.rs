@@ -252,12 +252,17 @@ fn no_current() {
     Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
     assert_eq!(load_it(&env).unwrap().number, 2);
     assert_eq!(env.names(), ["CURRENT", "LOCK", "MANIFEST-0000000002"]);
-    // A store that lost its CURRENT.
-    let env = MemEnv::default();
-    env.put("MANIFEST-0000000001", b"");
-    env.put("0000000002.table", b"");
-    let error = load_it(&env).unwrap_err();
-    assert!(error.is_corruption() && error.to_string().contains("esker repair"), "{error}");
+    // A store that lost its CURRENT, or the manifest too.
+    for manifest in ["MANIFEST-0000000001", "notes.txt"] {
+        let env = MemEnv::default();
+        env.put(manifest, b"");
+        env.put("0000000002.tbl", b"something");
+        let error = load_it(&env).unwrap_err();
+        assert!(error.is_corruption() && error.to_string().contains("esker repair"), "{error}");
+        // One that is being removed.
+        env.put("DESTROYED", b"");
+        assert!(matches!(load_it(&env), Err(Error::NotAStore { .. })));
+    }
 }
 
 #[test]
