@@ -193,6 +193,12 @@ pub enum CaseId {
     Popular,
     /// Random deletes.
     Delete,
+    /// A queue in which one entry waits.
+    Queue,
+    /// A queue that is always behind.
+    QueueDeep,
+    /// A backlog that is taken.
+    QueueDrain,
     /// Opening after a clean close.
     OpenClean,
     /// Opening after `kill -9`.

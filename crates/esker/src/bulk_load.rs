@@ -280,6 +280,8 @@ impl BulkLoad<'_> {
         // Should there be no room for another segment, the log goes on in this one without a gap.
         store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
+        // No measurement begins before readers see the load: that takes the lock held here.
+        self.ks.gaps.forget();
         store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
         store.visible.0.set(seq);
         // Nothing else but that edit knows of the load: were it cut off, that would not show. Where `CURRENT` cannot be

@@ -152,7 +152,7 @@ impl Db {
         let default = default
             .ok_or_else(|| Error::corrupt(path, 0, "the manifest names no default keyspace"))?;
         let handle = Arc::new(Handle::start(store)?);
-        Ok(Db { default: Keyspace { handle, state: default } })
+        Ok(Db { default: Keyspace::new(handle, default) })
     }
 
     /// The state behind the handle, for tests that look at it or push it on.
@@ -206,7 +206,7 @@ impl Db {
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         let state = self.handle().store.keyspaces.read().by_name.get(name).cloned();
         match state {
-            Some(state) => Ok(Keyspace { handle: Arc::clone(self.handle()), state }),
+            Some(state) => Ok(Keyspace::new(Arc::clone(self.handle()), state)),
             None => Err(Error::UnknownKeyspace { name: name.to_string() }),
         }
     }
@@ -247,7 +247,7 @@ impl Db {
         let state = new_keyspace(store, id, name, order, compression, separate)?;
         let state = Arc::new(state);
         store.keyspaces.write().insert(Arc::clone(&state));
-        Ok(Keyspace { handle: Arc::clone(self.handle()), state })
+        Ok(Keyspace::new(Arc::clone(self.handle()), state))
     }
 
     /// Drops a keyspace and all its data. Durable on return. Handles on it give

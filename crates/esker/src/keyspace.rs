@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use crate::batch::WriteBatch;
 use crate::error::{Error, Result};
+use crate::gap_finder::KeyspaceGaps;
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
 use crate::options::Durability;
 use crate::read::SuperVersion;
 use crate::read::cursor::Cursor;
+use crate::read::gaps::GapFinder;
 use crate::read::get;
 use crate::read::iter::Iter;
 use crate::read::slice::Slice;
@@ -94,28 +96,28 @@ pub trait ReadableKeyspace: sealed::Moment {
     fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         let ks = self.keyspace_of();
         let ((view, seq), open) = ks.consistent_view(self.moment());
-        Iter::new(view, &ks.state.order, seq, &range).provided(open)
+        Iter::new(view, &ks.state.order, seq, ks.gaps(), &range).provided(open)
     }
 
     /// Keys that start with `prefix`, and their values; see [`Keyspace::prefix`].
     fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let ks = self.keyspace_of();
         let ((view, seq), open) = ks.consistent_view(self.moment());
-        Iter::with_prefix(view, &ks.state.order, seq, prefix.as_ref()).provided(open)
+        Iter::with_prefix(view, &ks.state.order, seq, ks.gaps(), prefix.as_ref()).provided(open)
     }
 
     /// A cursor; see [`Keyspace::cursor`].
     fn cursor(&self) -> Cursor {
         let ks = self.keyspace_of();
         let ((view, seq), open) = ks.consistent_view(self.moment());
-        Cursor::new(view, &ks.state.order, seq, false).provided(open)
+        Cursor::new(view, &ks.state.order, seq, false, Some(ks.gaps())).provided(open)
     }
 
     /// A cursor that does not fetch values; see [`Keyspace::cursor_keys_only`].
     fn cursor_keys_only(&self) -> Cursor {
         let ks = self.keyspace_of();
         let ((view, seq), open) = ks.consistent_view(self.moment());
-        Cursor::new(view, &ks.state.order, seq, true).provided(open)
+        Cursor::new(view, &ks.state.order, seq, true, Some(ks.gaps())).provided(open)
     }
 }
 
@@ -203,9 +205,19 @@ pub(crate) use own_read_methods;
 pub struct Keyspace {
     pub(crate) handle: Arc<Handle>,
     pub(crate) state: Arc<KeyspaceState>,
+    gaps: Arc<dyn GapFinder>,
 }
 
 impl Keyspace {
+    pub(crate) fn new(handle: Arc<Handle>, state: Arc<KeyspaceState>) -> Keyspace {
+        let gaps = Arc::new(KeyspaceGaps::new(&handle.store, &state));
+        Keyspace { handle, state, gaps }
+    }
+
+    fn gaps(&self) -> Arc<dyn GapFinder> {
+        Arc::clone(&self.gaps)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.state.name

@@ -187,6 +187,7 @@ mod filename;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gap_finder;
 mod handle;
 mod key;
 mod keyspace;

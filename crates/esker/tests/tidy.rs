@@ -33,6 +33,7 @@ const RANKS: &[&[&str]] = &[
         "resume",
         "verify",
         "stats",
+        "gap_finder",
     ],
     &["destroy"],
     &["recovery", "repair"],

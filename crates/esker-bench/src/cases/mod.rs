@@ -8,6 +8,7 @@ mod lifecycle;
 mod limited;
 mod mixed;
 mod popular;
+mod queue;
 mod race;
 mod reads;
 mod synced;
@@ -39,6 +40,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         CaseId::Race => race::run::<E>(ctx),
         CaseId::ColdWarm => cold_warm::run::<E>(ctx),
         CaseId::Popular => popular::run::<E>(ctx),
+        CaseId::Queue | CaseId::QueueDeep | CaseId::QueueDrain => queue::run::<E>(ctx),
         CaseId::Delete => delete::run::<E>(ctx),
         CaseId::OpenClean => lifecycle::open_clean::<E>(ctx),
         CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),

@@ -4,6 +4,7 @@
 mod core;
 mod file;
 mod leveldb2011;
+mod motion;
 mod symas2014;
 mod voldemort;
 mod wiredtiger2013;
@@ -28,6 +29,8 @@ pub enum Suite {
     Voldemort,
     /// The mixes A to F of the Yahoo! Cloud Serving Benchmark
     Ycsb,
+    /// Stores that are written to as they are read: queues
+    Motion,
     /// Your own keys and values: needs --file
     File,
     /// All of these, the last one if there is a --file
@@ -35,13 +38,14 @@ pub enum Suite {
 }
 
 impl Suite {
-    const EACH: [Suite; 7] = [
+    const EACH: [Suite; 8] = [
         Suite::Core,
         Suite::Leveldb2011,
         Suite::Wiredtiger2013,
         Suite::Symas2014,
         Suite::Voldemort,
         Suite::Ycsb,
+        Suite::Motion,
         Suite::File,
     ];
 
@@ -65,6 +69,7 @@ impl Suite {
             Suite::Symas2014 => symas2014::sections(base),
             Suite::Voldemort => voldemort::sections(base),
             Suite::Ycsb => ycsb::sections(base),
+            Suite::Motion => motion::sections(base),
             Suite::File => file::sections(base),
             Suite::All => Suite::EACH.into_iter().flat_map(|suite| suite.sections(base)).collect(),
         }

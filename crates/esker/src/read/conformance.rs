@@ -467,7 +467,7 @@ fn the_public_cursor_conforms_at_every_age() {
         for seq in [0, 1, newest / 3, newest / 2, newest.saturating_sub(1), newest, Seq::MAX >> 8] {
             let what = format!("{} at {seq}", data.name);
             conforms(&what, &data.order, &data.visible(seq), &data.probes(), &|| {
-                Box::new(Adapter(Public::new(Arc::clone(&view), &data.order, seq, false)))
+                Box::new(Adapter(Public::new(Arc::clone(&view), &data.order, seq, false, None)))
             });
         }
     }
@@ -480,7 +480,13 @@ fn the_public_cursor_over_one_run_conforms() {
         let view = view(vec![], runs);
         let visible = data.visible(Seq::MAX);
         conforms(data.name, &data.order, &visible, &data.probes(), &|| {
-            Box::new(Adapter(Public::new(Arc::clone(&view), &data.order, Seq::MAX >> 8, false)))
+            Box::new(Adapter(Public::new(
+                Arc::clone(&view),
+                &data.order,
+                Seq::MAX >> 8,
+                false,
+                None,
+            )))
         });
     }
 }
@@ -491,7 +497,7 @@ fn off_its_entries_the_public_cursor_stays_where_it_is() {
         let (memtables, runs) = TestDir::new().sources(&data, 5);
         let alone = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
         for view in [view(memtables, runs), view(vec![], alone)] {
-            let mut c = Public::new(view, &data.order, Seq::MAX >> 8, false);
+            let mut c = Public::new(view, &data.order, Seq::MAX >> 8, false, None);
             assert!(!c.next().unwrap() && !c.prev().unwrap(), "{}: a new cursor moves", data.name);
             assert!(c.key().is_empty() && c.value().is_empty());
             if c.last().unwrap() {

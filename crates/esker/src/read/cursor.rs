@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::gaps::GapFinder;
 use super::merge_cursor::MergeCursor;
 use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
@@ -77,6 +78,7 @@ impl Cursor {
         order: &KeyOrder,
         seq: Seq,
         keys_only: bool,
+        gaps: Option<Arc<dyn GapFinder>>,
     ) -> Cursor {
         let walk = if let Some(run) = view.single_clean_run(seq) {
             Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
@@ -92,7 +94,7 @@ impl Cursor {
                 sources.push(SourceCursor::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);
-            Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only))
+            Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only, gaps))
         };
         let custom = order.is_custom();
         Cursor { walk, keys_only, custom, buf: Vec::new(), place: ValueAt::Entry, view }

@@ -4,6 +4,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use super::cursor::Cursor;
+use super::gaps::GapFinder;
 use super::slice::{Pin, Slice};
 use super::super_version::SuperVersion;
 use crate::comparator;
@@ -39,6 +40,7 @@ use crate::key::{KeyOrder, Seq};
 pub struct Iter {
     view: Arc<Pin>,
     seq: Seq,
+    gaps: Arc<dyn GapFinder>,
     limits: Limits,
     front: Option<Cursor>,
     back: Option<Cursor>,
@@ -87,12 +89,14 @@ impl Iter {
         view: Arc<SuperVersion>,
         order: &KeyOrder,
         seq: Seq,
+        gaps: Arc<dyn GapFinder>,
         range: &impl RangeBounds<K>,
     ) -> Iter {
         let own = |b: Bound<&K>| b.map(|k| k.as_ref().to_vec());
         Iter {
             view: Arc::new(Pin(view)),
             seq,
+            gaps,
             limits: Limits {
                 order: order.clone(),
                 lower: own(range.start_bound()),
@@ -124,9 +128,10 @@ impl Iter {
         view: Arc<SuperVersion>,
         order: &KeyOrder,
         seq: Seq,
+        gaps: Arc<dyn GapFinder>,
         prefix: &[u8],
     ) -> Iter {
-        let mut iter = Iter::new::<&[u8]>(view, order, seq, &..);
+        let mut iter = Iter::new::<&[u8]>(view, order, seq, gaps, &..);
         let after = after_prefix(prefix);
         match order {
             KeyOrder::Bytewise => {
@@ -154,7 +159,8 @@ impl Iter {
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
                 let view = Arc::clone(&self.view.0);
-                let mut c = Cursor::new(view, &limits.order, self.seq, false);
+                let mut c =
+                    Cursor::new(view, &limits.order, self.seq, false, Some(Arc::clone(&self.gaps)));
                 let mut on = match &limits.lower {
                     Bound::Unbounded => c.first()?,
                     Bound::Included(l) | Bound::Excluded(l) => c.seek(l)?,
@@ -191,7 +197,8 @@ impl Iter {
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
                 let view = Arc::clone(&self.view.0);
-                let mut c = Cursor::new(view, &limits.order, self.seq, false);
+                let mut c =
+                    Cursor::new(view, &limits.order, self.seq, false, Some(Arc::clone(&self.gaps)));
                 let mut on = match &limits.upper {
                     Bound::Unbounded => c.last()?,
                     Bound::Included(u) | Bound::Excluded(u) => c.seek_for_prev(u)?,

@@ -55,6 +55,11 @@ impl MergeCursor {
         true
     }
 
+    /// To no entry.
+    pub(crate) fn end(&mut self) {
+        self.queue.clear();
+    }
+
     /// Internal order: key ascending, then sequence descending, then the newer run first.
     #[inline]
     fn compare(&self, a: usize, b: usize) -> Ordering {

@@ -1,9 +1,11 @@
 //! Reading: from the sources of a keyspace (memtables, runs of tables) to the values a reader sees.
 //!
 //! [`super_version`] holds the sources, [`get`] looks one key up in them; [`run_cursor`],
-//! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`].
+//! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`]; [`gaps`] says where
+//! a walk need not look.
 
 pub(crate) mod cursor;
+pub(crate) mod gaps;
 pub(crate) mod get;
 pub(crate) mod iter;
 pub(crate) mod loaded;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::gaps::{GapFinder, GapLookup};
 use super::merge_cursor::MergeCursor;
 use super::source::SourceCursor;
 use crate::Result;
@@ -38,7 +39,24 @@ pub(crate) struct VisibleCursor {
     key_buf: Vec<u8>,
     value_buf: Vec<u8>,
     value: Value,
+    /// What is known of dead keys; nothing where every key is to be read.
+    gaps: Option<Arc<dyn GapFinder>>,
+    /// One of the dead keys of this move, of whose place nothing was known.
+    unknown: Vec<u8>,
 }
+
+/// After so many dead keys in one move a cursor asks whether they are known.
+const ASK_AFTER: u32 = if cfg!(test) { 1 } else { 4 };
+/// A step is less likely to be repeated than a search: it has to pass so many times as many to be worth a measurement.
+const STEP: u32 = if cfg!(test) { 1 } else { 32 };
+/// Whether to ask after so many dead keys: what is known may begin further on, and asking is not free.
+#[inline]
+fn asks(dead: u32) -> bool {
+    dead >= ASK_AFTER && dead.is_power_of_two()
+}
+
+/// Of one move: a comparator that contradicts itself must not make it endless.
+const MOST_LEAPS: u32 = 64;
 
 impl VisibleCursor {
     pub(crate) fn new(
@@ -46,6 +64,7 @@ impl VisibleCursor {
         inner: MergeCursor,
         seq: Seq,
         keys_only: bool,
+        gaps: Option<Arc<dyn GapFinder>>,
     ) -> VisibleCursor {
         VisibleCursor {
             order,
@@ -56,6 +75,8 @@ impl VisibleCursor {
             key_buf: Vec::new(),
             value_buf: Vec::new(),
             value: Value::Inner,
+            gaps,
+            unknown: Vec::new(),
         }
     }
 
@@ -94,26 +115,42 @@ impl VisibleCursor {
 
     pub(crate) fn first(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        self.inner.first()?;
-        self.settle_forward(false)
+        match self
+            .gaps
+            .as_ref()
+            .filter(|g| g.known().listening())
+            .map(|g| g.known().at_front(self.seq))
+        {
+            Some(GapLookup::Gap { before, .. }) => self.leap(before)?,
+            _ => self.inner.first()?,
+        }
+        self.settle_forward(false, 1)
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        self.inner.last()?;
-        self.settle_reverse()
+        match self
+            .gaps
+            .as_ref()
+            .filter(|g| g.known().listening())
+            .map(|g| g.known().at_back(self.seq))
+        {
+            Some(GapLookup::Gap { after, .. }) => self.leap_back(after)?,
+            _ => self.inner.last()?,
+        }
+        self.settle_reverse(1)
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
         self.inner.seek(key)?;
-        self.settle_forward(false)
+        self.settle_forward(false, 1)
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
         self.inner.seek_for_prev(key)?;
-        self.settle_reverse()
+        self.settle_reverse(1)
     }
 
     /// One key on. Only when valid.
@@ -121,16 +158,16 @@ impl VisibleCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
             WalkState::Invalid => Ok(()),
-            WalkState::Forward if self.inner.next_key() => self.settle_forward(false),
+            WalkState::Forward if self.inner.next_key() => self.settle_forward(false, STEP),
             WalkState::Forward => {
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 self.inner.next()?;
-                self.settle_forward(true)
+                self.settle_forward(true, STEP)
             }
             WalkState::Reverse => {
                 self.inner.seek(&self.key_buf)?;
-                self.settle_forward(true)
+                self.settle_forward(true, STEP)
             }
         }
     }
@@ -146,9 +183,9 @@ impl VisibleCursor {
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                     self.inner.prev()?;
                 }
-                self.settle_reverse()
+                self.settle_reverse(STEP)
             }
-            WalkState::Reverse => self.settle_reverse(),
+            WalkState::Reverse => self.settle_reverse(STEP),
         }
     }
 
@@ -160,10 +197,47 @@ impl VisibleCursor {
         }
     }
 
+    /// On to the end of a gap.
+    fn leap(&mut self, before: Option<Vec<u8>>) -> Result<()> {
+        match before {
+            Some(key) => self.inner.seek(&key),
+            None => Ok(self.inner.end()),
+        }
+    }
+
+    /// Back to the other end of a gap.
+    fn leap_back(&mut self, after: Option<Vec<u8>>) -> Result<()> {
+        match after {
+            Some(key) => self.inner.seek_for_prev(&key),
+            None => Ok(self.inner.end()),
+        }
+    }
+
+    /// What is known of the dead key in `key_buf`.
+    #[cold]
+    fn place(&mut self) -> GapLookup {
+        let Some(gaps) = &self.gaps else { return GapLookup::Unknown };
+        let place = gaps.known().at(&self.order, &self.key_buf, self.seq);
+        if place == GapLookup::Unknown && self.unknown.is_empty() {
+            self.unknown.clone_from(&self.key_buf);
+        }
+        place
+    }
+
+    /// A move has passed so many dead keys, and nobody knew.
+    #[cold]
+    fn measure(&mut self, passed: u32) {
+        let unknown = std::mem::take(&mut self.unknown);
+        if let Some(gaps) = self.gaps.as_ref().filter(|g| g.known().is_worth_measuring(passed)) {
+            gaps.measure(&unknown);
+        }
+    }
+
     /// From the inner entry on to the first one that the reader sees; with `skip`, past all
-    /// versions of `key_buf`.
+    /// versions of `key_buf`. `rarity`: how many dead keys make one that counts.
     #[inline]
-    fn settle_forward(&mut self, mut skip: bool) -> Result<()> {
+    fn settle_forward(&mut self, mut skip: bool, rarity: u32) -> Result<()> {
+        let (mut dead, mut leaps) = (0, 0);
         while self.inner.valid() {
             if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
                 self.inner.next()?;
@@ -173,15 +247,27 @@ impl VisibleCursor {
                 Kind::Put => {
                     self.hold_inner_value()?;
                     self.state = WalkState::Forward;
-                    return Ok(());
+                    break;
                 }
                 Kind::Delete => {
                     self.key_buf.clear();
                     self.key_buf.extend_from_slice(self.inner.key());
                     skip = true;
-                    self.inner.next()?;
+                    dead += 1;
+                    if asks(dead)
+                        && let GapLookup::Gap { before, .. } = self.place()
+                    {
+                        self.leap(before)?;
+                        (skip, leaps) = (false, leaps + 1);
+                        dead = if leaps < MOST_LEAPS { 0 } else { dead };
+                    } else {
+                        self.inner.next()?;
+                    }
                 }
             }
+        }
+        if !self.unknown.is_empty() {
+            self.measure(dead / rarity);
         }
         Ok(())
     }
@@ -229,7 +315,8 @@ impl VisibleCursor {
 
     /// From the inner entry (the oldest version of some key) back to the first key with a visible
     /// version; holds that version and leaves the inner cursor before the key.
-    fn settle_reverse(&mut self) -> Result<()> {
+    fn settle_reverse(&mut self, rarity: u32) -> Result<()> {
+        let (mut dead, mut leaps) = (0, 0);
         while self.inner.valid() {
             self.key_buf.clear();
             self.key_buf.extend_from_slice(self.inner.key());
@@ -259,8 +346,19 @@ impl VisibleCursor {
             }
             if found == Some(Kind::Put) {
                 self.state = WalkState::Reverse;
-                return Ok(());
+                break;
             }
+            dead += 1;
+            if asks(dead)
+                && let GapLookup::Gap { after, .. } = self.place()
+            {
+                self.leap_back(after)?;
+                leaps += 1;
+                dead = if leaps < MOST_LEAPS { 0 } else { dead };
+            }
+        }
+        if !self.unknown.is_empty() {
+            self.measure(dead / rarity);
         }
         Ok(())
     }

@@ -12,10 +12,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq};
+use crate::key::{KeyOrder, Kind, Seq};
 use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options, TableSizes};
 use crate::read::SuperVersion;
+use crate::read::gaps::KeyGaps;
 use crate::snapshot::SnapshotList;
 use crate::stall::backpressure::Backpressure;
 use crate::stall::cost::CostModel;
@@ -170,6 +171,8 @@ pub(crate) struct KeyspaceState {
     pub separate_values_from: usize,
     /// How large a filter its last memtable needed.
     pub filter_level: Arc<AtomicUsize>,
+    /// Where nothing lives between two keys.
+    pub gaps: KeyGaps,
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
@@ -194,6 +197,7 @@ impl KeyspaceState {
             compression,
             separate_values_from,
             filter_level: Arc::default(),
+            gaps: KeyGaps::default(),
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
@@ -216,6 +220,14 @@ impl KeyspaceState {
         match value < self.separate_values_from as u64 {
             true => cost_model.cost_of(key + value, 0),
             false => cost_model.cost_of(key, value),
+        }
+    }
+
+    /// A put tells of itself, under the writer's lock and before readers see it.
+    #[inline]
+    pub(crate) fn note_put(&self, kind: Kind, key: &[u8]) {
+        if kind == Kind::Put && self.gaps.listening() {
+            self.gaps.note_put(&self.order, key);
         }
     }
 

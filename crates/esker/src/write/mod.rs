@@ -80,6 +80,7 @@ impl Store {
             };
             let memtable = self.recent_memtable(ks, &mut w);
             let insert = || {
+                ks.note_put(kind, key);
                 memtable.insert(r, key, hash, seq, kind, value.len());
                 Ok(())
             };
@@ -149,6 +150,7 @@ impl Store {
                     }
                     let (ks, memtable) = &memtables[at];
                     let insert = || {
+                        ks.note_put(kind, key);
                         memtable.insert(r, key, key_hash(key), seq, kind, value.len());
                         Ok(())
                     };

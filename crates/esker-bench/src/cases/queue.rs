@@ -1,0 +1,81 @@
+//! Queues: an entry is put at the tail, the first is looked for and deleted, again and again. Each call by itself, and
+//! the first entry looked for by a reader made for that, as programs do which keep work in a store.
+
+use crate::child::Ctx;
+use crate::data::{KeyBuf, Model, verify};
+use crate::engine::{Access, Engine, Hint, Reader, Sync, Writer};
+use crate::measure::{Recorder, Timing, Until};
+use crate::plan::CaseId;
+use crate::protocol::Sample;
+use anyhow::{Context, Result, ensure};
+
+/// Entries that wait in a queue that is worked off as it is filled, and in one that is always behind.
+const SHORT: u64 = 1;
+const DEEP: u64 = 1000;
+
+/// Takes as many entries as there are keys, less those that wait at the end.
+pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    let data = ctx.plan().data()?;
+    let backlog = match ctx.spec.case {
+        CaseId::QueueDrain => data.entries,
+        CaseId::QueueDeep => DEEP.min(data.entries / 2),
+        _ => SHORT,
+    };
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
+    let mut queue = Queue { data: &data, head: 0, tail: 0 };
+    let mut recorder = Recorder::new(Timing::Every);
+    {
+        let mut writer = engine.writer(Hint::Ascending)?;
+        ctx.doing("filling the queue");
+        while queue.tail < backlog {
+            queue.push(&mut writer)?;
+        }
+        ctx.doing("taking");
+        let wanted = data.entries - backlog;
+        let until =
+            Until::ops_or(if wanted == 0 { backlog } else { wanted }, ctx.plan().deadline());
+        recorder.run(until, || {
+            if wanted > 0 {
+                queue.push(&mut writer)?;
+            }
+            queue.pop(&engine, &mut writer)
+        })?;
+    }
+    let mut model = Model::empty(data.entries);
+    (queue.head..queue.tail).for_each(|index| model.put(index, 1));
+    ctx.verifying();
+    let verdict = verify(&engine, &data, &model);
+    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(data.entries), &verdict);
+    engine.close()
+}
+
+/// What waits: the entries from `head` to before `tail`.
+struct Queue<'a> {
+    data: &'a crate::data::Dataset,
+    head: u64,
+    tail: u64,
+}
+
+impl Queue<'_> {
+    fn push(&mut self, writer: &mut impl Writer) -> Result<()> {
+        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        let value = self.data.values.value(self.tail, 1, &mut value);
+        writer.put(self.data.keys.write(self.tail, &mut key), value)?;
+        self.tail += 1;
+        Ok(())
+    }
+
+    fn pop<E: Engine>(&mut self, engine: &E, writer: &mut impl Writer) -> Result<()> {
+        let (mut key, mut found) = (KeyBuf::new(), None);
+        let least = self.data.keys.write(0, &mut key);
+        // It is gone before anything is deleted: it may hold a transaction.
+        engine
+            .reader(Access::Quiet)?
+            .seek(least, 1, |key, value| found = Some((key.to_vec(), super::touch(value))))?;
+        let (first, _) = found.context("the queue is empty")?;
+        ensure!(first == self.data.keys.write(self.head, &mut key), "another entry is the first");
+        writer.delete(&first)?;
+        self.head += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Where much was deleted, walks leap; and find all the same what is there, whoever writes beside them.
+//!
+//! `ESKER_SECONDS=n` sets how long (2, or 8), `ESKER_SEED=n` the seed.
+
+mod common;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use common::rng::Rng;
+use common::{number, quick_or_full, seed};
+use esker::{
+    Comparator, Compression, Db, KeyOrder, Keyspace, KeyspaceOptions, Options, ReadableKeyspace,
+    WriteBatch,
+};
+
+/// Keys go so far, and each belongs to one of the threads.
+const KEYS: u64 = 6000;
+const THREADS: u64 = 3;
+
+/// Bytewise, and counts.
+struct Counting(Arc<AtomicU64>);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        a.cmp(b)
+    }
+}
+
+fn key(n: u64) -> [u8; 8] {
+    n.to_be_bytes()
+}
+
+/// One thread, and what it wrote to its keys.
+struct Writer<'a> {
+    db: &'a Db,
+    space: &'a Keyspace,
+    mine: u64,
+    reverse: bool,
+    rng: Rng,
+    model: BTreeMap<u64, u64>,
+}
+
+impl Writer<'_> {
+    fn own(&mut self) -> u64 {
+        self.rng.below((KEYS / THREADS) as usize) as u64 * THREADS + self.mine
+    }
+
+    fn put(&mut self) {
+        let (n, value) = (self.own(), self.rng.next());
+        if self.rng.below(2) == 0 {
+            self.space.put(key(n), value.to_le_bytes()).unwrap();
+        } else {
+            let mut batch = WriteBatch::new();
+            batch.put_in(self.space, key(n), value.to_le_bytes());
+            self.db.write(batch).unwrap();
+        }
+        self.model.insert(n, value);
+    }
+
+    /// Many neighbours at once, one by one or as a batch.
+    fn delete(&mut self) {
+        let first = self.own();
+        let many = self.rng.below(200) as u64;
+        let keys = (0..many).map(|i| first + i * THREADS).filter(|n| *n < KEYS);
+        let mut batch = WriteBatch::new();
+        for n in keys {
+            match many % 2 {
+                0 => self.space.delete(key(n)).unwrap(),
+                _ => batch.delete_in(self.space, key(n)),
+            }
+            self.model.remove(&n);
+        }
+        self.db.write(batch).unwrap();
+    }
+
+    fn load(&mut self) {
+        let (first, value) = (self.own(), self.rng.next());
+        let mut keys: Vec<u64> =
+            (0..20).map(|i| first + i * 3 * THREADS).filter(|n| *n < KEYS).collect();
+        self.model.extend(keys.iter().map(|n| (*n, value)));
+        if self.reverse {
+            keys.reverse();
+        }
+        self.space.bulk_load(keys.iter().map(|n| (key(*n), value.to_le_bytes()))).unwrap();
+    }
+
+    /// The keys of this thread that a walk comes to, from some place on or back, against the model.
+    fn check(&mut self, space: &impl ReadableKeyspace, model: &BTreeMap<u64, u64>) {
+        let (start, back) = (self.own(), self.rng.below(2) == 0);
+        let ascending = back == self.reverse;
+        let mut cursor = space.cursor();
+        let (from, on) = match (self.rng.below(3), back) {
+            (0, false) => (None, cursor.first()),
+            (0, true) => (None, cursor.last()),
+            (_, false) => (Some(start), cursor.seek(key(start))),
+            (_, true) => (Some(start), cursor.seek_for_prev(key(start))),
+        };
+        let entries = |(n, value): (&u64, &u64)| (*n, *value);
+        let expected: Vec<(u64, u64)> = match ascending {
+            true => model.range(from.unwrap_or(0)..).take(30).map(entries).collect(),
+            false => model.range(..=from.unwrap_or(KEYS)).rev().take(30).map(entries).collect(),
+        };
+        let (mut found, mut on) = (Vec::new(), on.unwrap());
+        while on && found.len() < 30 {
+            let n = u64::from_be_bytes(*cursor.key().first_chunk().unwrap());
+            if n % THREADS == self.mine {
+                found.push((n, u64::from_le_bytes(*cursor.value().first_chunk().unwrap())));
+            }
+            on = if back { cursor.prev() } else { cursor.next() }.unwrap();
+        }
+        assert_eq!(found, expected, "from {from:?}, back: {back}");
+    }
+
+    fn run(&mut self, until: Instant) -> u64 {
+        let mut checks = 0;
+        let mut old = None;
+        while Instant::now() < until {
+            match self.rng.below(40) {
+                0..8 => self.put(),
+                8..10 => self.delete(),
+                10 if self.rng.below(40) == 0 => self.load(),
+                11 if self.rng.below(100) == 0 => self.db.flush().unwrap(),
+                12 if self.rng.below(10) == 0 => {
+                    old = Some((self.space.at(&self.db.snapshot()), self.model.clone()));
+                }
+                13..17 => {
+                    if let Some((view, model)) = &old {
+                        self.check(view, model);
+                    }
+                }
+                _ => {
+                    let model = std::mem::take(&mut self.model);
+                    self.check(self.space, &model);
+                    self.model = model;
+                    checks += 1;
+                }
+            }
+        }
+        checks
+    }
+}
+
+fn play(order: impl Into<KeyOrder>, reverse: bool) {
+    let seed = seed("gaps");
+    let dir = tempfile::tempdir().unwrap();
+    let options =
+        Options::new().memory(1 << 20).segment_size(128 << 10).compression(Compression::None);
+    let db = options.open(dir.path().join("db")).unwrap();
+    let space = &db.create_keyspace("space", KeyspaceOptions::new().comparator(order)).unwrap();
+    let seconds = number("ESKER_SECONDS").unwrap_or(quick_or_full(2, 8));
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let checks: u64 = std::thread::scope(|scope| {
+        let writer = |mine| {
+            let rng = Rng::new(seed.wrapping_add(mine));
+            let mut writer = Writer { db: &db, space, mine, reverse, rng, model: BTreeMap::new() };
+            scope.spawn(move || writer.run(until))
+        };
+        let all: Vec<_> = (0..THREADS).map(writer).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    println!("{checks} walks compared");
+}
+
+#[test]
+fn walks_over_deleted_ranges_find_what_is_there() {
+    play(KeyOrder::Bytewise, false);
+}
+
+#[test]
+fn walks_over_deleted_ranges_in_reverse_order() {
+    play(KeyOrder::Reverse, true);
+}
+
+#[test]
+fn walks_over_deleted_ranges_under_a_comparator() {
+    play(Counting(Arc::default()), false);
+}
+
+/// Who takes the first entry of many and deletes it, with a new cursor each time, passed all that were taken before.
+#[test]
+fn a_pop_cost_more_with_each_one_before() {
+    let compared = Arc::new(AtomicU64::new(0));
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new()
+        .comparator(Counting(Arc::clone(&compared)))
+        .open(dir.path().join("db"))
+        .unwrap();
+    let comparisons = |n: u64, pop: &dyn Fn()| {
+        let before = compared.load(Relaxed);
+        (0..n).for_each(|_| pop());
+        (compared.load(Relaxed) - before) / n
+    };
+    // A queue with a backlog, by cursors, by iterators and by a search for a prefix; and a stack.
+    let pops: [(&str, fn(&Db) -> Vec<u8>); 4] = [
+        ("a cursor", |db| {
+            let mut cursor = db.cursor();
+            assert!(cursor.first().unwrap());
+            cursor.key().to_vec()
+        }),
+        ("an iterator", |db| db.iter().next().unwrap().unwrap().0.to_vec()),
+        ("a search", |db| {
+            let mut cursor = db.cursor();
+            assert!(cursor.seek(key(0)).unwrap());
+            cursor.key().to_vec()
+        }),
+        ("the end", |db| db.iter().next_back().unwrap().unwrap().0.to_vec()),
+    ];
+    for (what, pop) in pops {
+        (0..10_000).for_each(|n| db.put(key(n), "entry").unwrap());
+        let pop = || db.delete(pop(&db)).unwrap();
+        let first = comparisons(1000, &pop);
+        comparisons(7000, &pop);
+        let last = comparisons(1000, &pop);
+        println!("{what}: {first} comparisons a pop, {last} after 8,000");
+        assert!(last < 500, "{what}: {first} comparisons a pop, {last} after 8,000");
+        assert_eq!(db.iter().count(), 1000);
+    }
+}
