@@ -175,7 +175,7 @@ tsan() {
         memtable::index::tests::threads::readers_of_keys_backwards wal::sync_tests)
     need_tests "${sample[*]}" "${run[@]}" --lib || return 1
     "${run[@]}" --lib -- "${sample[@]}" || status=1
-    ESKER_RACES=${ESKER_RACES:-200} "${run[@]}" --test concurrent --test races || status=1
+    ESKER_RACES=${ESKER_RACES:-200} "${run[@]}" --test concurrent --test gaps --test races || status=1
     return $status
 }
 

@@ -199,7 +199,8 @@ fn a_pop_cost_more_with_each_one_before() {
         (compared.load(Relaxed) - before) / n
     };
     // A queue with a backlog, by cursors, by iterators and by a search for a prefix; and a stack.
-    let pops: [(&str, fn(&Db) -> Vec<u8>); 4] = [
+    type Pop = (&'static str, fn(&Db) -> Vec<u8>);
+    let pops: [Pop; 4] = [
         ("a cursor", |db| {
             let mut cursor = db.cursor();
             assert!(cursor.first().unwrap());

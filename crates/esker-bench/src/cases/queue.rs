@@ -21,6 +21,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         CaseId::QueueDeep => DEEP.min(data.entries / 2),
         _ => SHORT,
     };
+    let drains = backlog == data.entries;
+    let wanted = if drains { backlog } else { data.entries - backlog };
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut queue = Queue { data: &data, head: 0, tail: 0 };
     let mut recorder = Recorder::new(Timing::Every);
@@ -31,11 +33,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
             queue.push(&mut writer)?;
         }
         ctx.doing("taking");
-        let wanted = data.entries - backlog;
-        let until =
-            Until::ops_or(if wanted == 0 { backlog } else { wanted }, ctx.plan().deadline());
-        recorder.run(until, || {
-            if wanted > 0 {
+        recorder.run(Until::ops_or(wanted, ctx.plan().deadline()), || {
+            if !drains {
                 queue.push(&mut writer)?;
             }
             queue.pop(&engine, &mut writer)
@@ -45,7 +44,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     (queue.head..queue.tail).for_each(|index| model.put(index, 1));
     ctx.verifying();
     let verdict = verify(&engine, &data, &model);
-    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(data.entries), &verdict);
+    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(wanted), &verdict);
     engine.close()
 }
 

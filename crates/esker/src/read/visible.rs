@@ -201,7 +201,10 @@ impl VisibleCursor {
     fn leap(&mut self, before: Option<Vec<u8>>) -> Result<()> {
         match before {
             Some(key) => self.inner.seek(&key),
-            None => Ok(self.inner.end()),
+            None => {
+                self.inner.end();
+                Ok(())
+            }
         }
     }
 
@@ -209,7 +212,10 @@ impl VisibleCursor {
     fn leap_back(&mut self, after: Option<Vec<u8>>) -> Result<()> {
         match after {
             Some(key) => self.inner.seek_for_prev(&key),
-            None => Ok(self.inner.end()),
+            None => {
+                self.inner.end();
+                Ok(())
+            }
         }
     }
 
