@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Kind, Seq};
+use crate::key::{KeyOrder, Seq};
 use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options, TableSizes};
 use crate::read::SuperVersion;
@@ -223,12 +223,13 @@ impl KeyspaceState {
         }
     }
 
-    /// A put tells of itself, under the writer's lock and before readers see it.
-    #[inline]
-    pub(crate) fn note_put(&self, kind: Kind, key: &[u8]) {
-        if kind == Kind::Put && self.gaps.listening() {
+    /// Tells of a put, under the writer's lock. Before it is in the log: a comparator may panic.
+    #[cold]
+    pub(crate) fn note_put(&self, key: &[u8]) -> Result<()> {
+        self.order.guard(|| {
             self.gaps.note_put(&self.order, key);
-        }
+            Ok(())
+        })
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {

@@ -65,6 +65,9 @@ impl Store {
             if ks.order.is_custom() {
                 rehearse(ks, &w, key)?;
             }
+            if kind == Kind::Put && ks.gaps.listening() {
+                ks.note_put(key)?;
+            }
             self.write_sync_marker(&mut w);
             let seq = w.last_seq + 1;
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
@@ -80,7 +83,6 @@ impl Store {
             };
             let memtable = self.recent_memtable(ks, &mut w);
             let insert = || {
-                ks.note_put(kind, key);
                 memtable.insert(r, key, hash, seq, kind, value.len());
                 Ok(())
             };
@@ -126,6 +128,9 @@ impl Store {
             if keyspaces.iter().any(|ks| ks.order.is_custom()) {
                 rehearse_batch(&keyspaces, &w, batch)?;
             }
+            if keyspaces.iter().any(|ks| ks.gaps.listening()) {
+                note_batch(&keyspaces, batch)?;
+            }
             self.write_sync_marker(&mut w);
             let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
@@ -150,7 +155,6 @@ impl Store {
                     }
                     let (ks, memtable) = &memtables[at];
                     let insert = || {
-                        ks.note_put(kind, key);
                         memtable.insert(r, key, key_hash(key), seq, kind, value.len());
                         Ok(())
                     };
@@ -369,6 +373,16 @@ fn rehearse_batch(keyspaces: &[Arc<KeyspaceState>], w: &Writer, batch: &WriteBat
     for (_, record) in batch.records() {
         let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace && ks.order.is_custom());
         ks.map_or(Ok(()), |ks| rehearse(ks, w, record.key))?;
+    }
+    Ok(())
+}
+
+/// Tells of all puts of a batch.
+#[cold]
+fn note_batch(keyspaces: &[Arc<KeyspaceState>], batch: &WriteBatch) -> Result<()> {
+    for (_, record) in batch.records().filter(|(_, r)| r.kind == Kind::Put) {
+        let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace);
+        ks.map_or(Ok(()), |ks| ks.note_put(record.key))?;
     }
     Ok(())
 }
