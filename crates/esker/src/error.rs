@@ -239,6 +239,16 @@ impl Error {
         Error::Io { op: op.into(), path: path.to_path_buf(), source: Arc::new(source) }
     }
 
+    /// Why a file cannot be opened that the store has: that it is gone is damage.
+    pub(crate) fn opening(path: &Path, source: io::Error) -> Error {
+        match source.kind() {
+            io::ErrorKind::NotFound => {
+                Error::corrupt(path, 0, "it is missing, and the store needs it")
+            }
+            _ => Error::io("open", path, source),
+        }
+    }
+
     /// Damage in `path` at `offset`.
     pub(crate) fn corrupt(path: &Path, offset: u64, what: impl Into<String>) -> Error {
         Error::Corruption { path: path.to_path_buf(), offset, what: what.into() }

@@ -131,6 +131,31 @@ fn an_open_removed_the_tables_of_a_store_without_current_and_manifest() {
 }
 
 #[test]
+fn a_repair_overlooked_the_tables_of_edits_that_were_cut_off() {
+    let dir = tempdir().unwrap();
+    let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    let db = small().open(&path).unwrap();
+    let put = |range: std::ops::Range<u32>| {
+        range.for_each(|n| db.put(n.to_be_bytes(), "value").unwrap());
+        db.flush().unwrap();
+    };
+    put(0..300);
+    let manifest = path.join("MANIFEST-0000000001");
+    let before = std::fs::metadata(&manifest).unwrap().len();
+    put(200..500);
+    db.compact_range::<&str>(..).unwrap();
+    copy_as_killed(&path, &copy);
+    // The compaction's edits end between two records: nothing in the file shows it.
+    let cut = std::fs::OpenOptions::new().write(true).open(copy.join("MANIFEST-0000000001"));
+    cut.unwrap().set_len(before).unwrap();
+    let error = small().open(&copy).map(drop).unwrap_err().to_string();
+    assert!(error.contains("esker repair"), "{error}");
+    let report = Db::repair(&copy).unwrap();
+    assert!(!report.lost.is_empty(), "the manifest lost its end");
+    assert_eq!(small().open(&copy).unwrap().iter().count(), 500);
+}
+
+#[test]
 fn a_bulk_load_cut_the_log_off_for_other_keyspaces() {
     let dir = tempdir().unwrap();
     let (path, killed) = (dir.path().join("db"), dir.path().join("killed"));

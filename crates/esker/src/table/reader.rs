@@ -99,7 +99,7 @@ impl Table {
         base_seq: Seq,
     ) -> Result<Table> {
         let bad = |at: u64, what: &str| Error::corrupt(path, at, what);
-        let file = env.open(path, OpenMode::Read).map_err(|e| Error::io("open table", path, e))?;
+        let file = env.open(path, OpenMode::Read).map_err(|e| Error::opening(path, e))?;
         let size = file.len().map_err(|e| Error::io("measure table", path, e))?;
         if size != expected_size || size < FOOTER_LEN as u64 {
             let what = format!("the table has {size} bytes and should have {expected_size}");

@@ -181,7 +181,7 @@ impl Segment {
     ) -> Result<Segment> {
         let path = dir.join(filename::segment(number));
         let mode = if writable { OpenMode::ReadWrite } else { OpenMode::Read };
-        let file = env.open(&path, mode).map_err(|e| Error::io("open", &path, e))?;
+        let file = env.open(&path, mode).map_err(|e| Error::opening(&path, e))?;
         let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
         if len < FIRST_FRAME as u64 {
             return Err(Error::corrupt(&path, len, "the file ends in its header"));
@@ -341,7 +341,7 @@ impl Segment {
             return Ok(Arc::clone(file));
         }
         let mode = if self.writable { OpenMode::ReadWrite } else { OpenMode::Read };
-        self.env.open(&self.path, mode).map_err(|e| Error::io("open", &self.path, e))
+        self.env.open(&self.path, mode).map_err(|e| Error::opening(&self.path, e))
     }
 
     /// Bytes that the file system has set aside for it; less than its size once parts are punched.
