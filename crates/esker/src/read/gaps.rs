@@ -1,4 +1,4 @@
-//! KeyGaps: where nothing lives between two neighbouring keys, however much is dead there.
+//! Gaps: where nothing lives between two neighbouring keys, however much is dead there.
 //!
 //! Who takes entries from the front of a keyspace and deletes them leaves tombstones there, which each new cursor
 //! would pass again, one by one. A cursor that passed many has the gap it stands in measured once, and others leap
@@ -71,6 +71,8 @@ struct KeyGap {
 
 /// What was put meanwhile on either side of the place that is being measured, nearest.
 struct Measurement {
+    /// Tells it from those before, which may not have ended.
+    id: u64,
     at: Vec<u8>,
     after: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
@@ -225,15 +227,18 @@ impl KeyGaps {
         if known.measured.is_some() || key.len() > LONGEST_KEY {
             return None;
         }
-        known.measured = Some(Measurement { at: key.to_vec(), after: None, before: None });
+        known.clock += 1;
+        let id = known.clock;
+        known.measured = Some(Measurement { id, at: key.to_vec(), after: None, before: None });
         self.listening.store(true, Relaxed);
-        Some(Measuring { gaps: self })
+        Some(Measuring { gaps: self, id })
     }
 }
 
 /// A measurement under way. Dropped, it is given up.
 pub(crate) struct Measuring<'a> {
     gaps: &'a KeyGaps,
+    id: u64,
 }
 
 impl Measuring<'_> {
@@ -246,8 +251,8 @@ impl Measuring<'_> {
         before: Option<Vec<u8>>,
     ) {
         let mut known = self.gaps.known.lock();
-        // A put of the very key, or a bulk load, came in between.
-        let Some(m) = known.measured.take() else { return };
+        // A put of the very key, or a bulk load, came in between, and perhaps another measurement.
+        let Some(m) = known.measured.take_if(|m| m.id == self.id) else { return };
         let nearer_after = m.after.filter(|a| is_between(order, &after, a, &None));
         let nearer_before = m.before.filter(|b| is_between(order, &None, b, &before));
         let (after, before) = (nearer_after.or(after), nearer_before.or(before));
@@ -274,7 +279,7 @@ impl Measuring<'_> {
 impl Drop for Measuring<'_> {
     fn drop(&mut self) {
         let mut known = self.gaps.known.lock();
-        known.measured = None;
+        known.measured.take_if(|m| m.id == self.id);
         self.gaps.shrink(&mut known);
     }
 }
@@ -370,6 +375,16 @@ mod tests {
         gaps.forget();
         measuring.end(&Bytewise, 7, None, end("k"));
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
+        // One that was given up does not end the next.
+        let (first, second) = (gaps.measure(b"m").unwrap(), {
+            gaps.note_put(&Bytewise, b"m");
+            gaps.measure(b"n").unwrap()
+        });
+        first.end(&Bytewise, 8, None, None);
+        assert_eq!(at(&gaps, "a", 9), GapLookup::Unknown);
+        second.end(&Bytewise, 9, end("m"), None);
+        assert_eq!(at(&gaps, "o", 9), gap("m", ""));
+        gaps.forget();
         drop(gaps.measure(b"c").unwrap());
         assert!(!gaps.listening());
     }
