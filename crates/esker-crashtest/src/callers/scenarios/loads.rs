@@ -99,7 +99,8 @@ fn ended_within(round: &mut Round) -> Result<(), String> {
     if !found.is_empty() {
         load.into_iter().for_each(|(key, value)| model.spaces[1].set(key, Some(value)));
     }
-    drop((db, spaces));
+    // What was found keeps the directory locked, like the handles.
+    drop((found, db, spaces));
     bounds::sound(&store, &model, &settings, &mut round.rng)
 }
 
