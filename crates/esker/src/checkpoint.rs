@@ -17,8 +17,8 @@ impl Store {
         self.check_writable()?;
         create_new_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
         let result = self.lock_new(dir).and_then(|_lock| {
-            // What a manifest needs comes first, for a store that is half removed is none; the lock's
-            // file last, for while it is there nobody else makes files of these names.
+            // CURRENT comes first, for nobody may open a copy that is half removed; the lock's file last, for
+            // while it is there nobody else makes files of these names.
             let mut made = vec![CURRENT.into(), CURRENT_TEMP.into(), filename::manifest(1)];
             self.copy_to(dir, &mut made).inspect_err(|_| {
                 made.push(LOCK.into());

@@ -8,6 +8,9 @@ use crate::read::cursor::Cursor;
 use crate::read::gaps::{GapFinder, KeyGaps};
 use crate::store::{KeyspaceState, Store};
 
+/// A measurement passes at most so many dead keys on either side, or as many as the reader did.
+const LEAST_PATIENCE: u32 = if cfg!(test) { 5 } else { 1000 };
+
 /// The gaps of one keyspace. Keeps no store open.
 pub(crate) struct KeyspaceGaps {
     store: Weak<Store>,
@@ -19,7 +22,7 @@ impl KeyspaceGaps {
         KeyspaceGaps { store: Arc::downgrade(store), keyspace: Arc::clone(keyspace) }
     }
 
-    fn try_measure(&self, store: &Store, key: &[u8]) -> Result<()> {
+    fn try_measure(&self, store: &Store, key: &[u8], passed: u32) -> Result<()> {
         let (keyspace, order) = (&self.keyspace, &self.keyspace.order);
         // From here on puts tell, and all that came before are visible. Who writes is not waited for.
         let Some(writer) = store.writer.try_lock() else { return Ok(()) };
@@ -30,8 +33,13 @@ impl KeyspaceGaps {
         store.check_open()?;
         keyspace.check_alive()?;
         let reader = KeyspaceGaps { store: Weak::new(), keyspace: Arc::clone(keyspace) };
-        let mut cursor = Cursor::new(view, order, seq, true, Some(Arc::new(reader)));
-        let end = |c: &Cursor, found: bool| -> Option<Vec<u8>> { found.then(|| c.key().to_vec()) };
+        // Behind the reader may lie any number of dead keys that it never came to: a gap may end at one of them.
+        let patience = passed.max(LEAST_PATIENCE);
+        let mut cursor =
+            Cursor::new(view, order, seq, true, Some(Arc::new(reader))).with_patience(patience);
+        let end = |c: &Cursor, found: bool| -> Option<Vec<u8>> {
+            if found { Some(c.key().to_vec()) } else { c.gave_up_at().map(<[u8]>::to_vec) }
+        };
         let found = cursor.seek(key)?;
         let before = end(&cursor, found);
         let found = cursor.seek_for_prev(key)?;
@@ -52,10 +60,10 @@ impl GapFinder for KeyspaceGaps {
         &self.keyspace.gaps
     }
 
-    fn measure(&self, key: &[u8]) {
+    fn measure(&self, key: &[u8], passed: u32) {
         if let Some(store) = self.store.upgrade() {
             // What is damaged the walk meets itself, where it is asked for.
-            drop(self.try_measure(&store, key));
+            drop(self.try_measure(&store, key, passed));
         }
     }
 }

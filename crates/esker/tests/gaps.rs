@@ -225,3 +225,21 @@ fn a_pop_cost_more_with_each_one_before() {
         assert_eq!(db.iter().count(), 1000);
     }
 }
+
+/// A search that passes a few dead keys has their gap measured, and paid for all that were dead behind it.
+#[test]
+fn a_search_paid_for_dead_keys_that_it_never_came_to() {
+    let compared = Arc::new(AtomicU64::new(0));
+    let dir = tempfile::tempdir().unwrap();
+    let order = Counting(Arc::clone(&compared));
+    let db = Options::new().comparator(order).open(dir.path().join("db")).unwrap();
+    (0..=40_000).for_each(|n| db.put(key(n), "entry").unwrap());
+    (0..40_000).for_each(|n| db.delete(key(n)).unwrap());
+    let mut cursor = db.cursor();
+    let before = compared.load(Relaxed);
+    assert!(cursor.seek(key(39_980)).unwrap());
+    let compared = compared.load(Relaxed) - before;
+    assert_eq!(cursor.key(), key(40_000));
+    println!("{compared} comparisons");
+    assert!(compared < 20_000, "{compared} comparisons to pass 20 dead keys");
+}

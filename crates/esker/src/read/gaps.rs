@@ -288,8 +288,8 @@ impl Drop for Measuring<'_> {
 pub(crate) trait GapFinder: Send + Sync + std::fmt::Debug {
     /// Those that are known.
     fn known(&self) -> &KeyGaps;
-    /// Measures the place of `key`, which a reader found dead, if that can be done now.
-    fn measure(&self, key: &[u8]);
+    /// Measures the place of `key`, which a reader found dead among so many that it passed, if that can be done now.
+    fn measure(&self, key: &[u8], passed: u32);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gaps::{GapFinder, GapLookup};
+use super::gaps::{GapFinder, GapLookup, KeyGaps};
 use super::merge_cursor::MergeCursor;
 use super::source::SourceCursor;
 use crate::Result;
@@ -43,6 +43,9 @@ pub(crate) struct VisibleCursor {
     gaps: Option<Arc<dyn GapFinder>>,
     /// One of the dead keys of this move, of whose place nothing was known.
     unknown: Vec<u8>,
+    /// Dead keys to pass in one move; then it gives up on the one in `key_buf`.
+    patience: u32,
+    gave_up: bool,
 }
 
 /// After so many dead keys in one move a cursor asks whether they are known.
@@ -77,7 +80,19 @@ impl VisibleCursor {
             value: Value::Inner,
             gaps,
             unknown: Vec::new(),
+            patience: u32::MAX,
+            gave_up: false,
         }
+    }
+
+    /// Gives up a move, and is on no entry, after so many dead keys without a leap.
+    pub(crate) fn with_patience(self, patience: u32) -> VisibleCursor {
+        VisibleCursor { patience, ..self }
+    }
+
+    /// The dead key on which the last move gave up.
+    pub(crate) fn gave_up_at(&self) -> Option<&[u8]> {
+        self.gave_up.then_some(&self.key_buf)
     }
 
     #[inline]
@@ -115,12 +130,7 @@ impl VisibleCursor {
 
     pub(crate) fn first(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        match self
-            .gaps
-            .as_ref()
-            .filter(|g| g.known().listening())
-            .map(|g| g.known().at_front(self.seq))
-        {
+        match self.known_gaps().map(|g| g.at_front(self.seq)) {
             Some(GapLookup::Gap { before, .. }) => self.leap(before)?,
             _ => self.inner.first()?,
         }
@@ -129,12 +139,7 @@ impl VisibleCursor {
 
     pub(crate) fn last(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        match self
-            .gaps
-            .as_ref()
-            .filter(|g| g.known().listening())
-            .map(|g| g.known().at_back(self.seq))
-        {
+        match self.known_gaps().map(|g| g.at_back(self.seq)) {
             Some(GapLookup::Gap { after, .. }) => self.leap_back(after)?,
             _ => self.inner.last()?,
         }
@@ -197,6 +202,11 @@ impl VisibleCursor {
         }
     }
 
+    /// Where there are any.
+    fn known_gaps(&self) -> Option<&KeyGaps> {
+        self.gaps.as_ref().map(|g| g.known()).filter(|known| known.listening())
+    }
+
     /// On to the end of a gap.
     fn leap(&mut self, before: Option<Vec<u8>>) -> Result<()> {
         match before {
@@ -232,10 +242,12 @@ impl VisibleCursor {
 
     /// A move has passed so many dead keys, and nobody knew.
     #[cold]
-    fn measure(&mut self, passed: u32) {
+    fn measure(&mut self, passed: u32, rarity: u32) {
         let unknown = std::mem::take(&mut self.unknown);
-        if let Some(gaps) = self.gaps.as_ref().filter(|g| g.known().is_worth_measuring(passed)) {
-            gaps.measure(&unknown);
+        if let Some(gaps) =
+            self.gaps.as_ref().filter(|g| g.known().is_worth_measuring(passed / rarity))
+        {
+            gaps.measure(&unknown, passed);
         }
     }
 
@@ -244,6 +256,7 @@ impl VisibleCursor {
     #[inline]
     fn settle_forward(&mut self, mut skip: bool, rarity: u32) -> Result<()> {
         let (mut dead, mut leaps) = (0, 0);
+        self.gave_up = false;
         while self.inner.valid() {
             if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
                 self.inner.next()?;
@@ -260,6 +273,10 @@ impl VisibleCursor {
                     self.key_buf.extend_from_slice(self.inner.key());
                     skip = true;
                     dead += 1;
+                    if dead > self.patience {
+                        self.gave_up = true;
+                        break;
+                    }
                     if asks(dead)
                         && let GapLookup::Gap { before, .. } = self.place()
                     {
@@ -273,7 +290,7 @@ impl VisibleCursor {
             }
         }
         if !self.unknown.is_empty() {
-            self.measure(dead / rarity);
+            self.measure(dead, rarity);
         }
         Ok(())
     }
@@ -323,6 +340,7 @@ impl VisibleCursor {
     /// version; holds that version and leaves the inner cursor before the key.
     fn settle_reverse(&mut self, rarity: u32) -> Result<()> {
         let (mut dead, mut leaps) = (0, 0);
+        self.gave_up = false;
         while self.inner.valid() {
             self.key_buf.clear();
             self.key_buf.extend_from_slice(self.inner.key());
@@ -355,6 +373,10 @@ impl VisibleCursor {
                 break;
             }
             dead += 1;
+            if dead > self.patience {
+                self.gave_up = true;
+                break;
+            }
             if asks(dead)
                 && let GapLookup::Gap { after, .. } = self.place()
             {
@@ -364,7 +386,7 @@ impl VisibleCursor {
             }
         }
         if !self.unknown.is_empty() {
-            self.measure(dead / rarity);
+            self.measure(dead, rarity);
         }
         Ok(())
     }
