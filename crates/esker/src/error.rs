@@ -65,14 +65,14 @@ pub enum Error {
         /// Whether those who have the store open only read it.
         for_reading: bool,
     },
-    /// The store was written by a newer version of Esker.
-    #[error("{} has format {found}, this build reads up to {supported}; open it with a newer Esker", path.display())]
-    NewerFormat {
+    /// The store was written by a version of Esker with another format.
+    #[error("{} has format {found}, this build reads format {supported}; open it with the version of Esker that wrote it, and dump it there to load it here", path.display())]
+    UnsupportedFormat {
         /// The file that names the format.
         path: PathBuf,
         /// The format found.
         found: u32,
-        /// The newest format this build reads.
+        /// The format this build reads.
         supported: u32,
     },
     /// A table holds values packed with Zstandard, and this build has no feature `zstd`.

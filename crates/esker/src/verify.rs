@@ -143,7 +143,7 @@ pub(crate) fn check_files(
     let mut checked = Checked::default();
     let loaded = match version::load(&**env, dir, orders) {
         Ok(loaded) => loaded,
-        Err(e @ (Error::NotAStore { .. } | Error::NewerFormat { .. })) => return Err(e),
+        Err(e @ (Error::NotAStore { .. } | Error::UnsupportedFormat { .. })) => return Err(e),
         Err(e) => {
             checked.report.problem(e);
             return Ok(checked);
@@ -212,9 +212,7 @@ fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding
 /// Entries of the intact blocks of a table that does not open.
 fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order: &str) -> u64 {
     let mut entries = 0;
-    if let Ok(remains) = Remains::open(env, path, Some(meta.size), [order])
-        && !remains.is_another(meta.number)
-    {
+    if let Ok(remains) = Remains::open(env, path, meta.number, Some(meta.size), [order]) {
         drop(remains.salvage(0, meta.entries, &meta.largest, &mut |_, _, _, _| {
             entries += 1;
             Ok(())

@@ -460,3 +460,42 @@ fn when_everything_is_lost_the_report_says_so_and_the_store_opens() {
     assert_eq!(db.iter().count(), 0);
     assert!(tables(&dir.join("lost")).len() == 1);
 }
+
+#[test]
+fn repair_took_the_blocks_of_another_table_for_those_of_the_one_in_whose_place_they_lie() {
+    let root = tempdir().unwrap();
+    // Where it is cut off says how much there is to tell whose blocks they are: nothing behind
+    // them, the properties without a footer, a part of the footer.
+    for cut in [usize::MAX, 200, 100, 90, 12, 1] {
+        let dir = root.path().join(cut.to_string());
+        let db = Options::new().open(&dir).unwrap();
+        let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        for n in 0..400 {
+            db.put(key(n), "of the first").unwrap();
+            other.put(key(n), "of the second").unwrap();
+        }
+        db.compact_range::<&str>(..).unwrap();
+        other.compact_range::<&str>(..).unwrap();
+        db.wait_for_compactions().unwrap();
+        drop(other);
+        db.close().unwrap();
+        let both = tables(&dir);
+        assert_eq!(both.len(), 2);
+        let mut bytes = fs::read(&both[0]).unwrap();
+        let blocks = bytes.len() / 4096 / 2 * 4096;
+        bytes.truncate(bytes.len().saturating_sub(cut).max(blocks));
+        for table in &both {
+            fs::write(table, &bytes).unwrap();
+        }
+        let whole = Db::verify_path(&dir).unwrap();
+        let report = Db::repair(&dir).unwrap();
+        assert!(!report.lost.is_empty());
+        let db = Db::open(&dir).unwrap();
+        let wrong = |((keyspace, _), value): &(&(String, Vec<u8>), &Vec<u8>)| {
+            (keyspace == "default") != (&value[..] == b"of the first")
+        };
+        let found = contents(&db);
+        assert_eq!(found.iter().find(wrong), None, "cut {cut}: an entry of the other keyspace");
+        assert_eq!(found.len() as u64, whole.entries, "cut {cut}: verification counted others");
+    }
+}

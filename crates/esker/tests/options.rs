@@ -150,12 +150,12 @@ fn formats_of_the_future() {
     let manifest =
         path.join(files::names(&path).iter().find(|n| n.starts_with("MANIFEST")).unwrap());
     patch_format(&manifest, 8, 24, 0);
-    assert_is!(Db::open(&path), Error::NewerFormat { found: 77, .. });
-    assert_is!(Db::verify_path(&path), Error::NewerFormat { .. });
+    assert_is!(Db::open(&path), Error::UnsupportedFormat { found: 77, .. });
+    assert_is!(Db::verify_path(&path), Error::UnsupportedFormat { .. });
     let file = files::ending(&table, ".tbl").remove(0);
     let footer = fs::metadata(&file).unwrap().len() as usize - 96;
     patch_format(&file, footer + 76, footer + 80, footer);
-    assert_is!(Db::open(&table), Error::NewerFormat { found: 77, .. });
+    assert_is!(Db::open(&table), Error::UnsupportedFormat { found: 77, .. });
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::version::TableMeta;
 
 /// Whether a table that does not open may be as sound as ever.
 fn is_no_damage(e: &Error) -> bool {
-    matches!(e, Error::NewerFormat { .. }) || e.is_passing()
+    matches!(e, Error::UnsupportedFormat { .. }) || e.is_passing()
 }
 
 impl Repair<'_> {
@@ -47,22 +47,26 @@ impl Repair<'_> {
                     self.keep_or_copy(id, run, order, Arc::new(t), meta)?;
                 }
                 Err(e) if is_no_damage(&e) => return Err(e),
-                Err(e) => match Remains::open(&*self.env, &path, Some(size), [order.name()]) {
-                    Ok(remains) if is_another(&remains, id, &meta) => self.lose_table(&e, &meta),
-                    Ok(remains) => {
-                        let damaged = Damaged {
-                            source: Source::Remains(Box::new(remains)),
-                            number,
-                            base_seq: meta.base_seq,
-                            entries: meta.entries,
-                            smallest: meta.smallest,
-                            largest: meta.largest,
-                        };
-                        self.copy_intact(id, run, order, &damaged)?;
+                Err(e) => {
+                    match Remains::open(&*self.env, &path, number, Some(size), [order.name()]) {
+                        Ok(remains) if is_another(&remains, id, &meta) => {
+                            self.lose_table(&e, &meta)
+                        }
+                        Ok(remains) => {
+                            let damaged = Damaged {
+                                source: Source::Remains(Box::new(remains)),
+                                number,
+                                base_seq: meta.base_seq,
+                                entries: meta.entries,
+                                smallest: meta.smallest,
+                                largest: meta.largest,
+                            };
+                            self.copy_intact(id, run, order, &damaged)?;
+                        }
+                        Err(e) if is_no_damage(&e) => return Err(e),
+                        Err(e) => self.lose_table(&e, &meta),
                     }
-                    Err(e) if is_no_damage(&e) => return Err(e),
-                    Err(e) => self.lose_table(&e, &meta),
-                },
+                }
             }
         }
         Ok(())
@@ -127,14 +131,13 @@ impl Repair<'_> {
             }
             Err(e) if is_no_damage(&e) => return Err(e),
             Err(e) => {
-                let remains = Remains::open(&*self.env, &path, None, self.orders.names());
+                let remains = Remains::open(&*self.env, &path, number, None, self.orders.names());
                 if let Err(e) = &remains
                     && is_no_damage(e)
                 {
                     return Err(e.clone());
                 }
                 if let Ok(remains) = remains
-                    && !remains.is_another(number)
                     && let Some((id, order, entries, smallest, largest)) = remains.properties()
                     && self.know_keyspace(id, order)
                     && let Some(order) = self.order_of(id)
@@ -162,11 +165,12 @@ impl Repair<'_> {
     }
 }
 
-/// Whether what lies in the place of this table is another, whose entries are none of its.
+/// Whether what lies in the place of this table is one of another store, whose entries are none of its. That
+/// of another number is known by its checksums.
 fn is_another(remains: &Remains, keyspace: u32, meta: &TableMeta) -> bool {
     let differs = |(id, _, entries, smallest, largest): Described<'_>| {
         (id, entries) != (keyspace, meta.entries)
             || (smallest, largest) != (&meta.smallest, &meta.largest)
     };
-    remains.is_another(meta.number) || remains.properties().is_some_and(differs)
+    remains.properties().is_some_and(differs)
 }

@@ -49,12 +49,6 @@ pub(super) mod tag {
     pub(in super::super) const DICT: u8 = 1 << 6;
 }
 
-/// XXH3 of a block, mixed with where it lies so that a block written to the wrong place shows.
-pub(super) fn checksum(bytes_after_checksum: &[u8], place: u64) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(bytes_after_checksum)
-        ^ (place + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 /// A validated block. Copies are cheap; the memory is the table's mapping.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {

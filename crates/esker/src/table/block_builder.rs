@@ -3,8 +3,9 @@
 
 use super::block::{
     FIXED, HAS_SEQ_BASE, HEADER_LEN, MAX_COUNT, MAX_NARROW, PAGE, SEQ_BASE_LEN, VARIES, WIDE,
-    WIDE_LEN, checksum, tag,
+    WIDE_LEN, tag,
 };
+use super::wire::checksum;
 use crate::key::Seq;
 use crate::util::abbreviated_key::common_prefix;
 use crate::util::{put_varint, varint_len};
@@ -221,9 +222,9 @@ impl BlockBuilder {
         s
     }
 
-    /// Appends the block to `out`, to begin at page `page` of the file. Empties the builder. Only
-    /// when not empty.
-    pub fn finish(&mut self, page: u64, out: &mut Vec<u8>) -> Finished {
+    /// Appends the block to `out`, to begin at page `page` of table `number`. Empties the builder.
+    /// Only when not empty.
+    pub fn finish(&mut self, number: u64, page: u64, out: &mut Vec<u8>) -> Finished {
         let s = self.shape;
         let start = out.len();
         let wide = s.len() > MAX_NARROW;
@@ -290,7 +291,7 @@ impl BlockBuilder {
             out[start + 16] = pages as u8;
         }
         out.resize(start + pages * PAGE, 0);
-        let sum = checksum(&out[start + 8..], page);
+        let sum = checksum(&out[start + 8..], number, page);
         out[start..start + 8].copy_from_slice(&sum.to_le_bytes());
 
         self.entries.clear();
@@ -328,7 +329,7 @@ mod tests {
                 entries.push((key, seq, payload));
             }
             let mut bytes = Vec::new();
-            let done = b.finish(3, &mut bytes);
+            let done = b.finish(1, 3, &mut bytes);
             assert_eq!(bytes.len(), done.pages * PAGE);
             assert_eq!(validate(&bytes, 300), Ok(()));
             assert_eq!(validate(&bytes, 3), Err("key length"));
@@ -356,7 +357,7 @@ mod tests {
             assert_eq!(b.add(entry), Added::Yes);
         }
         let mut bytes = Vec::new();
-        b.finish(0, &mut bytes);
+        b.finish(1, 0, &mut bytes);
         let expected = b"\x02\0\x01\0\x02\0\x01\0\x01\x01\0\x04ab1c2";
         assert_eq!(&bytes[8..25], expected);
         assert!(bytes[25..].iter().all(|b| *b == 0));
@@ -372,7 +373,7 @@ mod tests {
         assert_eq!(b.add(entry), Added::Yes);
         assert_eq!(b.add(BlockEntry { key: b"l", ..entry }), Added::BlockFull);
         let mut bytes = Vec::new();
-        assert_eq!(b.finish(0, &mut bytes).pages, 19);
+        assert_eq!(b.finish(1, 0, &mut bytes).pages, 19);
         assert_eq!(validate(&bytes, 65_536), Ok(()));
         bytes.extend([0; SLACK]);
         // SAFETY: just validated, with the slack behind it.

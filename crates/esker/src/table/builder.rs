@@ -11,6 +11,7 @@ use super::codec::Compressor;
 use super::dictionary::SAMPLE;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::hash_index::{self, Geometry, Keyed};
+use super::wire::{ONLY, checksum};
 use super::{SegmentRef, TableOptions, TableSummary};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
@@ -27,7 +28,6 @@ pub(crate) struct TableBuilder {
     env: Arc<dyn Env>,
     file: Arc<dyn File>,
     path: PathBuf,
-    number: u64,
     options: TableOptions,
     packer: Compressor,
     blocks: Blocks,
@@ -41,6 +41,8 @@ pub(crate) struct TableBuilder {
 
 /// The data blocks, and what is gathered while they are laid out.
 struct Blocks {
+    /// The table's.
+    number: u64,
     /// The block to come.
     block: BlockBuilder,
     /// Finished bytes, not yet in the file.
@@ -91,9 +93,9 @@ impl TableBuilder {
             env: env.clone(),
             file,
             path: path.to_path_buf(),
-            number,
             packer,
             blocks: Blocks {
+                number,
                 block: BlockBuilder::new(options.block_size),
                 out: Vec::with_capacity(WRITE + (128 << 10)),
                 pages: 0,
@@ -248,7 +250,7 @@ impl TableBuilder {
         if geometry.lines > 0 {
             self.blocks.out.extend(hash_index::build(&self.blocks.keyed, &geometry));
         }
-        let sums = chunk_sums(&self.blocks.out[data_end..]);
+        let sums = chunk_sums(&self.blocks.out[data_end..], self.blocks.number);
         self.blocks.out.extend_from_slice(&sums);
         let block_index = self.blocks.block_index.encode(&self.options.order, prefix);
         self.blocks.out.extend_from_slice(&block_index);
@@ -256,17 +258,17 @@ impl TableBuilder {
         self.blocks.out.extend_from_slice(&props);
         let blocks = self.blocks.block_index.pages.len() as u64;
         let footer = Footer {
-            number: self.number,
+            number: self.blocks.number,
             data_pages: self.blocks.pages,
             blocks: blocks as u32,
             geometry,
             guess_first: (self.blocks.first_offsets / blocks) as u32,
             guess_stride: (self.blocks.record_bytes * 256 / self.props.entries)
                 .min(u64::from(u32::MAX)) as u32,
-            sums_checksum: xxhash_rust::xxh3::xxh3_64(&sums),
-            block_index_checksum: xxhash_rust::xxh3::xxh3_64(&block_index),
+            sums_checksum: checksum(&sums, self.blocks.number, ONLY),
+            block_index_checksum: checksum(&block_index, self.blocks.number, ONLY),
             props_len: props.len() as u64,
-            props_checksum: xxhash_rust::xxh3::xxh3_64(&props),
+            props_checksum: checksum(&props, self.blocks.number, ONLY),
         };
         let size = self.written + (self.blocks.out.len() + FOOTER_LEN) as u64;
         let footer = footer.encode(size);
@@ -279,7 +281,7 @@ impl TableBuilder {
     fn summary(self, size: u64) -> TableSummary {
         let p = self.props;
         TableSummary {
-            number: self.number,
+            number: self.blocks.number,
             size,
             entries: p.entries,
             tombstones: p.tombstones,
@@ -347,7 +349,7 @@ impl Blocks {
             k.page = self.pages;
         }
         self.placed = self.keyed.len();
-        let done = self.block.finish(u64::from(self.pages), &mut self.out);
+        let done = self.block.finish(self.number, u64::from(self.pages), &mut self.out);
         self.first_offsets += done.first as u64;
         self.record_bytes += done.records as u64;
         let pages = u64::from(self.pages) + done.pages as u64;
@@ -373,11 +375,11 @@ impl BlockIndexBuilder {
 }
 
 /// One checksum per chunk of the index.
-fn chunk_sums(index: &[u8]) -> Vec<u8> {
+fn chunk_sums(index: &[u8], number: u64) -> Vec<u8> {
     index
         .chunks(hash_index::CHUNK)
         .enumerate()
-        .flat_map(|(i, c)| super::block::checksum(c, i as u64).to_le_bytes())
+        .flat_map(|(i, c)| checksum(c, number, i as u64).to_le_bytes())
         .collect()
 }
 

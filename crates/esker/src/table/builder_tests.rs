@@ -182,7 +182,7 @@ fn a_block_is_filled_to_the_last_byte_that_an_offset_reaches() {
         assert_eq!(b.add(entry(b"e", &last)) == Added::Yes, fits);
         assert_eq!(b.count(), if fits { 5 } else { 4 });
         let mut out = Vec::new();
-        b.finish(0, &mut out);
+        b.finish(1, 0, &mut out);
         assert_eq!(validate(&out, 1), Ok(()));
         assert_eq!(out.len(), if fits { 16 * PAGE } else { 13 * PAGE });
     }
@@ -208,7 +208,7 @@ fn a_block_is_filled_to_the_last_byte_of_its_page() {
     assert!((0..n).all(|i| add(i) == Added::Yes));
     assert_eq!(add(n), Added::BlockFull);
     let mut out = Vec::new();
-    b.finish(0, &mut out);
+    b.finish(1, 0, &mut out);
     assert_eq!((validate(&out, 2), out.len()), (Ok(()), PAGE));
 }
 

@@ -192,28 +192,28 @@ fn value_quietly(table: &Table, stored: crate::key::Stored<'_>) -> crate::Result
 
 /// Sets every checksum right that covers bytes where they were written.
 fn reseal(b: &mut [u8], l: &super::footer::Layout, data_pages: u32) {
-    use super::block::checksum;
+    use super::wire::{ONLY, checksum};
     use xxhash_rust::xxh3::xxh3_64;
     let mut page = 0;
     while page < data_pages as usize {
         let start = page * 4096;
         let pages = super::block::claimed_pages(&b[start..]).clamp(1, data_pages as usize - page);
-        let sum = checksum(&b[start + 8..start + pages * 4096], page as u64);
+        let sum = checksum(&b[start + 8..start + pages * 4096], 7, page as u64);
         b[start..start + 8].copy_from_slice(&sum.to_le_bytes());
         page += pages;
     }
     let (index, sums, block_index) = (l.index as usize, l.sums as usize, l.block_index as usize);
     let (props, footer) = (l.props as usize, l.footer as usize);
     for (i, at) in (index..sums).step_by(4096).enumerate() {
-        let sum = checksum(&b[at..sums.min(at + 4096)], i as u64);
+        let sum = checksum(&b[at..sums.min(at + 4096)], 7, i as u64);
         b[sums + 8 * i..][..8].copy_from_slice(&sum.to_le_bytes());
     }
     let put = |b: &mut [u8], at: usize, v: u64| b[at..at + 8].copy_from_slice(&v.to_le_bytes());
-    let s = xxh3_64(&b[sums..block_index]);
+    let s = checksum(&b[sums..block_index], 7, ONLY);
     put(b, footer + 40, s);
-    let s = xxh3_64(&b[block_index..props]);
+    let s = checksum(&b[block_index..props], 7, ONLY);
     put(b, footer + 48, s);
-    let s = xxh3_64(&b[props..footer]);
+    let s = checksum(&b[props..footer], 7, ONLY);
     put(b, footer + 64, s);
     let s = xxh3_64(&b[footer..footer + 80]);
     put(b, footer + 80, s);

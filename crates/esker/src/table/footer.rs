@@ -7,13 +7,13 @@ use super::SegmentRef;
 use super::block::PAGE;
 use super::dictionary::Dictionary;
 use super::hash_index::Geometry;
-use super::wire::{SectionReader, SectionWriter};
+use super::wire::{ONLY, SectionReader, SectionWriter, checksum};
 use crate::key::{Codec, MAX_KEY_LEN, Seq};
 
 /// "ESKERTBL", the last eight bytes of every table.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ESKERTBL");
 /// The format this build writes and reads.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes of the footer.
 pub(super) const FOOTER_LEN: usize = 96;
 
@@ -77,7 +77,7 @@ impl Footer {
         }
         match version {
             Some(VERSION) => {}
-            Some(v) if v > VERSION => return Err(FooterError::Newer(v)),
+            Some(v @ 1..) => return Err(FooterError::OfVersion(v)),
             _ => return Err(bad("format version")),
         }
         Footer::fields(bytes, file_len).ok_or(bad("footer"))
@@ -112,7 +112,7 @@ impl Footer {
 #[derive(Debug)]
 pub(super) enum FooterError {
     Damaged(&'static str),
-    Newer(u32),
+    OfVersion(u32),
 }
 
 /// Where the sections lie.
@@ -232,13 +232,14 @@ impl Properties {
     /// Whether what follows `props` is the footer of a table with these properties, or what is left
     /// of one. Its checksum of them tells; where that is what was damaged, or their length, the
     /// footer's own checksum does, once they are put right.
-    pub fn are_vouched_for(props: &[u8], footer: &[u8]) -> bool {
-        let sum = xxhash_rust::xxh3::xxh3_64(props).to_le_bytes();
+    pub fn are_vouched_for(props: &[u8], footer: &[u8], number: u64) -> bool {
+        let sum = checksum(props, number, ONLY).to_le_bytes();
         if footer.get(64..72) == Some(&sum[..]) {
             return true;
         }
         let Some(said) = footer.get(FOOTER_LEN - 16..FOOTER_LEN - 8) else { return false };
         let mut head = footer[..FOOTER_LEN - 16].to_vec();
+        head[..8].copy_from_slice(&number.to_le_bytes());
         head[56..64].copy_from_slice(&(props.len() as u64).to_le_bytes());
         head[64..72].copy_from_slice(&sum);
         xxhash_rust::xxh3::xxh3_64(&head).to_le_bytes() == said
@@ -290,10 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn newer_formats_are_told_from_none() {
+    fn other_formats_are_told_from_none() {
         let version = |v: u32| Footer::decode(&forged(FOOTER_LEN - 20, &v.to_le_bytes()), 9000);
         assert!(version(VERSION).is_ok());
-        assert!(matches!(version(VERSION + 1), Err(FooterError::Newer(v)) if v == VERSION + 1));
+        for other in [1, VERSION + 1] {
+            assert!(matches!(version(other), Err(FooterError::OfVersion(v)) if v == other));
+        }
         assert!(matches!(version(0), Err(FooterError::Damaged("format version"))));
     }
 

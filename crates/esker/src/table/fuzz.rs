@@ -9,6 +9,7 @@ use super::codec;
 use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, MAGIC, VERSION};
 use super::hash_index::{Geometry, LINE_BYTES, Line};
+use super::wire::{ONLY, checksum};
 use super::{Table, memory};
 use crate::env::{Env, OpenMode};
 use crate::filename;
@@ -132,18 +133,18 @@ pub(crate) fn reseal(b: &mut [u8], number: u64) {
         while page < data_pages {
             let start = page * PAGE;
             let pages = block::claimed_pages(&b[start..]).clamp(1, data_pages - page);
-            let sum = block::checksum(&b[start + 8..start + pages * PAGE], page as u64);
+            let sum = checksum(&b[start + 8..start + pages * PAGE], number, page as u64);
             put(b, start, sum);
             page += pages;
         }
         for (i, at) in (index..sums).step_by(4096).enumerate() {
-            let sum = block::checksum(&b[at..sums.min(at + 4096)], i as u64);
+            let sum = checksum(&b[at..sums.min(at + 4096)], number, i as u64);
             put(b, sums + 8 * i, sum);
         }
         for (at, from, to) in
             [(40, sums, block_index), (48, block_index, props), (64, props, footer)]
         {
-            let sum = xxh3_64(&b[from..to]);
+            let sum = checksum(&b[from..to], number, ONLY);
             put(b, footer + at, sum);
         }
     }

@@ -11,6 +11,7 @@ use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
+use super::wire::{ONLY, checksum};
 use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
@@ -113,9 +114,9 @@ impl Table {
         let footer = match Footer::decode(&bytes[footer_at as usize..], size) {
             Ok(f) => f,
             Err(FooterError::Damaged(what)) => return Err(bad(footer_at, what)),
-            Err(FooterError::Newer(found)) => {
+            Err(FooterError::OfVersion(found)) => {
                 let path = path.to_path_buf();
-                return Err(Error::NewerFormat { path, found, supported: VERSION });
+                return Err(Error::UnsupportedFormat { path, found, supported: VERSION });
             }
         };
         if footer.number != number {
@@ -126,7 +127,7 @@ impl Table {
         let props_at = footer_at.checked_sub(footer.props_len);
         let props_at = props_at.ok_or_else(|| bad(footer_at, "properties: length"))?;
         let props = &bytes[props_at as usize..footer_at as usize];
-        if xxhash_rust::xxh3::xxh3_64(props) != footer.props_checksum {
+        if checksum(props, number, ONLY) != footer.props_checksum {
             return Err(bad(props_at, "properties: checksum"));
         }
         let props = Properties::decode(props).ok_or_else(|| bad(props_at, "properties"))?;
@@ -141,11 +142,11 @@ impl Table {
             .filter(|l| l.footer == footer_at)
             .ok_or_else(|| bad(footer_at, "footer: section lengths"))?;
         let sums = &bytes[layout.sums as usize..layout.block_index as usize];
-        if xxhash_rust::xxh3::xxh3_64(sums) != footer.sums_checksum {
+        if checksum(sums, number, ONLY) != footer.sums_checksum {
             return Err(bad(layout.sums, "index checksums: checksum"));
         }
         let section = &bytes[layout.block_index as usize..layout.props as usize];
-        if xxhash_rust::xxh3::xxh3_64(section) != footer.block_index_checksum {
+        if checksum(section, number, ONLY) != footer.block_index_checksum {
             return Err(bad(layout.block_index, "block index: checksum"));
         }
         let prefix = props.smallest[..props.prefix_len as usize].to_vec();
@@ -443,7 +444,7 @@ impl Table {
         }
         let bytes = &rest[..len];
         let sum = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default());
-        if block::checksum(&bytes[8..], u64::from(page)) != sum {
+        if checksum(&bytes[8..], self.number(), u64::from(page)) != sum {
             return Err("block: checksum");
         }
         block::validate(bytes, self.props.max_key_len as usize)?;
@@ -498,7 +499,7 @@ impl Table {
         let at = chunk as usize * hash_index::CHUNK;
         let bytes = &index[at..index.len().min(at + hash_index::CHUNK)];
         let sum = &self.bytes()[self.layout.sums as usize + 8 * chunk as usize..][..8];
-        if block::checksum(bytes, u64::from(chunk)).to_le_bytes() != sum {
+        if checksum(bytes, self.number(), u64::from(chunk)).to_le_bytes() != sum {
             return Err(self.corrupt(self.layout.index + at as u64, "index: checksum"));
         }
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! A table that opens has a block index that leads to its blocks: [`Table::salvage`] leaves the bad ones out.
 //! Of one that does not open [`Remains`] looks at every page: a block says with its own checksum that
-//! it is whole and that it belongs there. What the blocks alone do not say, which keyspace they are
+//! it is whole, of this table, and that it belongs there. What the blocks alone do not say, which keyspace they are
 //! of, in which order and with which dictionary, is in the properties; those are found by the name
 //! of the order in them.
 
@@ -12,9 +12,10 @@ use std::sync::Arc;
 use super::block::{self, Block, PAGE};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
-use super::footer::{FOOTER_LEN, Footer, Properties};
+use super::footer::{FOOTER_LEN, Properties};
 use super::memory::SLACK;
 use super::reader::Table;
+use super::wire::checksum;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, Seq, Stored};
@@ -117,8 +118,7 @@ impl Table {
 pub(crate) struct Remains {
     map: Option<Map>,
     props: Option<Properties>,
-    /// The table's number, where the footer is sound.
-    number: Option<u64>,
+    number: u64,
     /// Where to stop looking for blocks, in bytes from the file's start.
     end: usize,
 }
@@ -135,10 +135,12 @@ const NO_DICTIONARY: u64 = 1;
 
 impl Remains {
     /// Looks at the file `path`, and no further into it than its `expected` size if that is known.
-    /// `orders` are the names of the orders that it may have.
+    /// It is that of table `number`, or none: what another table left there is not. `orders` are the names of
+    /// the orders that it may have.
     pub(crate) fn open<'o>(
         env: &dyn Env,
         path: &Path,
+        number: u64,
         expected: Option<u64>,
         orders: impl IntoIterator<Item = &'o str>,
     ) -> Result<Remains> {
@@ -156,10 +158,9 @@ impl Remains {
             _ => Some(file.map(size, false).map_err(|e| Error::io("map table", path, e))?),
         };
         let end = size.min(limit) as usize;
-        let mut remains = Remains { end, map, props: None, number: None };
-        let footer = remains.bytes().last_chunk::<FOOTER_LEN>();
-        remains.number = footer.and_then(|f| Some(Footer::decode(f, size).ok()?.number));
-        if let Some((at, props)) = find_properties(&remains.bytes()[..remains.end], orders) {
+        let mut remains = Remains { end, map, props: None, number };
+        if let Some((at, props)) = find_properties(&remains.bytes()[..remains.end], number, orders)
+        {
             (remains.end, remains.props) = (at, Some(props));
         }
         Ok(remains)
@@ -176,11 +177,6 @@ impl Remains {
         self.props
             .as_ref()
             .map(|p| (p.keyspace, &p.order[..], p.entries, &p.smallest[..], &p.largest[..]))
-    }
-
-    /// Whether it is another table than the one of this number, as far as can be told.
-    pub(crate) fn is_another(&self, number: u64) -> bool {
-        self.number.is_some_and(|n| n != number)
     }
 
     /// The dictionary of its packed values, if it has one that is not lost.
@@ -220,7 +216,7 @@ impl Remains {
         while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= PAGE) {
             let len = block::claimed_pages(rest).saturating_mul(PAGE);
             let claim = rest.get(..len).filter(|_| (1..=patience).contains(&len));
-            if !claim.is_some_and(|b| is_block(b, at)) {
+            if !claim.is_some_and(|b| is_block(b, self.number, at)) {
                 // A short one is always looked at: all of them together are sixteen times the file at most.
                 patience = patience.saturating_sub(claim.map_or(0, <[u8]>::len)).max(NARROW);
                 gap = gap.or(Some(at));
@@ -258,9 +254,9 @@ impl Remains {
     }
 }
 
-/// Whether these bytes, which lie at byte `at` of the file, are a whole block.
-fn is_block(bytes: &[u8], at: usize) -> bool {
-    let sum = block::checksum(&bytes[8..], (at / PAGE) as u64).to_le_bytes();
+/// Whether these bytes, which lie at byte `at` of the file, are a whole block of table `number`.
+fn is_block(bytes: &[u8], number: u64, at: usize) -> bool {
+    let sum = checksum(&bytes[8..], number, (at / PAGE) as u64).to_le_bytes();
     bytes[..8] == sum && block::validate(bytes, MAX_KEY_LEN).is_ok()
 }
 
@@ -268,6 +264,7 @@ fn is_block(bytes: &[u8], at: usize) -> bool {
 /// an order, and the footer behind them, or what is left of it, vouches for them.
 fn find_properties<'o>(
     bytes: &[u8],
+    number: u64,
     orders: impl IntoIterator<Item = &'o str>,
 ) -> Option<(usize, Properties)> {
     for order in orders {
@@ -276,7 +273,7 @@ fn find_properties<'o>(
         for at in places.filter_map(|(at, _)| at.checked_sub(4)).take(MOST_TRIES) {
             let Some((props, len)) = Properties::decode_first(&bytes[at..]) else { continue };
             let (ours, behind) = bytes[at..].split_at(len);
-            if Properties::are_vouched_for(ours, &behind[..behind.len().min(FOOTER_LEN)]) {
+            if Properties::are_vouched_for(ours, &behind[..behind.len().min(FOOTER_LEN)], number) {
                 return Some((at, props));
             }
         }

@@ -1,6 +1,18 @@
-//! Little-endian numbers and length-prefixed strings, for the parts of a table that are read once.
+//! Little-endian numbers and length-prefixed strings, for the parts of a table that are read once, and the
+//! checksum of all its parts.
 
 use crate::util::get_varint;
+
+/// The part of a table that is not one of many, for [`checksum`].
+pub(super) const ONLY: u64 = 0;
+
+/// XXH3 of a part of table `number`, mixed with that and with the part's place among those of its kind: one
+/// that was written to another place, or is in another table's file, is none of it.
+pub(super) fn checksum(bytes: &[u8], number: u64, place: u64) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes)
+        ^ number.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
+        ^ (place + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
 
 /// Appends numbers and strings.
 #[derive(Default)]

@@ -67,7 +67,11 @@ pub(super) fn check_file_header(file: &dyn File, path: &Path, number: u64, len: 
     }
     let format = le32(&b[8..12]);
     if format > FORMAT {
-        return Err(Error::NewerFormat { path: path.into(), found: format, supported: FORMAT });
+        return Err(Error::UnsupportedFormat {
+            path: path.into(),
+            found: format,
+            supported: FORMAT,
+        });
     }
     if format == 0 || le32(&b[12..16]) != 0 {
         return Err(Error::corrupt(path, 8, "the header has no known format"));

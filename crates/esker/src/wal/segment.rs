@@ -196,7 +196,7 @@ impl Segment {
             }
             Header::Newer { format: found } => {
                 let supported = format::FORMAT;
-                return Err(Error::NewerFormat { path, found, supported });
+                return Err(Error::UnsupportedFormat { path, found, supported });
             }
             Header::Bad { offset, what } => return Err(Error::corrupt(&path, offset, what)),
         };

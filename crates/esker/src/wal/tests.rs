@@ -334,7 +334,7 @@ fn a_newer_format_is_named_as_such() {
     header[32..].copy_from_slice(&sum.to_le_bytes());
     env.file(Path::new(&filename::segment(3))).write_all_at(&header, 0).unwrap();
     let error = testing::reopen(&env, 3).unwrap_err();
-    assert!(matches!(error, crate::Error::NewerFormat { found: 2, .. }), "{error}");
+    assert!(matches!(error, crate::Error::UnsupportedFormat { found: 2, .. }), "{error}");
 }
 
 #[test]

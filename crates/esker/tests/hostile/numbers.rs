@@ -78,8 +78,10 @@ fn every_number_of_a_tables_properties() {
             let width = if edge == 0xFFFF_FFFF { 4 } else { 8 };
             with(root.path(), &image, &name, &format!("properties: {edge} at {at}"), |b| {
                 put(b, footer - len + at, width, edge);
-                let sum = xxh3_64(&b[footer - len..footer]);
-                put(b, footer + 64, 8, sum);
+                // A section's checksum is mixed with the table's number.
+                let sum = xxh3_64(&b[footer - len..footer]) ^ xxh3_64(&bytes[footer - len..footer]);
+                let was = u64::from_le_bytes(b[footer + 64..footer + 72].try_into().unwrap());
+                put(b, footer + 64, 8, was ^ sum);
                 let sum = xxh3_64(&b[footer..footer + 80]);
                 put(b, footer + 80, 8, sum);
             });

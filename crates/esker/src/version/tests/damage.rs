@@ -184,7 +184,10 @@ fn resealed(at: usize, byte: u8) -> crate::Result<Loaded> {
 #[test]
 fn a_newer_format_says_so() {
     let error = resealed(8, 9).unwrap_err();
-    assert!(matches!(error, Error::NewerFormat { found: 9, supported: FORMAT, .. }), "{error}");
+    assert!(
+        matches!(error, Error::UnsupportedFormat { found: 9, supported: FORMAT, .. }),
+        "{error}"
+    );
 }
 
 #[test]
