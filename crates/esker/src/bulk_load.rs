@@ -272,7 +272,7 @@ impl BulkLoad<'_> {
         let run = store.next_run(self.ks);
         let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
         for summary in self.done.drain(..) {
-            added.push((run, store.load_table(self.ks, summary, seq)?));
+            added.push((run, Arc::new(store.load_table(self.ks, summary, seq)?)));
         }
         // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
         // and the log is durable before the load is, as the load comes after it.

@@ -160,6 +160,8 @@ pub struct Options {
     pub(crate) compression: Compression,
     pub(crate) block_size: usize,
     pub(crate) segment_size: Option<u64>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) table_size: Option<u64>,
     pub(crate) blob_threshold: usize,
     #[cfg_attr(feature = "serde", serde(with = "comparator_name"))]
     pub(crate) comparator: Option<KeyOrder>,
@@ -215,6 +217,7 @@ impl Default for Options {
             compression: Compression::Lz4,
             block_size: 4096,
             segment_size: None,
+            table_size: None,
             blob_threshold: 4096,
             comparator: None,
             keyspace_comparators: Vec::new(),
@@ -303,6 +306,13 @@ impl Options {
         self.segment_size = Some(bytes);
         self
     }
+    /// How large a table becomes, whatever the memory and the store's size: for tests, in which a small store is to
+    /// have many.
+    #[doc(hidden)]
+    pub fn table_size(mut self, bytes: u64) -> Self {
+        self.table_size = Some(bytes);
+        self
+    }
     /// From how many bytes on a value is written once and stays in the log (default 4096).
     #[doc(alias = "min_blob_size")]
     #[doc(alias = "separation_threshold")]
@@ -355,6 +365,9 @@ impl Options {
 
     /// How large the tables of a store become that holds `stored` bytes in them.
     pub(crate) fn table_sizes(&self, stored: u64) -> TableSizes {
+        if let Some(full) = self.table_size {
+            return TableSizes { full, small: full / 8 };
+        }
         let base = (self.memory / 4).clamp(4 << 20, 32 << 20);
         let wanted = (stored / MANY_TABLES).min(LARGE_TABLE);
         if wanted <= base {

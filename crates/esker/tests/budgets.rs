@@ -95,3 +95,38 @@ fn a_soak_stays_within_memory_and_descriptors() {
     // Unflushed segments of the log, the manifest, the lock, a table being written.
     assert!(most_files <= 64, "{most_files} files open");
 }
+
+/// Bytes of tables, as many as the directory holds at this moment.
+fn table_bytes(dir: &Path) -> u64 {
+    let tables = fs::read_dir(dir).unwrap().flatten();
+    let tables = tables.filter(|e| e.path().extension().is_some_and(|end| end == "tbl"));
+    tables.filter_map(|e| Some(e.metadata().ok()?.len())).sum()
+}
+
+/// A store of 1.2 GB once grew to 10 GB as long as somebody overwrote it: flushes came before compactions,
+/// and a compaction took the room of all that it replaced until its end.
+#[test]
+fn overwrites_without_pause_grew_a_store_without_bound() {
+    const KEYS: usize = 100_000;
+    const LEN: usize = 1_000;
+    let live = (KEYS * (LEN + 16)) as u64;
+    let dir = tempdir().unwrap();
+    let mut rng = Rng::new(common::seed("overwrites"));
+    // Little memory, so that the log which may wait (24 MB) is little beside the store.
+    let options = Options::new().memory(4 << 20).compression(Compression::None).table_size(1 << 20);
+    let db = options.open(dir.path()).unwrap();
+    let mut most = 0;
+    for n in 0..KEYS * common::quick_or_full(5, 12) as usize {
+        let key = if n < KEYS { n } else { rng.below(KEYS) };
+        // All over the key space, in an order of their own.
+        let key = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        db.put(key.to_be_bytes(), vec![n as u8; LEN]).unwrap();
+        if n % 500 == 0 {
+            most = most.max(table_bytes(dir.path()));
+        }
+    }
+    let times = most as f64 / live as f64;
+    println!("tables: at most {times:.2} times what lives");
+    assert!(times < 3.0, "tables take up to {times:.2} times what lives");
+    assert_eq!(db.iter().count(), KEYS);
+}

@@ -167,7 +167,7 @@ impl Store {
         }
         self.prepare_spare();
         if !flushing
-            && (self.backpressure.flush_is_urgent() || self.signal.closing())
+            && (self.backpressure.flush_may_interrupt() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
             let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));

@@ -133,10 +133,17 @@ impl Store {
             let Some((memtables, groups)) = self.whole_flush(ks, &super_version, upto)? else {
                 return Ok(());
             };
-            let (run, range, relocate) = (self.next_run(ks), 0..0, Vec::new());
-            let runs = &super_version.runs;
-            let job =
-                CompactionJob { store: self, ks, memtables, runs, range, groups, run, relocate };
+            let (run, relocate) = (self.next_run(ks), Vec::new());
+            let mut job = CompactionJob::new(
+                self,
+                ks,
+                &super_version,
+                memtables,
+                0..0,
+                groups,
+                run,
+                relocate,
+            );
             let edit = job.run()?;
             fresh.extend(edit.fresh());
             edits.push((&**ks, edit));
@@ -155,7 +162,7 @@ impl Store {
         let Some((memtables, parts)) = self.whole_flush(ks, &super_version, upto)? else {
             return Ok(());
         };
-        self.run_compaction(ks, &super_version, memtables, 0..0, parts, Vec::new())
+        self.run_compaction(ks, super_version, memtables, 0..0, parts, Vec::new())
     }
 
     /// Whether a flush is worth trying: the last one found room, or there is more now.

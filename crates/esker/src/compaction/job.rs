@@ -1,15 +1,19 @@
 //! Carrying a compaction out: read the inputs in order, keep what somebody can see, write tables.
 //!
-//! The job changes nothing by itself: it hands a [`VersionEdit`] to the one place that installs
-//! versions. If it fails, the files it wrote are removed and the store is as it was.
+//! The job changes nothing by itself: it hands [`VersionEdit`]s to the one place that installs
+//! versions. A compaction of tables is installed in steps of some overlap groups each, and lets go of a
+//! step's inputs at its end, so that it does not need the room of its whole output. If a step fails, the files
+//! that it wrote are removed, and the store is as the steps before it left it.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::dictionary::{GroupInputs, dictionary_for};
+use super::guards;
+use super::outputs::{Outputs, Written};
 use super::schedule::likely_written;
 use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
@@ -24,29 +28,51 @@ use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
-use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
+use crate::table::Dictionary;
 use crate::util::AtEnd;
 use crate::version::KeyspaceVersion;
 
 /// Entries between two looks at the clock and at what else has to be done.
 const ENTRIES_PER_SLICE: u32 = 512;
 
+/// A step of a compaction writes at least so many tables, if there are as many: each costs the sync of an edit,
+/// and of the directory.
+const STEP_TABLES: u64 = 2;
+
 /// What is merged into one run.
 pub(crate) struct CompactionJob<'a> {
-    pub store: &'a Store,
-    pub ks: &'a KeyspaceState,
+    pub(super) store: &'a Store,
+    pub(super) ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
-    pub memtables: Vec<Arc<Memtable>>,
-    /// All runs of the super-version that the compaction was planned on, newest first.
-    pub runs: &'a [Arc<LoadedRun>],
-    /// Which of them are merged; those right below the memtables when there are any.
-    pub range: Range<usize>,
-    /// The inputs in parts that share no key. Indexes are into `memtables` and `runs`.
-    pub groups: Vec<OverlapGroup>,
+    memtables: Vec<Arc<Memtable>>,
+    /// The inputs in parts that share no key, those that are not yet done.
+    groups: VecDeque<Group>,
     /// Number of the run that comes out.
-    pub run: u64,
+    run: u64,
+    /// Nothing older lies below the output.
+    bottom: bool,
     /// Segments whose values are to be moved elsewhere: into the tables.
-    pub relocate: Vec<u64>,
+    relocate: Vec<u64>,
+    /// Where tables of all runs end.
+    pub(super) guards: Vec<Vec<u8>>,
+    /// The run below all inputs, unless it is one of them.
+    pub(super) oldest: Option<Arc<LoadedRun>>,
+    /// Bytes that are written, at most.
+    pub(super) bytes: u64,
+    /// The dictionary chosen last.
+    last: Option<Arc<Dictionary>>,
+    /// Entries read, and all that will be.
+    read: u64,
+    to_read: u64,
+}
+
+/// An overlap group with its inputs.
+struct Group {
+    inputs: GroupInputs,
+    /// Bytes of the inputs.
+    bytes: u64,
+    /// Whether the one table goes into the output run as it stands.
+    trivial_move: bool,
 }
 
 impl Store {
@@ -54,31 +80,26 @@ impl Store {
     pub(crate) fn run_compaction(
         &self,
         ks: &KeyspaceState,
-        super_version: &SuperVersion,
+        super_version: Arc<SuperVersion>,
         memtables: Vec<Arc<Memtable>>,
         range: Range<usize>,
         groups: Vec<OverlapGroup>,
         relocate: Vec<u64>,
     ) -> Result<()> {
         let ids: Vec<u64> = super_version.runs[range.clone()].iter().map(|r| r.run.id()).collect();
-        let run = match ids.first() {
-            Some(newest) if memtables.is_empty() => *newest,
+        let run = match ids.last() {
+            // The oldest: where only a part of the runs is merged the newer ones shrink.
+            Some(oldest) if memtables.is_empty() => *oldest,
             _ => self.next_run(ks),
         };
         let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
         let flushed: u64 = memtables.iter().map(|m| m.inline_bytes()).sum();
-        let likely = likely_written(super_version, &range, &groups);
+        let likely = likely_written(&super_version, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
-        let job = CompactionJob {
-            store: self,
-            ks,
-            memtables,
-            runs: &super_version.runs,
-            range,
-            groups,
-            run,
-            relocate,
-        };
+        let mut job =
+            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
+        // It keeps what the job is done with.
+        drop(super_version);
         ks.busy_runs.lock().extend(&ids);
         let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
         let start = Instant::now();
@@ -94,10 +115,7 @@ impl Store {
         // what tells writers of progress.
         let stays = job.memtables.iter().any(|m| m.blob_bytes() > 0);
         let ready = upto.filter(|_| stays).map_or(Ok(()), |upto| self.sync_log_upto(upto));
-        let result = ready.and_then(|()| job.run()).and_then(|edit| {
-            let fresh: Vec<u64> = edit.fresh().collect();
-            self.apply_edit(ks, edit).inspect_err(|_| self.remove_tables(&fresh))
-        });
+        let result = ready.and_then(|()| job.run_in_steps());
         drop(flushing);
         if ks.dropped.load(Ordering::Relaxed) {
             // Dropped while it was being merged: nothing to install, nothing wrong.
@@ -136,44 +154,126 @@ impl Store {
     }
 }
 
-impl CompactionJob<'_> {
-    /// Writes the output tables.
-    pub(crate) fn run(&self) -> Result<VersionEdit> {
-        let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
-        let bottom = self.range.end == self.runs.len();
-        let inputs = &self.runs[self.range.clone()];
+impl<'a> CompactionJob<'a> {
+    /// A job on the runs `range` of `super_version`, those right below the memtables when there are any, and on
+    /// `memtables`, whose indexes and those of tables are in `groups`.
+    #[expect(clippy::too_many_arguments)] // a plan, and what it was made from
+    pub(crate) fn new(
+        store: &'a Store,
+        ks: &'a KeyspaceState,
+        super_version: &SuperVersion,
+        memtables: Vec<Arc<Memtable>>,
+        range: Range<usize>,
+        groups: Vec<OverlapGroup>,
+        run: u64,
+        relocate: Vec<u64>,
+    ) -> CompactionJob<'a> {
+        let runs = &super_version.runs;
+        let inputs = |group: &OverlapGroup| {
+            let mut tables = vec![Vec::new(); range.len()];
+            for &(run, table) in &group.tables {
+                tables[run - range.start].push(Arc::clone(&runs[run].tables()[table]));
+            }
+            let memtables = group.memtables.iter().map(|m| Arc::clone(&memtables[*m])).collect();
+            GroupInputs { memtables, tables }
+        };
+        let of = |g: &OverlapGroup| Group {
+            inputs: inputs(g),
+            bytes: g.bytes,
+            trivial_move: g.trivial_move,
+        };
+        let owned: VecDeque<Group> = groups.iter().map(of).collect();
+        let entries =
+            |g: &Group| g.inputs.tables.iter().flatten().map(|t| t.meta.entries).sum::<u64>();
+        let written = || owned.iter().filter(|g| !g.trivial_move);
+        let in_memory: u64 = memtables.iter().map(|m| m.len() as u64).sum();
+        CompactionJob {
+            store,
+            ks,
+            bottom: range.end == runs.len(),
+            run,
+            relocate,
+            guards: guards::of_runs(&ks.order, super_version.version.runs()),
+            oldest: runs.last().filter(|_| range.end < runs.len()).cloned(),
+            bytes: written().map(|g| g.bytes).sum(),
+            last: None,
+            read: 0,
+            to_read: written().map(entries).sum::<u64>() + in_memory,
+            groups: owned,
+            memtables,
+        }
+    }
+
+    /// Writes and installs the output. Of memtables all at once: they are flushed or they are not.
+    fn run_in_steps(&mut self) -> Result<()> {
+        while !self.groups.is_empty() {
+            let edit = if self.memtables.is_empty() { self.step()? } else { self.run()? };
+            let fresh: Vec<u64> = edit.fresh().collect();
+            let applied = self.store.apply_edit(self.ks, edit);
+            applied.inspect_err(|_| self.store.remove_tables(&fresh))?;
+            self.store.delete_obsolete(false);
+        }
+        Ok(())
+    }
+
+    /// Writes the output tables of all that is left.
+    pub(crate) fn run(&mut self) -> Result<VersionEdit> {
+        let all = std::mem::take(&mut self.groups).into();
+        self.write(all)
+    }
+
+    /// Writes those of the next groups, as many as are worth an edit.
+    fn step(&mut self) -> Result<VersionEdit> {
+        let enough = self.store.table_sizes().full * STEP_TABLES;
+        let (mut step, mut bytes) = (Vec::new(), 0);
+        while let Some(group) = self.groups.pop_front() {
+            bytes += if group.trivial_move { 0 } else { group.bytes };
+            step.push(group);
+            if bytes >= enough {
+                break;
+            }
+        }
+        // What is left over of a step is part of the last.
+        let left = self.groups.iter().filter(|g| !g.trivial_move).map(|g| g.bytes).sum::<u64>();
+        if left < enough / 2 {
+            step.extend(self.groups.drain(..));
+        }
+        self.write(step)
+    }
+
+    fn write(&mut self, groups: Vec<Group>) -> Result<VersionEdit> {
+        let tables = |g: &Group| g.inputs.tables.iter().flatten().cloned().collect::<Vec<_>>();
         let mut edit = VersionEdit {
-            removed: inputs.iter().flat_map(|r| r.tables().iter().cloned()).collect(),
+            removed: groups.iter().flat_map(tables).collect(),
             flushed: self.memtables.iter().map(|m| m.segment().number()).max(),
             ..VersionEdit::default()
         };
-        let mut written = Written { to_read: self.entries(), ..Written::default() };
-        // The dictionary chosen last.
-        let mut last = None;
-        let mut add = |group: &OverlapGroup| {
-            let piece = self.piece(group);
-            match piece.tables.iter().flatten().next() {
+        let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
+        let mut written = Written::default();
+        let mut add = |group: &Group| {
+            match group.inputs.tables.iter().flatten().next() {
                 Some(table) if group.trivial_move => edit.added.push((self.run, Arc::clone(table))),
                 _ => {
-                    let filter = VersionFilter::new(boundaries.clone(), bottom);
-                    let chosen = dictionary_for(self.ks.compression, &piece, last.as_ref())?;
-                    let outputs = Outputs::new(self, chosen.clone());
-                    last = chosen.or(last.take());
-                    self.merge_piece(&piece, filter, outputs, &mut written)?;
+                    let filter = VersionFilter::new(boundaries.clone(), self.bottom);
+                    let chosen =
+                        dictionary_for(self.ks.compression, &group.inputs, self.last.as_ref())?;
+                    self.last = chosen.clone().or(self.last.take());
+                    self.merge_group(&group.inputs, filter, chosen, &mut written)?;
                 }
             }
             Ok(())
         };
         // What was written by then is discarded below.
-        let result = comparator::catch(|| self.groups.iter().try_for_each(&mut add));
+        let result = comparator::catch(|| groups.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
-            for summary in std::mem::take(&mut written.tables) {
-                edit.added.push((self.run, self.store.load_table(self.ks, summary, 0)?));
+            for (summary, share) in std::mem::take(&mut written.tables) {
+                let table = self.store.load_table(self.ks, summary, 0)?.repeating(share);
+                edit.added.push((self.run, Arc::new(table)));
             }
             Ok(())
         });
         if let Err(e) = result {
-            self.discard(&written);
+            written.discard(self.store);
             return Err(e);
         }
         edit.live_values = written.live.into_iter().collect();
@@ -181,20 +281,11 @@ impl CompactionJob<'_> {
         Ok(edit)
     }
 
-    fn piece(&self, group: &OverlapGroup) -> GroupInputs {
-        let mut tables = vec![Vec::new(); self.range.len()];
-        for &(run, table) in &group.tables {
-            tables[run - self.range.start].push(Arc::clone(&self.runs[run].tables()[table]));
-        }
-        let memtables = group.memtables.iter().map(|m| Arc::clone(&self.memtables[*m])).collect();
-        GroupInputs { memtables, tables }
-    }
-
-    fn cursor(&self, piece: &GroupInputs) -> Result<MergeCursor> {
+    fn cursor(&self, inputs: &GroupInputs) -> Result<MergeCursor> {
         let order = &self.ks.order;
         let mut sources: Vec<SourceCursor> =
-            piece.memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
-        for tables in piece.tables.iter().filter(|t| !t.is_empty()) {
+            inputs.memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
+        for tables in inputs.tables.iter().filter(|t| !t.is_empty()) {
             let tables = tables.iter().map(|t| (1, Arc::clone(t))).collect();
             let part = KeyspaceVersion::default()
                 .edit(Some(order), &[], tables)
@@ -207,19 +298,20 @@ impl CompactionJob<'_> {
         Ok(MergeCursor::new(order.clone(), sources))
     }
 
-    fn merge_piece(
-        &self,
-        piece: &GroupInputs,
+    fn merge_group(
+        &mut self,
+        inputs: &GroupInputs,
         mut filter: VersionFilter,
-        mut outputs: Outputs<'_>,
+        dictionary: Option<Arc<Dictionary>>,
         written: &mut Written,
     ) -> Result<()> {
         let order = &self.ks.order;
-        let mut cursor = self.cursor(piece)?;
+        let mut outputs = Outputs::new(self, dictionary);
+        let mut cursor = self.cursor(inputs)?;
         let mut last_key: Vec<u8> = Vec::new();
         let mut fresh = true;
         let mut decompressed = Vec::new();
-        let mut slice = 0;
+        let (mut slice, mut read) = (0, self.read);
         cursor.first()?;
         while cursor.valid() {
             let key = cursor.key();
@@ -229,7 +321,7 @@ impl CompactionJob<'_> {
                 last_key.extend_from_slice(key);
                 filter.next_key();
                 // Versions of one key never straddle two tables.
-                outputs.roll(written)?;
+                outputs.roll(key, written)?;
             }
             let (seq, kind) = (cursor.seq(), cursor.kind());
             let value = self.value_for_table(&cursor);
@@ -254,7 +346,7 @@ impl CompactionJob<'_> {
                             .or_default()
                             .push((p.offset, u64::from(p.len)));
                     }
-                    let builder = outputs.builder(written)?;
+                    let builder = outputs.builder(key, written)?;
                     match (value, cursor.current()) {
                         (Stored::Compressed { .. }, SourceCursor::Run(run))
                             if !builder.accepts(&value) =>
@@ -279,14 +371,17 @@ impl CompactionJob<'_> {
             }
             cursor.next()?;
             slice += 1;
-            written.read += 1;
+            read += 1;
             if slice == ENTRIES_PER_SLICE {
                 slice = 0;
-                self.report(written);
+                self.report(read);
                 self.store.between_slices(!self.memtables.is_empty())?;
             }
         }
-        outputs.finish(written)
+        outputs.finish(written)?;
+        drop(outputs);
+        self.read = read;
+        Ok(())
     }
 
     /// The value as the table will hold it: a large one stays where it was written.
@@ -305,90 +400,11 @@ impl CompactionJob<'_> {
         }
     }
 
-    /// Entries that are read.
-    fn entries(&self) -> u64 {
-        let tables = self.groups.iter().filter(|c| !c.trivial_move).flat_map(|c| &c.tables);
-        let entries = |&(run, table): &(usize, usize)| self.runs[run].tables()[table].meta.entries;
-        let in_memory: u64 = self.memtables.iter().map(|m| m.len() as u64).sum();
-        tables.map(entries).sum::<u64>() + in_memory
-    }
-
     /// Tells writers that wait how far a flush is.
-    fn report(&self, written: &Written) {
+    fn report(&self, read: u64) {
         if !self.memtables.is_empty() {
-            let share = written.read as f64 / written.to_read.max(1) as f64;
+            let share = read as f64 / self.to_read.max(1) as f64;
             self.store.backpressure.set_progress(share.min(1.0));
         }
-    }
-
-    fn discard(&self, written: &Written) {
-        for number in &written.numbers {
-            let path = self.store.dir.join(filename::table(*number));
-            drop(self.store.env.remove(&path));
-        }
-    }
-}
-
-/// What has been written so far.
-#[derive(Default)]
-struct Written {
-    /// Numbers of all files begun.
-    numbers: Vec<u64>,
-    tables: Vec<TableSummary>,
-    /// Entries read, and all that will be.
-    read: u64,
-    to_read: u64,
-    live: HashMap<u64, Vec<(u64, u64)>>,
-    dead: HashMap<u64, Vec<(u64, u64)>>,
-}
-
-/// The tables of one piece, one after the other.
-struct Outputs<'a> {
-    store: &'a Store,
-    options: TableOptions,
-    target: u64,
-    builder: Option<TableBuilder>,
-}
-
-impl<'a> Outputs<'a> {
-    fn new(job: &CompactionJob<'a>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
-        let options = TableOptions {
-            order: job.ks.order.clone(),
-            keyspace: job.ks.id,
-            block_size: job.store.options.block_size,
-            compression: job.ks.compression,
-            dictionary,
-        };
-        Outputs { store: job.store, options, target: job.store.table_sizes().full, builder: None }
-    }
-
-    fn builder(&mut self, written: &mut Written) -> Result<&mut TableBuilder> {
-        if self.builder.is_none() {
-            let number = self.store.new_file_number()?;
-            let path = self.store.dir.join(filename::table(number));
-            self.builder =
-                Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
-            // Only now: a file that was there before is not this compaction's to remove.
-            written.numbers.push(number);
-        }
-        Ok(self.builder.as_mut().expect("just made"))
-    }
-
-    /// Ends the present table when it is large enough.
-    fn roll(&mut self, written: &mut Written) -> Result<()> {
-        if self.builder.as_ref().is_some_and(|b| b.size_estimate() >= self.target) {
-            self.finish(written)?;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, written: &mut Written) -> Result<()> {
-        if let Some(builder) = self.builder.take() {
-            let summary = builder.finish()?;
-            Counters::add(&self.store.counters.merge_written, summary.size);
-            self.store.room.took(summary.size);
-            written.tables.push(summary);
-        }
-        Ok(())
     }
 }

@@ -61,6 +61,6 @@ impl Store {
             self.table_sizes().small,
             rewrite,
         );
-        self.run_compaction(ks, &super_version, memtables, all, parts, Vec::new())
+        self.run_compaction(ks, super_version, memtables, all, parts, Vec::new())
     }
 }

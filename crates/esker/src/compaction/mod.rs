@@ -4,6 +4,7 @@
 //!
 //! - [`picker`]: what to compact next;
 //! - [`overlap`]: in which parts that share no key;
+//! - [`guards`]: where tables end, so that there are such parts;
 //! - [`version_filter`]: which versions of a key stay.
 //!
 //! The work:
@@ -12,15 +13,19 @@
 //! - [`schedule`]: asks the picker about a keyspace, and whether there is room;
 //! - [`flush`]: memtables into tables;
 //! - [`manual`]: a range, by the user's order;
-//! - [`job`]: reads the inputs and writes the tables, with a [`dictionary`].
+//! - [`job`]: reads the inputs, has the [`outputs`] written, with a [`dictionary`], and installs them;
+//!   [`repeats`] estimates how much of them is written over older entries.
 
 pub(crate) mod background;
 mod dictionary;
 pub(crate) mod flush;
+mod guards;
 pub(crate) mod job;
 pub(crate) mod manual;
+mod outputs;
 pub(crate) mod overlap;
 pub(crate) mod picker;
+mod repeats;
 pub(crate) mod schedule;
 pub(crate) mod version_filter;
 

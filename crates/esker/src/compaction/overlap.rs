@@ -161,7 +161,80 @@ fn join_crowds(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
     out
 }
 
+/// The groups of tables from key `from` on, and around, until they write `most` bytes; and where the next
+/// part begins, unless this is all. At least one group is written.
+pub(crate) fn next_part<T: HasMeta>(
+    order: &KeyOrder,
+    runs: &[Arc<Run<T>>],
+    mut list: Vec<OverlapGroup>,
+    from: Option<&[u8]>,
+    most: u64,
+) -> (Vec<OverlapGroup>, Option<Vec<u8>>) {
+    if written(&list) <= most {
+        return (list, None);
+    }
+    let first = |g: &OverlapGroup| {
+        let (run, table) = g.tables[0];
+        runs[run].tables()[table].meta().smallest.clone()
+    };
+    let is_before =
+        |g: &OverlapGroup| from.is_some_and(|from| order.compare(&first(g), from).is_lt());
+    let start = list.partition_point(is_before);
+    let all = list.len();
+    list.rotate_left(if start == all { 0 } else { start });
+    let (mut end, mut bytes) = (0, 0);
+    while end < all && (bytes == 0 || bytes + written(&list[end..=end]) <= most) {
+        bytes += written(&list[end..=end]);
+        end += 1;
+    }
+    let next = list.get(end).map(first);
+    list.truncate(end);
+    (list, next)
+}
+
 /// Bytes that a compaction of these groups writes, at most.
 pub(crate) fn written(list: &[OverlapGroup]) -> u64 {
     list.iter().filter(|c| !c.trivial_move).fold(0, |sum, c| sum.saturating_add(c.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::simulation::{Sim, WritePattern, key};
+
+    /// Ten tables in each of two runs; each table of the one meets one of the other.
+    fn groups_of_two() -> (Sim, Vec<OverlapGroup>) {
+        let mut sim = Sim::new(WritePattern::Random, 64 << 20, 32 << 20);
+        let tables: Vec<_> = (0..20u64)
+            .map(|n| {
+                let first = n % 10 * 100;
+                (1 + n / 10, Arc::new(sim.table(first, first + 99, 1000, 0)))
+            })
+            .collect();
+        sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[], tables).unwrap();
+        let runs = sim.version.runs();
+        let list = groups(&KeyOrder::Bytewise, &[], runs, 0..2, 0, |_| false);
+        assert_eq!(list.len(), 10);
+        (sim, list)
+    }
+
+    #[test]
+    fn a_large_compaction_goes_around_in_parts() {
+        let (sim, list) = groups_of_two();
+        let part = |from: Option<&[u8]>, most: u64| {
+            let runs = sim.version.runs();
+            next_part(&KeyOrder::Bytewise, runs, list.clone(), from, most)
+        };
+        let one = list[0].bytes;
+        assert_eq!(part(None, 10 * one), (list.clone(), None));
+        assert_eq!(part(Some(&key(500)), 10 * one), (list.clone(), None));
+        assert_eq!(part(None, 3 * one), (list[..3].to_vec(), Some(key(300))));
+        // From the next one on where there is none with this key; and around.
+        let (around, next) = part(Some(&key(750)), 3 * one);
+        assert_eq!(around, [&list[8..], &list[..1]].concat());
+        assert_eq!(next, Some(key(100)));
+        assert_eq!(part(Some(&key(5000)), 3 * one).0, list[..3]);
+        // However little is asked for, one.
+        assert_eq!(part(None, 1), (list[..1].to_vec(), Some(key(100))));
+    }
 }

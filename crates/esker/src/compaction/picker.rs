@@ -50,8 +50,15 @@ const SMALL_SHARE: u64 = 16;
 /// `EASE` on.
 const RATIO_IDLE: f64 = 2.0;
 const RATIO_PRESSED: f64 = 0.5;
-/// How many times the oldest run the newer ones together may be.
+/// Runs, and bytes of old versions beside live ones, at which compactions begin to press, and press most.
+const PRESSING_RUNS: (f64, f64) = (4.0, RUNS_HARD as f64);
+const PRESSING_SPACE: (f64, f64) = (0.2, 0.6);
+/// How many times the oldest run the newer ones together may be, whatever they hold.
 const SPACE: u64 = 2;
+/// What newer versions may take beside the rest, in percent.
+const REPEATED_PERCENT: u64 = 30;
+/// A merge of all runs whose largest overlap group is less than this part of it goes in small steps.
+const STEPS: u64 = 8;
 /// No flush writes more than this many times the pending cap of its own accord: writers wait for
 /// it. What is larger is merged between flushes.
 const FLUSH_CAPS: u64 = 4;
@@ -93,6 +100,8 @@ pub(crate) struct PickerInput<'a, T> {
     pub runs: &'a [Arc<Run<T>>],
     /// Runs that another job is merging; not to be touched.
     pub busy: Range<usize>,
+    /// About how many bytes of the newer runs are newer versions of entries in the oldest.
+    pub repeated: u64,
     /// Hard cap of sealed log bytes that wait for a flush.
     pub pending_cap: u64,
     /// Waiting bytes / `pending_cap`, 0 to 1.
@@ -130,7 +139,7 @@ pub(crate) enum CompactionReason {
 /// One merge: the oldest `memtables` of those waiting, and neighbouring runs.
 ///
 /// The output is one run in the place of its inputs: with memtables a new newest run (then `runs`
-/// starts at 0), otherwise the one that has the number of the newest input.
+/// starts at 0), otherwise the one that has the number of the oldest input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compaction {
     /// How many of the oldest waiting memtables.
@@ -215,9 +224,7 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
         }
         (end, sum) = (end + 1, next);
     }
-    if end < must && free == s.runs.len() && too_much_space(s) {
-        end = free;
-    } else if end < must {
+    if end < must {
         // The cap forces it: as many as pay best, lest the newest run is rewritten every time.
         let per_run = |end: usize| cost(end) as f64 / end as f64;
         let best = (must..=free).min_by(|&a, &b| per_run(a).total_cmp(&per_run(b)));
@@ -226,9 +233,21 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     Compaction::new(memtables, 0..end, CompactionReason::Flush)
 }
 
-/// The next step towards fewer runs, memtables or not, where there are more than flushes leave.
+/// The next step towards fewer runs or less space, memtables or not.
 pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
-    if s.runs.len() > RUNS_HARD { too_many_runs(s) } else { None }
+    too_many_runs(s)
+}
+
+/// How urgent compactions are, 0 to 1, by the runs there are and the space that old versions take: so much more
+/// of the time than flushes they are given, and so much writers slow down.
+pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
+    let runs = s.runs.len() as f64;
+    let by_runs = (runs - PRESSING_RUNS.0) / (PRESSING_RUNS.1 - PRESSING_RUNS.0);
+    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
+    let live = total.saturating_sub(s.repeated).max(s.pending_cap) as f64;
+    let repeated = s.repeated as f64 / live;
+    let by_space = (repeated - PRESSING_SPACE.0) / (PRESSING_SPACE.1 - PRESSING_SPACE.0);
+    by_runs.max(by_space).clamp(0.0, 1.0)
 }
 
 fn ratio(debt: f64) -> f64 {
@@ -243,28 +262,47 @@ fn cost<T: HasMeta>(s: &PickerInput<'_, T>, memtables: usize, runs: Range<usize>
     overlap::written(&list)
 }
 
-/// Nobody knows how much of the newer runs only repeats the oldest. When they are larger than it
-/// by this much, all are merged, so that a store of nothing but overwrites stays within
-/// `SPACE` + 1 times its live data (and what comes in meanwhile).
+/// Whether the newer runs hold too many versions of what is in the oldest. How many is an estimate, and only
+/// of keys that the oldest has, so they may not be `SPACE` times as large in any case.
 fn too_much_space<T: HasMeta>(s: &PickerInput<'_, T>) -> bool {
     let Some((oldest, newer)) = s.runs.split_last() else { return false };
     let newer: u64 = newer.iter().map(|r| r.bytes()).sum();
+    let live = (newer + oldest.bytes()).saturating_sub(s.repeated);
+    let repeats = s.repeated > s.pending_cap.min(SMALL_STORE / 2)
+        && s.repeated.saturating_mul(100) > live.saturating_mul(REPEATED_PERCENT);
     let meets = || cost(s, 0, 0..s.runs.len()) > newer;
-    newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
+    repeats || newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
+}
+
+/// All runs, but for the newest where these are small and each of their tables meets those of many others:
+/// without them the rest is merged in steps that each free what they replace.
+fn all_in_steps<T: HasMeta>(s: &PickerInput<'_, T>) -> Range<usize> {
+    let n = s.runs.len();
+    let start = (0..n.saturating_sub(1)).find(|start| has_small_pieces(s, *start..n, STEPS));
+    start.unwrap_or(0)..n
+}
+
+/// Whether a merge of these runs falls into pieces that are small, by themselves or as parts of the store.
+fn has_small_pieces<T: HasMeta>(s: &PickerInput<'_, T>, runs: Range<usize>, part: u64) -> bool {
+    let list = overlap::groups(s.order, &[], s.runs, runs, s.small_table, |_| false);
+    let largest = list.iter().map(|g| g.bytes).max().unwrap_or(0);
+    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
+    largest <= s.pending_cap.saturating_mul(FLUSH_CAPS).max(total / part)
 }
 
 fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
-    if all.len() <= RUNS_AT_ONCE && is_free(s, &all) && too_much_space(s) {
-        return Compaction::new(0, all, CompactionReason::Space);
+    if all.len() > RUNS_SOFT {
+        return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);
     }
-    if s.runs.len() <= RUNS_SOFT {
-        return None;
+    if is_free(s, &all) && too_much_space(s) {
+        return Compaction::new(0, all_in_steps(s), CompactionReason::Space);
     }
-    Compaction::new(0, best_group(s, 0..s.runs.len())?, CompactionReason::Runs)
+    None
 }
 
-/// The neighbours whose merge brings most per byte written; among equals the newest.
+/// The neighbours whose merge brings most per byte written; among equals the newest. Beside writers no
+/// piece of it is half of the store, if that can be had.
 ///
 /// On its way from a flush into the largest run a byte climbs log(largest / flush) in all, whatever
 /// the compactions in between; each compaction that it takes part in costs one write of it. A compaction of sizes
@@ -273,13 +311,15 @@ fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
 /// a small one beside a large one. Taking the smallest instead rewrites the newest runs over and
 /// over (128 GiB at random: 46 writes per byte, not 8).
 fn best_group<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Option<Range<usize>> {
-    let mut best: Option<(f64, Range<usize>)> = None;
+    let mut best: Option<((bool, f64), Range<usize>)> = None;
     for start in within.clone() {
         for end in start + 2..=within.end.min(start + RUNS_AT_ONCE) {
             if !is_free(s, &(start..end)) {
                 break;
             }
             let use_of_writes = lift(s, start..end) / (cost(s, 0, start..end) + 1) as f64;
+            let in_pieces = s.idle || has_small_pieces(s, start..end, 2);
+            let use_of_writes = (in_pieces, use_of_writes);
             if best.as_ref().is_none_or(|(most, _)| use_of_writes > *most) {
                 best = Some((use_of_writes, start..end));
             }

@@ -60,6 +60,7 @@ fn pick(case: &Case<'_>) -> String {
         memtables: &memtables,
         runs: version.runs(),
         busy: busy.map_or(0..0, |(a, b)| a.parse().unwrap()..b.parse().unwrap()),
+        repeated: size(&get("repeated", "0")),
         pending_cap: size(&get("cap", "64M")),
         debt: get("debt", "0.2").parse().unwrap(),
         idle: case.words.contains(&"idle"),
@@ -235,9 +236,52 @@ fn a_crowd_of_runs_thins_out_however_fast_flushes_come() {
     // Some 10 GiB there were: each byte is written a few times, and not with every flush.
     let written = sim.written >> 30;
     assert!(written < 60, "{written} GiB in {flushes} flushes");
-    // From here on as ever.
+    // From here on as ever: one run, and what is not worth the rewriting of that.
     sim.settle(0.0, true);
-    assert_eq!(sim.version.runs().len(), 1);
+    assert!(sim.version.runs().len() <= 2);
+}
+
+/// A store of nothing but overwrites, whatever its size and however fast they come.
+#[test]
+fn old_versions_take_less_than_half_of_what_lives() {
+    for (keys, spare) in [(1 << 20, true), (1 << 20, false), (1 << 24, true), (1 << 24, false)] {
+        let mut sim = Sim::new(WritePattern::Overwrite(keys), 64 * MIB, 8 * MIB);
+        sim.fill(4 * keys * ENTRY / (16 * MIB), 16 * MIB, 2, spare);
+        let times = sim.max_bytes as f64 / (keys * ENTRY) as f64;
+        // A flush, and less than the pending cap that is not looked at.
+        let more = 128.0 * MIB as f64 / (keys * ENTRY) as f64;
+        assert!(times < 1.5 + more, "{times} times, {keys} keys");
+    }
+}
+
+#[test]
+fn compactions_press_with_runs_and_with_old_versions() {
+    let pressure = |runs: u64, repeated: u64| {
+        let added = (1..=runs).flat_map(|n| tables(&["run", "100M", "0..999"], n));
+        let order = KeyOrder::Bytewise;
+        let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
+        picker::pressure(&PickerInput {
+            order: &order,
+            memtables: &[],
+            runs: version.runs(),
+            busy: 0..0,
+            repeated,
+            pending_cap: 64 * MIB,
+            debt: 0.0,
+            idle: false,
+            small_table: 4 * MIB,
+            settled_seq: 0,
+            segments: &[],
+        })
+    };
+    assert_eq!(pressure(0, 0), 0.0);
+    assert_eq!(pressure(4, 0), 0.0);
+    assert_eq!(pressure(8, 0), 0.5);
+    assert_eq!(pressure(12, 0), 1.0);
+    assert_eq!(pressure(20, 0), 1.0);
+    // Of 300 MiB a third: half of what lives.
+    assert!((0.74..0.76).contains(&pressure(3, 100 * MIB)));
+    assert_eq!(pressure(3, 150 * MIB), 1.0);
 }
 
 /// Compares bytes, and counts how often.
@@ -352,6 +396,7 @@ proptest! {
             memtables: if flush { std::slice::from_ref(&memtable) } else { &[] },
             runs: version.runs(),
             busy: busy.clone(),
+            repeated: 0,
             pending_cap: 64 * MIB,
             debt: 0.1,
             idle,

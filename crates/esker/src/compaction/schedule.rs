@@ -4,12 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::overlap::{self, OverlapGroup};
-use super::picker::{self, CompactionReason, PickerInput, RUNS_MOST};
+use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
 use crate::comparator;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
+
+/// About how many tables are written before the picker is asked again.
+const PART_TABLES: u64 = 32;
 
 impl Store {
     /// Asks the picker about one keyspace and carries its plan out. `nested`: within another compaction,
@@ -38,7 +41,7 @@ impl Store {
         let picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
-        let groups = plan.groups(&picker_input);
+        let groups = self.next_part(ks, &plan, &picker_input);
         if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
             let bytes = overlap::written(&groups);
             if !settle
@@ -58,7 +61,7 @@ impl Store {
         if !tight || self.may_hope(likely) {
             match self.run_compaction(
                 ks,
-                &super_version,
+                super_version,
                 memtables,
                 plan.runs,
                 groups,
@@ -75,8 +78,10 @@ impl Store {
                 merged => {
                     merged?;
                     if flush && !nested {
-                        // Where writes leave no time for it, it is done all the same.
-                        self.thin_out(ks)?;
+                        // Where writes leave no time for it, it takes its share all the same.
+                        let due =
+                            || self.backpressure.flush_may_interrupt() || self.signal.closing();
+                        while self.thin_out(ks)? && !due() {}
                     }
                     return Ok(true);
                 }
@@ -94,13 +99,15 @@ impl Store {
         let super_version = ks.view.load_full();
         let segments = self.segments.usage();
         let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
-        let Some(plan) = picker::thin_out(&picker_input) else { return Ok(false) };
-        let groups = plan.groups(&picker_input);
+        let plan = picker::thin_out(&picker_input);
+        let pressure = plan.as_ref().map_or(0.0, |_| picker::pressure(&picker_input));
+        self.backpressure.set_pressure(pressure);
+        let Some(plan) = plan else { return Ok(false) };
+        let groups = self.next_part(ks, &plan, &picker_input);
         if self.is_tight(overlap::written(&groups)) {
             return Ok(false);
         }
-        match self.run_compaction(ks, &super_version, Vec::new(), plan.runs, groups, plan.relocate)
-        {
+        match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
             merged => merged.map(|()| true),
         }
@@ -117,6 +124,26 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// What is done of a plan before the picker is asked again: a flush is one piece, of tables it goes on where
+    /// it stopped.
+    fn next_part(
+        &self,
+        ks: &KeyspaceState,
+        plan: &Compaction,
+        picker_input: &PickerInput<'_, Arc<LoadedTable>>,
+    ) -> Vec<OverlapGroup> {
+        let groups = plan.groups(picker_input);
+        if plan.memtables > 0 {
+            return groups;
+        }
+        let mut from = ks.compaction_cursor.lock();
+        let runs = picker_input.runs;
+        let most = self.table_sizes().full * PART_TABLES;
+        let (part, next) = overlap::next_part(&ks.order, runs, groups, from.as_deref(), most);
+        *from = next;
+        part
     }
 
     /// What the picker sees.
@@ -139,6 +166,7 @@ impl Store {
             memtables,
             runs: super_version.version.runs(),
             busy,
+            repeated: super_version.version.tables().map(|t| t.repeated).sum(),
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
             idle,

@@ -110,6 +110,7 @@ impl Sim {
             memtables,
             runs: version.runs(),
             busy: 0..0,
+            repeated: self.repeated(),
             pending_cap: self.cap,
             debt,
             idle,
@@ -133,6 +134,17 @@ impl Sim {
             }
         }
         panic!("the chain of plans does not end");
+    }
+
+    /// Bytes of the newer runs that repeat the oldest.
+    fn repeated(&self) -> u64 {
+        let (WritePattern::Overwrite(keys), Some((oldest, newer))) =
+            (self.load, self.version.runs().split_last())
+        else {
+            return 0;
+        };
+        let share = (oldest.entries() as f64 / keys as f64).min(1.0);
+        (newer.iter().map(|r| r.bytes()).sum::<u64>() as f64 * share) as u64
     }
 
     fn segment_uses(&self) -> Vec<SegmentUse> {
@@ -269,7 +281,7 @@ impl Sim {
     }
 
     /// `flushes` memtables of `bytes`, `together` at a time; between them, with time to spare,
-    /// everything is picked that there is. Under pressure only flushes are.
+    /// everything is picked that there is. Under pressure one step towards fewer runs or less space is.
     pub(super) fn fill(&mut self, flushes: u64, bytes: u64, together: u64, spare: bool) {
         for _ in 0..flushes / together {
             let waiting: Vec<WaitingMemtable> =
@@ -279,6 +291,8 @@ impl Sim {
             assert_eq!(plan.reason, CompactionReason::Flush);
             if spare {
                 self.settle(0.0, false);
+            } else {
+                self.step_with(&[], debt, false, picker::thin_out);
             }
         }
     }

@@ -28,6 +28,7 @@ pub(super) fn options(rng: &mut Rng) -> Options {
         .segment_size(64 << 10)
         .blob_threshold([1000, 4096][rng.below(2)])
         .compression([Compression::None, Compression::Lz4][rng.below(2)])
+        .table_size([4 << 20, 8 << 10][rng.below(2)])
 }
 
 /// A store and what is to be found in it.

@@ -12,12 +12,18 @@ use crate::table::Table;
 use crate::version::{HasMeta, Run, TableMeta};
 use crate::wal::Segment;
 
+/// Of a table that was not written by this process, and of a bulk load, one byte in so many is taken for a
+/// repeated one.
+const UNKNOWN: u64 = 4;
+
 /// An open table. The file goes away with the last reader once it is marked obsolete.
 pub(crate) struct LoadedTable {
     /// The mapped file.
     pub table: Arc<Table>,
     /// What the manifest says of it.
     pub meta: TableMeta,
+    /// About how many of its bytes are newer versions of entries in the oldest run.
+    pub repeated: u64,
     /// Segments that hold separated values of this table, by ascending number.
     segments: Vec<Arc<Segment>>,
     path: PathBuf,
@@ -34,7 +40,14 @@ impl LoadedTable {
         files: Arc<ObsoleteFiles>,
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
-        LoadedTable { table, meta, segments, path, obsolete: AtomicBool::new(false), files }
+        let (repeated, obsolete) = (meta.size / UNKNOWN, AtomicBool::new(false));
+        LoadedTable { table, meta, repeated, segments, path, obsolete, files }
+    }
+
+    /// This share of its entries is in the oldest run too.
+    pub(crate) fn repeating(mut self, share: f64) -> LoadedTable {
+        self.repeated = (self.meta.size as f64 * share) as u64;
+        self
     }
 
     /// No version names this table any more: its file is removed when the last reader lets go.

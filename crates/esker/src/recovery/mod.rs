@@ -345,7 +345,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
         let mut tables = Vec::new();
         for run in ks.version.runs() {
             for meta in run.tables() {
-                tables.push((run.id(), store.open_table(&state, (**meta).clone())?));
+                tables.push((run.id(), Arc::new(store.open_table(&state, (**meta).clone())?)));
             }
         }
         let version = KeyspaceVersion::default()

@@ -23,6 +23,10 @@ pub(crate) struct Backpressure {
     /// When it began, in nanoseconds since `start`, and how many bytes it will write.
     flush_began: AtomicU64,
     flush_writes: AtomicU64,
+    /// When the next may interrupt a compaction, in nanoseconds since `start`.
+    next_flush: AtomicU64,
+    /// How urgent compactions are, in thousandths.
+    pressure: AtomicU64,
     soft: u64,
     hard: u64,
     cost_model: CostModel,
@@ -37,6 +41,9 @@ pub(crate) struct Backpressure {
 const TIDY_AT_FIRST: u64 = 1 << 30;
 const TIDY_PER_SECOND: u64 = 2 << 20;
 const TIDY_PER_USER_BYTE: u64 = 8;
+
+/// How many times as long as flushes compactions take where they are most urgent.
+const MOST_COMPACTING: f64 = 8.0;
 
 #[derive(Debug, Default)]
 struct FlushRates {
@@ -58,6 +65,8 @@ impl Backpressure {
             progress: AtomicU64::new(0),
             flush_began: AtomicU64::new(0),
             flush_writes: AtomicU64::new(0),
+            next_flush: AtomicU64::new(0),
+            pressure: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             cost_model: CostModel::new(hard),
@@ -151,7 +160,7 @@ impl Backpressure {
             remaining,
             soft: self.soft,
             hard: self.hard,
-            rate: inner.rate,
+            rate: inner.rate.shared(1.0 + self.compacting()),
         };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
         // long as the cap is not reached.
@@ -166,13 +175,30 @@ impl Backpressure {
         self.inner.lock().throttle.more(self.start.elapsed())
     }
 
-    /// Whether a compaction should stop for a flush.
-    pub(crate) fn flush_is_urgent(&self) -> bool {
-        self.pending() > self.soft / 2
+    /// Whether a compaction should stop for a flush: much waits, and the compaction had its share of the time
+    /// since the last one, or writers would soon have to stop.
+    pub(crate) fn flush_may_interrupt(&self) -> bool {
+        let pending = self.pending();
+        pending > self.hard / 4 * 3
+            || pending > self.soft / 2
+                && self.start.elapsed().as_nanos() as u64 >= self.next_flush.load(Ordering::Relaxed)
+    }
+
+    /// How many times as long as flushes compactions are to take.
+    fn compacting(&self) -> f64 {
+        let pressure = self.pressure.load(Ordering::Relaxed) as f64 / 1000.0;
+        MOST_COMPACTING * pressure * pressure
+    }
+
+    /// How urgent the compactions are that are under way or due, 0 to 1.
+    pub(crate) fn set_pressure(&self, pressure: f64) {
+        self.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
     }
 
     /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.
     pub(crate) fn note_flush(&self, bytes: u64, wrote: u64, took: Duration) {
+        let next = self.start.elapsed() + took.mul_f64(self.compacting());
+        self.next_flush.store(next.as_nanos() as u64, Ordering::Relaxed);
         let mut inner = self.inner.lock();
         inner.rate.measured(bytes, took);
         inner.writing.measured(wrote, took);

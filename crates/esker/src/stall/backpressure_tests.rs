@@ -55,12 +55,43 @@ fn the_debt_is_a_share_of_the_cap() {
 }
 
 #[test]
-fn a_flush_is_urgent_from_half_of_the_soft_cap_on() {
+fn a_flush_interrupts_a_compaction_from_half_of_the_soft_cap_on() {
     let (p, cap) = new();
     p.set_pending(cap / 8);
-    assert!(!p.flush_is_urgent());
+    assert!(!p.flush_may_interrupt());
     p.set_pending(cap / 8 + 1);
-    assert!(p.flush_is_urgent());
+    assert!(p.flush_may_interrupt());
+}
+
+#[test]
+fn a_compaction_that_presses_has_its_share_of_the_time() {
+    let (p, cap) = new();
+    p.set_pending(cap / 4);
+    p.set_pressure(1.0);
+    p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));
+    assert!(!p.flush_may_interrupt(), "8,000 seconds are the compaction's");
+    // Writers are not stopped for it.
+    p.set_pending(cap / 4 * 3 + 1);
+    assert!(p.flush_may_interrupt());
+    // Nothing presses: the next one comes when it is wanted.
+    p.set_pressure(0.0);
+    p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));
+    p.set_pending(cap / 4);
+    assert!(p.flush_may_interrupt());
+}
+
+#[test]
+fn writers_go_at_the_rate_of_flushes_that_share_the_time() {
+    let wait = |pressure: f64| {
+        let (p, cap) = new();
+        p.note_flush(1_000_000_000, 1_000_000_000, Duration::from_secs(1));
+        p.set_pending(cap / 2);
+        p.set_pressure(pressure);
+        p.admit(1 << 20)
+    };
+    let Admission::Wait(shared) = wait(1.0) else { panic!("nothing to wait for") };
+    assert!(wait(0.0) == Admission::Go || matches!(wait(0.0), Admission::Wait(w) if w <= shared));
+    assert!(shared > Duration::from_micros(900), "{shared:?}");
 }
 
 #[test]

@@ -48,6 +48,11 @@ impl FlushRate {
         self.measured = true;
     }
 
+    /// The rate where flushes get one part in so many of the time.
+    pub(crate) fn shared(self, parts: f64) -> FlushRate {
+        FlushRate { bytes_per_s: self.bytes_per_s / parts, ..self }
+    }
+
     /// Bytes per second.
     pub(crate) fn bytes_per_s(&self) -> f64 {
         self.bytes_per_s

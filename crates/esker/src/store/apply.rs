@@ -235,17 +235,13 @@ impl Store {
         ks: &KeyspaceState,
         summary: TableSummary,
         base_seq: Seq,
-    ) -> Result<Arc<LoadedTable>> {
+    ) -> Result<LoadedTable> {
         let meta = meta_of(summary, base_seq);
         self.open_table(ks, meta)
     }
 
     /// Opens the table that `meta` names.
-    pub(crate) fn open_table(
-        &self,
-        ks: &KeyspaceState,
-        meta: TableMeta,
-    ) -> Result<Arc<LoadedTable>> {
+    pub(crate) fn open_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<LoadedTable> {
         let path = self.dir.join(filename::table(meta.number));
         let table = Table::open(
             &*self.env,
@@ -266,13 +262,8 @@ impl Store {
             })?;
             segments.push(segment);
         }
-        Ok(Arc::new(LoadedTable::new(
-            Arc::new(table),
-            meta,
-            segments,
-            path,
-            Arc::clone(&self.obsolete),
-        )))
+        let obsolete = Arc::clone(&self.obsolete);
+        Ok(LoadedTable::new(Arc::new(table), meta, segments, path, obsolete))
     }
 }
 

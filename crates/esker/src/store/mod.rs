@@ -178,6 +178,8 @@ pub(crate) struct KeyspaceState {
     pub dropped: AtomicBool,
     /// Ids of the runs that a compaction is reading: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
+    /// Where a compaction that was too large for one piece goes on.
+    pub compaction_cursor: Mutex<Option<Vec<u8>>>,
 }
 
 impl KeyspaceState {
@@ -201,6 +203,7 @@ impl KeyspaceState {
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
+            compaction_cursor: Mutex::default(),
         }
     }
 

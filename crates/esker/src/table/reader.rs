@@ -256,6 +256,18 @@ impl Table {
         prefetch(self.index.wrapping_add(line * LINE_BYTES));
     }
 
+    /// Whether its index has an entry of this hash in the line where it belongs; true without an index. A
+    /// guess: nothing is checked, and no block is looked at.
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
+        let g = &self.geometry;
+        if g.lines == 0 {
+            return true;
+        }
+        // SAFETY: the line is one of the index, whose memory lives as long as `self`.
+        let line = unsafe { Line::new(self.index.add(g.line(hash) as usize * LINE_BYTES)) };
+        line.overflowed() || line.matches(g.fingerprint(hash), g.mask()) != 0
+    }
+
     /// The newest version of `key` whose sequence is at most `seq`. `hash` is [`key_hash`] of it.
     ///
     /// [`key_hash`]: crate::key::key_hash

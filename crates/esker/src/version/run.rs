@@ -187,10 +187,10 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
         self.runs.first().map_or(1, |r| r.id + 1)
     }
 
-    /// The number for the compaction of these neighbouring runs: that of the newest.
+    /// The number for the compaction of these neighbouring runs: that of the oldest.
     #[cfg(test)]
     pub(crate) fn merged_run(&self, runs: Range<usize>) -> Option<u64> {
-        self.runs.get(runs.start).map(|r| r.id)
+        self.runs.get(runs.end.checked_sub(1)?).map(|r| r.id)
     }
 
     /// The version after taking `removed` away and then adding `added` to the runs named with
@@ -268,7 +268,8 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
         Ok(version)
     }
 
-    /// Tables that overlap `table` hold older sequences in older runs and newer ones in newer runs.
+    /// Of two tables that overlap the one in the older run is not the newer. Their sequences may mingle: what a
+    /// compaction joins that took a part of some runs lies beside what is left of them.
     fn check_age(&self, order: &KeyOrder, run: u64, table: &T) -> Result<(), Invalid> {
         let m = table.meta();
         for other in self.runs.iter().filter(|r| r.id != run) {
@@ -277,9 +278,9 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
             for o in &other.tables()[other.overlapping(order, low, high)] {
                 let o = o.meta();
                 let (new, old) = if other.id > run { (o, m) } else { (m, o) };
-                if new.min_seq < old.max_seq {
+                if new.max_seq < old.min_seq {
                     return Err(Invalid::new(format!(
-                        "table {} is in a newer run than table {}, which overlaps it and has newer entries{}",
+                        "table {} is in a newer run than table {}, which overlaps it and is newer{}",
                         new.number,
                         old.number,
                         order.doubt()

@@ -110,6 +110,7 @@ impl World {
             .memory(1 << 20)
             .segment_size(rng.pick(&[64 << 10, 128 << 10, 256 << 10, 1 << 20]))
             .block_size(rng.pick(&[4096, 4096, 8192, 65536]))
+            .table_size(rng.pick(&[4 << 20, 8 << 10, 32 << 10]))
             .compression(rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd]))
             .blob_threshold(self.threshold)
             .paranoid_checks(rng.one_in(4));

@@ -1,0 +1,95 @@
+//! The tables that a compaction writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::guards::Guards;
+use super::job::CompactionJob;
+use super::repeats::Repeats;
+use crate::error::Result;
+use crate::filename;
+use crate::store::{Counters, Store};
+use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
+
+/// What a step of a compaction has written so far.
+#[derive(Default)]
+pub(super) struct Written {
+    /// Numbers of all files begun.
+    numbers: Vec<u64>,
+    /// Tables, and the share of their entries that repeat the oldest run.
+    pub tables: Vec<(TableSummary, f64)>,
+    /// Separated values that tables point to from now on, and those that none does: segment, ranges.
+    pub live: HashMap<u64, Vec<(u64, u64)>>,
+    pub dead: HashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl Written {
+    /// Removes the files.
+    pub fn discard(&self, store: &Store) {
+        for number in &self.numbers {
+            drop(store.env.remove(&store.dir.join(filename::table(*number))));
+        }
+    }
+}
+
+/// The tables of one overlap group, one after the other.
+pub(super) struct Outputs<'a> {
+    store: &'a Store,
+    options: TableOptions,
+    target: u64,
+    guards: Guards<'a>,
+    repeats: Repeats<'a>,
+    builder: Option<TableBuilder>,
+}
+
+impl<'a> Outputs<'a> {
+    pub fn new(job: &'a CompactionJob<'_>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
+        let options = TableOptions {
+            order: job.ks.order.clone(),
+            keyspace: job.ks.id,
+            block_size: job.store.options.block_size,
+            compression: job.ks.compression,
+            dictionary,
+        };
+        let target = job.store.table_sizes().full;
+        let guards = Guards::new(&job.ks.order, &job.guards, job.bytes, target / 4);
+        let repeats = Repeats::new(&job.ks.order, job.oldest.as_ref());
+        Outputs { store: job.store, options, target, guards, repeats, builder: None }
+    }
+
+    /// The table that an entry of `key` goes into.
+    pub fn builder(&mut self, key: &[u8], written: &mut Written) -> Result<&mut TableBuilder> {
+        if self.builder.is_none() {
+            let number = self.store.new_file_number()?;
+            let path = self.store.dir.join(filename::table(number));
+            self.builder =
+                Some(TableBuilder::new(&self.store.env, &path, number, self.options.clone())?);
+            // Only now: a file that was there before is not this compaction's to remove.
+            written.numbers.push(number);
+        }
+        self.repeats.note(key);
+        Ok(self.builder.as_mut().expect("just made"))
+    }
+
+    /// Ends the present table before `key`, where it is large enough: at a guard, if one comes in time.
+    pub fn roll(&mut self, key: &[u8], written: &mut Written) -> Result<()> {
+        let guard = self.guards.pass(key);
+        let size = self.builder.as_ref().map_or(0, |b| b.size_estimate());
+        let enough = match guard {
+            true => self.target / 8,
+            false if self.guards.is_passed() => self.target,
+            false => self.target + self.target / 2,
+        };
+        if size >= enough { self.finish(written) } else { Ok(()) }
+    }
+
+    pub fn finish(&mut self, written: &mut Written) -> Result<()> {
+        if let Some(builder) = self.builder.take() {
+            let summary = builder.finish()?;
+            Counters::add(&self.store.counters.merge_written, summary.size);
+            self.store.room.took(summary.size);
+            written.tables.push((summary, self.repeats.take_share()));
+        }
+        Ok(())
+    }
+}

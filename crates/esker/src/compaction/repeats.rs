@@ -1,0 +1,50 @@
+//! How much of what is written only repeats keys that lie below: an estimate, for the bound on space.
+
+use std::sync::Arc;
+
+use crate::key::{KeyOrder, key_hash};
+use crate::read::LoadedRun;
+
+/// One entry in so many is looked for.
+const ONE_IN: u64 = 256;
+/// So many of a table, at most: each is a line of an index that may not be in memory.
+const MOST: u32 = 64;
+
+/// Looks some of a table's keys up in the hash indexes of the oldest run.
+pub(super) struct Repeats<'a> {
+    order: &'a KeyOrder,
+    oldest: Option<&'a Arc<LoadedRun>>,
+    seen: u64,
+    asked: u32,
+    found: u32,
+}
+
+impl<'a> Repeats<'a> {
+    /// `oldest` is the run below, unless the output is the oldest itself.
+    pub fn new(order: &'a KeyOrder, oldest: Option<&'a Arc<LoadedRun>>) -> Repeats<'a> {
+        Repeats { order, oldest, seen: 0, asked: 0, found: 0 }
+    }
+
+    /// An entry of this key is written.
+    #[inline]
+    pub fn note(&mut self, key: &[u8]) {
+        self.seen += 1;
+        if self.seen % ONE_IN == 1 && self.asked < MOST {
+            self.look(key);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, key: &[u8]) {
+        self.asked += 1;
+        let table = self.oldest.and_then(|run| run.find(self.order, key));
+        self.found += u32::from(table.is_some_and(|t| t.table.may_hold(key_hash(key))));
+    }
+
+    /// The share of the entries noted that repeat others; begins the next table.
+    pub fn take_share(&mut self) -> f64 {
+        let share = f64::from(self.found) / f64::from(self.asked.max(1));
+        (self.seen, self.asked, self.found) = (0, 0, 0);
+        share
+    }
+}
