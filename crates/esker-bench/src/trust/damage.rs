@@ -1,18 +1,22 @@
 //! Copies of a store, closed or left by a killed process, are damaged, one way each, and read by a process of its own.
 
-use super::harm::{self, Kind};
 use super::job::{Finding, Job, Say, Task, config};
 use super::process::{Ending, Running};
 use super::run::Bench;
 use super::variants::Variant;
-use crate::data::{Rng, mix};
 use crate::engine::Sync;
 use anyhow::{Context, Result, bail, ensure};
+use esker_trust::harm::{self, Files, Kind};
+use esker_trust::{Rng, mix};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Enough to keep what was written last out of tables.
 const MEMORY: u64 = 16 << 20;
+
+/// Files that are no part of the data: LMDB's table of readers and SQLite's index of its log, which
+/// whoever opens the store first makes anew.
+const NOT_DATA: [&str; 2] = ["lock.mdb", "store.sqlite-shm"];
 
 /// What a damaged store did, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -186,23 +190,31 @@ pub fn run(
     let (outcome, detail) = read()?;
     ensure!(outcome == Outcome::NoEffect, "undamaged: {}: {detail}", outcome.title());
 
-    let files = harm::files(&good)?.len();
-    let kinds = Kind::of(files);
-    let mut damaged =
-        Damaged { label: variant.label.clone(), closed, settings, files, cases: Vec::new() };
+    let mut files: Files = harm::files(&good)?;
+    files.retain(|path, _| !NOT_DATA.iter().any(|name| Path::new(path).ends_with(name)));
+    ensure!(!files.is_empty(), "{} has no files to damage", good.display());
+    let kinds = Kind::of(files.len());
+    let mut damaged = Damaged {
+        label: variant.label.clone(),
+        closed,
+        settings,
+        files: files.len(),
+        cases: Vec::new(),
+    };
     for number in 0..bench.damages {
         bench.doing(&format!("{}: damage {} of {}", variant.label, number + 1, bench.damages));
         std::fs::remove_dir_all(&copy)?;
         harm::copy(&good, &copy)?;
         let mut rng = Rng::new(mix(bench.seed) ^ number);
         let kind = kinds[(number % kinds.len() as u64) as usize];
-        let what = harm::damage(&copy, kind, &mut rng)?;
+        let harm = kind.draw(harm::any_file(&files, &mut rng), &files, &mut rng);
+        harm.apply(&copy)?;
         let (outcome, detail) = read()?;
         if outcome.is_bad() {
             let title = outcome.title();
-            bench.tell(&format!("{} damage {number}: {what}: {title}: {detail}", variant.label));
+            bench.tell(&format!("{} damage {number}: {harm}: {title}: {detail}", variant.label));
         }
-        damaged.cases.push(Case { number, kind, what, outcome, detail });
+        damaged.cases.push(Case { number, kind, what: harm.to_string(), outcome, detail });
     }
     Ok(damaged)
 }

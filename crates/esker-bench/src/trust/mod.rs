@@ -3,7 +3,7 @@
 //!
 //! - [`kill`]: a process writes and says which operations are done; it is killed, and another one
 //!   opens the store and says what is there. [`oracle`] compares.
-//! - [`damage`]: a store is made and closed; a copy is damaged ([`harm`]) and read by a process with
+//! - [`damage`]: a store is made and closed; a copy is damaged ([`esker_trust::harm`]) and read by a process with
 //!   limits, whose end counts as well as its answers.
 //!
 //! Keys and values prove themselves ([`entry`]), so the process that reads tells what nobody wrote
@@ -12,7 +12,6 @@
 mod child;
 mod damage;
 mod entry;
-mod harm;
 mod job;
 mod kill;
 mod markdown;
