@@ -49,7 +49,7 @@ pub enum What {
     ExtraDirectory,
 }
 
-/// A kind of damage that can be drawn for any file.
+/// A kind of damage that can be drawn for any file of any engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -65,27 +65,17 @@ pub enum Kind {
     Remove,
     /// Two files have each other's content.
     Swap,
-    /// A few bytes, or some more, are random.
-    Scraps,
-    /// A file is cut off, perhaps only by some of its space in reserve.
-    Trim,
-    /// A file is empty.
-    Empty,
-    /// Up to 200 bytes follow.
-    Longer,
-    /// A file has the content of another, mostly of one that is like it.
-    Copy,
 }
 
 impl Kind {
-    /// Those that a store of any engine is damaged in, in the order of a report.
-    pub const COMMON: [Kind; 6] =
+    /// All of them.
+    pub const ALL: [Kind; 6] =
         [Kind::Flip, Kind::Zero, Kind::Garbage, Kind::Cut, Kind::Remove, Kind::Swap];
 
-    /// Those of [`Kind::COMMON`] for a store of so many files: without its only file it is not
-    /// damaged but gone, and there is nothing to swap.
+    /// Those for a store of so many files: without its only file it is not damaged but gone, and there
+    /// is nothing to swap.
     pub fn of(files: usize) -> &'static [Kind] {
-        if files > 1 { &Kind::COMMON } else { &Kind::COMMON[..4] }
+        if files > 1 { &Kind::ALL } else { &Kind::ALL[..4] }
     }
 
     /// As the head of a column.
@@ -97,11 +87,6 @@ impl Kind {
             Kind::Cut => "file cut",
             Kind::Remove => "file removed",
             Kind::Swap => "files swapped",
-            Kind::Scraps => "scraps of garbage",
-            Kind::Trim => "file trimmed",
-            Kind::Empty => "file emptied",
-            Kind::Longer => "file longer",
-            Kind::Copy => "file overwritten by another",
         }
     }
 
@@ -111,7 +96,7 @@ impl Kind {
         let (len, used) = (bytes.len(), used(bytes));
         let what = match self {
             // There is nothing in it to be changed.
-            Kind::Flip | Kind::Zero | Kind::Garbage | Kind::Scraps if used == 0 => What::Missing,
+            Kind::Flip | Kind::Zero | Kind::Garbage if used == 0 => What::Missing,
             Kind::Flip => {
                 let at = used_sector(bytes, rng);
                 What::Flip(at + rng.index(SECTOR.min(len - at)), rng.below(8) as u8)
@@ -121,31 +106,8 @@ impl Kind {
                 let at = used_sector(bytes, rng);
                 What::Garbage(at, rng.bytes((8 * SECTOR).min(len - at)))
             }
-            Kind::Scraps => {
-                let (at, most) = (rng.index(used), if rng.one_in(2) { 64 } else { 4096 });
-                let n = (len - at).min(1 + rng.index(most));
-                What::Garbage(at, rng.bytes(n))
-            }
             Kind::Cut => What::Cut(rng.index(used.max(1))),
-            Kind::Trim => {
-                let most = if rng.one_in(2) { used } else { len };
-                What::Cut(rng.index(most.max(1)))
-            }
-            Kind::Empty => What::Cut(0),
-            Kind::Longer => {
-                let n = rng.index(200);
-                What::Longer(rng.bytes(n))
-            }
             Kind::Remove => What::Missing,
-            Kind::Copy => {
-                let end = &file[file.len().saturating_sub(3)..];
-                let any = !rng.one_in(2);
-                let from = files.iter().filter(|(name, bytes)| {
-                    *name == file || !bytes.is_empty() && (any || name.ends_with(end))
-                });
-                let from: Vec<_> = from.map(|(name, _)| name).collect();
-                What::Copy(rng.pick(&from).to_string())
-            }
             Kind::Swap => {
                 let others: Vec<_> = files.keys().filter(|name| *name != file).collect();
                 What::Swap(rng.pick(&others).to_string())
@@ -285,7 +247,7 @@ mod tests {
         let before = files(&good).unwrap();
         assert_eq!(before.keys().collect::<Vec<_>>(), ["a", "sub/b"]);
         for case in 0..60 {
-            let (kind, rng) = (Kind::COMMON[case % 6], &mut Rng::new(case as u64));
+            let (kind, rng) = (Kind::ALL[case % 6], &mut Rng::new(case as u64));
             copy(&good, &bad).unwrap();
             let harm = kind.draw(any_file(&before, rng), &before, rng);
             harm.apply(&bad).unwrap();

@@ -1,10 +1,11 @@
 //! What was seen, as tables.
 
-use super::damage::{Damaged, Outcome};
+use super::damage::Damaged;
 use super::kill::Killed;
 use super::run::{EngineReport, Report};
 use super::variants;
 use crate::engine::Class;
+use esker_trust::damage::Outcome;
 use esker_trust::harm::Kind;
 use std::fmt::Write;
 
@@ -143,11 +144,11 @@ fn by_kind(out: &mut String, damaged: &[&Damaged]) {
         "\nBy what was damaged: copies that lost writes, hung, crashed or gave a wrong value, of all that were damaged in that \
          way.\n",
     );
-    let titles: Vec<&str> = Kind::COMMON.iter().map(|kind| kind.title()).collect();
+    let titles: Vec<&str> = Kind::ALL.iter().map(|kind| kind.title()).collect();
     line(out, &format!("| engine | {} |", titles.join(" | ")));
     line(out, &format!("|---|{}", "---|".repeat(titles.len())));
     for one in damaged {
-        let cells: Vec<String> = Kind::COMMON
+        let cells: Vec<String> = Kind::ALL
             .iter()
             .map(|kind| {
                 let cases: Vec<_> = one.cases.iter().filter(|case| case.kind == *kind).collect();

@@ -2,9 +2,8 @@
 //! directories; and what may be said of it.
 
 use esker_trust::Rng;
-pub use esker_trust::harm::{Files, Harm, What, used};
-
 use esker_trust::harm::Kind;
+pub use esker_trust::harm::{Files, Harm, What, used};
 
 pub fn is_of_log(harm: &Harm) -> bool {
     harm.file.ends_with(".log") && !matches!(harm.what, What::Extra(_) | What::Nothing)
@@ -30,19 +29,34 @@ pub fn random(files: &Files, rng: &mut Rng) -> Harm {
         // The small files have few bytes but much to say.
         names.retain(|n| n.starts_with("MANIFEST") || *n == "CURRENT");
     }
-    let kind = match rng.below(16) {
-        0..=5 => Kind::Flip,
-        6 | 7 => Kind::Zero,
-        8 | 9 => Kind::Scraps,
-        10 => Kind::Trim,
-        11 => Kind::Longer,
-        12 => Kind::Empty,
-        13 => Kind::Copy,
-        14 => return extra(files, rng),
-        _ => Kind::Remove,
-    };
     let name = *rng.pick(&names);
-    kind.draw(name, files, rng)
+    let (len, used) = (files[name].len(), used(&files[name]));
+    let what = match rng.below(16) {
+        0..=5 => return Kind::Flip.draw(name, files, rng),
+        6 | 7 => return Kind::Zero.draw(name, files, rng),
+        8 | 9 if used > 0 => {
+            let (at, most) = (rng.index(used), if rng.one_in(2) { 64 } else { 4096 });
+            let n = (len - at).min(1 + rng.index(most));
+            What::Garbage(at, rng.bytes(n))
+        }
+        10 => {
+            let most = if rng.one_in(2) { used } else { len };
+            What::Cut(rng.index(most.max(1)))
+        }
+        11 => {
+            let more = rng.index(200);
+            What::Longer(rng.bytes(more))
+        }
+        12 => What::Cut(0),
+        13 => {
+            let end = if rng.one_in(2) { &name[name.len() - 3..] } else { "" };
+            let like = |n: &&String| n.ends_with(end) && *n != "LOCK";
+            What::Copy(rng.pick(&files.keys().filter(like).collect::<Vec<_>>()).to_string())
+        }
+        14 => return extra(files, rng),
+        _ => What::Missing,
+    };
+    Harm::new(name, what)
 }
 
 /// A file with a name as the store's own have, or nearly.
