@@ -30,6 +30,12 @@ pub fn run(
     cycle: u64,
     first: &[u32],
 ) -> esker::Result<()> {
+    // The other threads, and a kill, would cover it up.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        tell(info);
+        std::process::exit(101);
+    }));
     let db = options(seed, cycle).open(dir)?;
     if db.keyspace(&name(Space::Other)).is_err() {
         db.create_keyspace(&name(Space::Other), KeyspaceOptions::new())?;
