@@ -5,10 +5,11 @@ use crate::external;
 use crate::plan::Step;
 use crate::protocol::{Message, Spec};
 use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use esker_trust::process::collect;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Set by Ctrl-C; the child is killed and everything is cleaned up.
@@ -95,37 +96,13 @@ fn listen(stdout: ChildStdout) -> Receiver<Message> {
     receiver
 }
 
-/// Reads what a child writes on standard error; its end comes when the child is gone.
-pub fn collect(stderr: ChildStderr) -> Receiver<String> {
-    let (sender, receiver): (Sender<String>, _) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let mut reader = stderr;
-        let mut chunk = [0; 4096];
-        while let Ok(n @ 1..) = reader.read(&mut chunk) {
-            // The end tells why; an engine that prints without end must not fill memory.
-            bytes.extend_from_slice(&chunk[..n]);
-            let excess = bytes.len().saturating_sub(64 << 10);
-            bytes.drain(..excess);
-        }
-        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
-    });
-    receiver
-}
-
 /// One line from what a child wrote before it failed.
 pub fn describe(stderr: &str, status: &str) -> String {
-    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    let panic = lines.iter().position(|l| l.contains("panicked at"));
-    let line = match panic {
-        Some(at) => lines.get(at + 1).or(lines.get(at)).map(|l| format!("panicked: {l}")),
-        None => lines.iter().rfind(|l| !l.starts_with("note:")).map(|l| l.to_string()),
-    };
-    match line {
+    let text = esker_trust::process::describe(stderr, status);
+    match text.strip_suffix(&format!(" ({status})")) {
         // It did not fail: it says what it has no call for, or is too slow for.
-        Some(line) if Unsupported::words(&line).is_some() => line,
-        Some(line) => format!("{line} ({status})"),
-        None => status.to_string(),
+        Some(line) if Unsupported::words(line).is_some() => line.to_string(),
+        _ => text,
     }
 }
 

@@ -3,22 +3,25 @@
 //! whole or not at all, and that nothing else changed. Then the next process goes on in the same
 //! directory.
 //!
-//! The oracle lives outside the killed process: it knows what was begun and what was done from a
-//! pipe, and what that meant from the seed.
+//! The harness is that of [`esker_trust`]; here is what only Esker has. The oracle lives outside the killed
+//! process: it knows what was done from a pipe, and what that meant from the seed.
 //!
 //! `esker-crashtest callers` is another campaign, of callers that do all they can; see `callers`.
 
 mod callers;
 mod child;
-mod oracle;
 mod parent;
-mod script;
-mod victim;
+mod store;
+/// By the names that the callers know.
+mod script {
+    pub use esker_trust::Rng;
+}
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use esker_trust::victim;
 use parent::Plan;
 
 const USAGE: &str = "\
@@ -46,9 +49,12 @@ fn main() -> ExitCode {
 }
 
 fn run_child(args: &[String]) -> Result<(), String> {
-    let [store, checkpoints, seed, cycle] = args else { return Err(USAGE.to_string()) };
-    let number = |text: &String| text.parse::<u64>().map_err(|e| e.to_string());
-    child::run(store.as_ref(), checkpoints.as_ref(), number(seed)?, number(cycle)?)
+    let [store, checkpoints, numbers @ ..] = args else { return Err(USAGE.to_string()) };
+    let numbers: Result<Vec<u64>, _> = numbers.iter().map(|text| text.parse()).collect();
+    let numbers = numbers.map_err(|e| e.to_string())?;
+    let [seed, cycle, first @ ..] = &numbers[..] else { return Err(USAGE.to_string()) };
+    let first: Vec<u32> = first.iter().map(|number| *number as u32).collect();
+    child::run(store.as_ref(), checkpoints.as_ref(), *seed, *cycle, &first)
         .map_err(|e| format!("the child: {e}"))
 }
 

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use esker::Db;
+use esker_trust::harm::copy;
+use esker_trust::{Act, Call, Found, Oracle, Patience, Rng, Script, Victim, messages_alone, read};
 
 use crate::child::options;
-use crate::oracle::Oracle;
-use crate::script::Rng;
-use crate::victim::Victim;
+use crate::store::Reader;
 
 /// What is asked for on the command line.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Plan {
 /// Runs all cycles. The error says what is wrong and where it is kept.
 pub fn run(plan: &Plan) -> Result<(), String> {
     fs::create_dir_all(plan.dir.join("checkpoints")).map_err(|e| e.to_string())?;
-    let mut oracle = Oracle::default();
+    let mut oracle = Oracle::new(Script::Whole(plan.seed));
     let mut rng = Rng::new(plan.seed);
     let start = Instant::now();
     let mut cycle = 0;
@@ -51,7 +51,7 @@ pub fn run(plan: &Plan) -> Result<(), String> {
     println!(
         "{cycle} kills, {} operations acknowledged, none lost; {} entries; {:.1?}",
         oracle.acknowledged,
-        oracle.len(),
+        oracle.entries(),
         start.elapsed()
     );
     Ok(())
@@ -59,12 +59,11 @@ pub fn run(plan: &Plan) -> Result<(), String> {
 
 fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Result<(), String> {
     let store = plan.dir.join("store");
-    let mut child = start(plan, cycle)?;
-    // Some kills come while the store is being opened.
-    let wait = if rng.one_in(5) { rng.below(20) } else { rng.below(400) };
-    std::thread::sleep(Duration::from_millis(wait));
-    let messages = child.kill()?;
-    oracle.learn(plan.seed, cycle, &messages);
+    let child = start(plan, cycle, oracle.next())?;
+    let patience = Patience { most: Duration::from_secs(60), interrupted: || false };
+    let said = child.kill_at_random(rng.one_in(5), rng, &patience)??;
+    let messages = messages_alone(said)?;
+    let done = oracle.learn(messages.iter().copied())?;
     keep_image(plan, &store)?;
     if !store.join("CURRENT").exists() {
         // Killed while the store was being made: that begins again.
@@ -81,38 +80,46 @@ fn run_cycle(plan: &Plan, cycle: u64, rng: &mut Rng, oracle: &mut Oracle) -> Res
     let read_only = rng.one_in(2);
     let opened = options(plan.seed, cycle).read_only(read_only).open(&store);
     let db = opened.map_err(|e| format!("opening it again, read-only {read_only}: {e}"))?;
-    oracle.verify(&db)?;
+    compare(&db, plan, oracle)?;
     if !read_only && rng.one_in(3) {
         db.wait_for_compactions().map_err(|e| e.to_string())?;
-        oracle.verify(&db)?;
+        compare(&db, plan, oracle)?;
     }
     db.close().map_err(|e| e.to_string())?;
-    check_checkpoints(plan, cycle, &oracle.checkpoints)?;
+    let checkpoints = done.iter().filter(|(_, act)| *act == Act::Checkpoint);
+    check_checkpoints(plan, cycle, checkpoints.map(|(number, _)| *number))?;
     fs::remove_dir_all(plan.dir.join("killed")).map_err(|e| e.to_string())
+}
+
+/// Reads all of the store by every path; the error says all that is wrong.
+fn compare(db: &Db, plan: &Plan, oracle: &mut Oracle) -> Result<(), String> {
+    let mut found = Found::default();
+    let calls = [Call::Scan, Call::ScanBack, Call::Get];
+    read(&mut Reader(db), Script::Whole(plan.seed), &calls, |fact| found.extend([fact]));
+    if let Some(e) = found.first_error {
+        return Err(format!("{} calls failed, the first: {e}", found.errors));
+    }
+    let verdict = oracle.compare(&found);
+    if verdict.what.is_empty() { Ok(()) } else { Err(verdict.what.join("\n")) }
 }
 
 /// A copy from before anybody opened it again.
 fn keep_image(plan: &Plan, store: &Path) -> Result<(), String> {
     let image = plan.dir.join("killed");
     drop(fs::remove_dir_all(&image));
-    let copy = || -> std::io::Result<()> {
-        fs::create_dir_all(&image)?;
-        if store.exists() {
-            for entry in fs::read_dir(store)? {
-                let entry = entry?;
-                fs::copy(entry.path(), image.join(entry.file_name()))?;
-            }
-        }
-        Ok(())
-    };
-    copy().map_err(|e| format!("copying the store: {e}"))
+    let copied = if store.exists() { copy(store, &image) } else { fs::create_dir_all(&image) };
+    copied.map_err(|e| format!("copying the store: {e}"))
 }
 
 /// Checkpoints that were finished open and are sound; what a kill cut off is removed.
-fn check_checkpoints(plan: &Plan, cycle: u64, finished: &[u32]) -> Result<(), String> {
+fn check_checkpoints(
+    plan: &Plan,
+    cycle: u64,
+    finished: impl Iterator<Item = u32>,
+) -> Result<(), String> {
     let dir = plan.dir.join("checkpoints");
     for number in finished {
-        let copy = dir.join(format!("{cycle}-{number}"));
+        let copy = dir.join(number.to_string());
         let wrong = |e: esker::Error| format!("checkpoint {}: {e}", copy.display());
         let report = Db::verify_path(&copy).map_err(wrong)?;
         if !report.problems.is_empty() {
@@ -130,13 +137,14 @@ fn check_checkpoints(plan: &Plan, cycle: u64, finished: &[u32]) -> Result<(), St
 }
 
 /// A child that writes.
-fn start(plan: &Plan, cycle: u64) -> Result<Victim, String> {
+fn start(plan: &Plan, cycle: u64, first: &[u32]) -> Result<Victim, String> {
     let binary = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut command = Command::new(binary);
     command
         .arg("--child")
         .arg(plan.dir.join("store"))
         .arg(plan.dir.join("checkpoints"))
-        .args([plan.seed.to_string(), cycle.to_string()]);
+        .args([plan.seed.to_string(), cycle.to_string()])
+        .args(first.iter().map(u32::to_string));
     Victim::start(&mut command)
 }

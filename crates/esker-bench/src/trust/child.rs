@@ -1,15 +1,11 @@
 //! The process that does a [`Job`] with an engine: writes until it is killed, or reads and says what
 //! it found.
 
-use super::entry;
-use super::job::{Dump, Finding, Job, Say, Task};
-use super::script::{self, Op};
-use super::store;
+use super::job::{Job, Setting, Task};
 use crate::engine::{Access, Direction, Engine, Hint, Reader, Unsupported, Writer};
 use crate::system;
-use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
-use std::io::Write;
+use anyhow::{Context, Error, Result};
+use esker_trust::{Act, Call, Fact, Key, Message, Op, Player, Say, Source, Space, play, read};
 
 /// Address space of a process that reads what is damaged: a length that is read from a damaged file
 /// must not take the machine's memory. LMDB maps one GiB of it.
@@ -39,11 +35,20 @@ pub fn main(args: impl IntoIterator<Item = String>, run: impl FnOnce(&Job) -> Re
 /// Does a job with an engine.
 pub fn run<E: Engine>(job: &Job) -> Result<()> {
     limit()?;
-    match job.task {
-        Task::Write { seed, first } => write(open::<E>(job)?, seed, first),
-        Task::Dump => dump(open::<E>(job)?),
-        Task::Build { close } => build(open::<E>(job)?, close),
-        Task::Read => read::<E>(job),
+    match &job.task {
+        Task::Write { first, close } => {
+            let engine = open::<E>(job)?;
+            let mut writing = Writing { engine: &engine, writer: None };
+            play(&mut writing, job.script, 0, *first, false).map_err(Error::msg)?;
+            drop(writing);
+            if *close { engine.close() } else { kill_itself() }
+        }
+        Task::Read(calls) => {
+            if let Err(e) = open(job).and_then(|engine| read_all::<E>(engine, job, calls)) {
+                Say::Fact(Fact::Error(format!("{e:#}"))).say();
+            }
+            Ok(())
+        }
     }
 }
 
@@ -61,47 +66,23 @@ fn limit() -> Result<()> {
     Ok(())
 }
 
-fn say(what: &Say) -> Result<()> {
-    line(&serde_json::to_string(what)?)
-}
-
-/// One call of `write`: whoever is killed leaves whole lines.
-fn line(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(format!("{text}\n").as_bytes()).context("the parent is gone")
-}
-
 fn open<E: Engine>(job: &Job) -> Result<E> {
     let engine = E::open(&job.dir, &job.config).context("open")?;
-    say(&Say::Opened(engine.class(), engine.settings()))?;
+    let setting = Setting { class: Some(engine.class()), settings: engine.settings() };
+    Say::Note(serde_json::to_string(&setting)?).say();
+    Message::Opened.say();
     Ok(engine)
 }
 
-fn write<E: Engine>(engine: E, seed: u64, first: u64) -> Result<()> {
-    let mut writer = engine.writer(Hint::Any)?;
-    for number in first.. {
-        let op = Op::of(seed, number);
-        match &op {
-            Op::Put(key) => writer.put(&entry::key(*key), &entry::value(*key, number))?,
-            Op::Delete(key) => writer.delete(&entry::key(*key))?,
-            Op::Batch(keys) => {
-                for key in keys {
-                    writer.batch_put(&entry::key(*key), &entry::value(*key, number))?;
-                }
-                writer.batch_commit()?;
-            }
-        }
-        line(&format!("a{number}"))?;
-    }
-    Ok(())
+/// Reads everything. Closing comes last, as it may go wrong in a way of its own.
+fn read_all<E: Engine>(engine: E, job: &Job, calls: &[Call]) -> Result<()> {
+    let mut reading = Reading(engine.reader(Access::Quiet)?);
+    read(&mut reading, job.script, calls, |fact| Say::Fact(fact).say());
+    drop(reading);
+    engine.close().context("close")
 }
 
-fn build<E: Engine>(engine: E, close: bool) -> Result<()> {
-    store::build(&engine)?;
-    if close {
-        return engine.close();
-    }
-    say(&Say::Built)?;
+fn kill_itself() -> Result<()> {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
     // The signal is on its way.
     loop {
@@ -109,130 +90,60 @@ fn build<E: Engine>(engine: E, close: bool) -> Result<()> {
     }
 }
 
-fn dump<E: Engine>(engine: E) -> Result<()> {
-    let mut reader = engine.reader(Access::Quiet)?;
-    let (mut entries, mut strange, mut last) = (BTreeMap::new(), Vec::new(), None);
-    reader.scan(Direction::Forward, |key, value| match entry::read(key, value) {
-        Ok((key, version)) => {
-            if last.replace(key) >= Some(key) {
-                strange.push(format!("a scan shows key {key} out of order"));
-            }
-            entries.insert(key, version);
-        }
-        Err(e) => strange.push(e.to_string()),
-    })?;
-    let mut back = Vec::new();
-    let reverse = reader.scan(Direction::Reverse, |key, value| {
-        back.extend(entry::read(key, value).ok());
-    });
-    match reverse {
-        Ok(_) if !back.iter().rev().copied().eq(entries.iter().map(|(k, v)| (*k, *v))) => {
-            strange.push("a scan from the end shows something else".to_string());
-        }
-        Err(e) if !Unsupported::is_cause_of(&e) => bail!(e.context("scan from the end")),
-        _ => {}
-    }
-    for key in 0..script::KEYS {
-        let got = reader.get(&entry::key(key), |bytes| entry::version_of(key, bytes).ok())?;
-        if got != entries.get(&key).map(|version| Some(*version)) {
-            strange.push(format!("get of key {key} gives something else than a scan"));
-        }
-    }
-    drop(reader);
-    let (wrong, first) = (strange.len() as u64, strange.into_iter().next());
-    say(&Say::Dumped(Dump { entries, wrong, first }))?;
-    engine.close()
+/// What an engine of the benchmark can do as a store under test: its writes are as durable as it was
+/// opened for.
+struct Writing<'a, E: Engine + 'a> {
+    engine: &'a E,
+    writer: Option<E::Writer<'a>>,
 }
 
-/// Reads everything; whatever an engine answers is written down, and no error ends it.
-fn read<E: Engine>(job: &Job) -> Result<()> {
-    let mut finding = Finding::default();
-    match open::<E>(job) {
-        Err(e) => finding.error(&e),
-        Ok(engine) => {
-            match engine.reader(Access::Quiet) {
-                Err(e) => finding.error(&e),
-                Ok(mut reader) => {
-                    get_all(&mut reader, &mut finding)?;
-                    scan_all(&mut reader, &mut finding)?;
-                }
-            }
-            // Said before the store is closed, which may go wrong in a way of its own.
-            say(&Say::Read(finding.clone()))?;
-            if let Err(e) = engine.close() {
-                finding.error(&e.context("close"));
+impl<E: Engine> Writing<'_, E> {
+    fn act(&mut self, op: &Op) -> Result<()> {
+        if op.act == Act::Settle {
+            self.writer = None;
+            return self.engine.settle();
+        }
+        if self.writer.is_none() {
+            self.writer = Some(self.engine.writer(Hint::Any)?);
+        }
+        let writer = self.writer.as_mut().context("a writer")?;
+        for change in &op.changes {
+            let key = change.key.bytes();
+            match (op.act, change.value()) {
+                (Act::Put, Some(value)) => writer.put(&key, &value)?,
+                (Act::Delete, None) => writer.delete(&key)?,
+                (Act::Batch, Some(value)) => writer.batch_put(&key, &value)?,
+                (act, _) => return Err(Unsupported::new(format!("{act:?}")).into()),
             }
         }
+        if op.act == Act::Batch { writer.batch_commit() } else { Ok(()) }
     }
-    say(&Say::Read(finding))
 }
 
-fn get_all(reader: &mut impl Reader, finding: &mut Finding) -> Result<()> {
-    for key in 0..store::KEYS {
-        match reader.get(&entry::key(key), |bytes| entry::version_of(key, bytes)) {
-            Ok(None) => judge(finding, "get", key, None)?,
-            Ok(Some(Ok(version))) => judge(finding, "get", key, Some(version))?,
-            Ok(Some(Err(e))) => wrong(finding, format!("get: {e}"))?,
-            Err(e) => finding.error(&e.context(format!("get of key {key}"))),
+impl<E: Engine> Player for Writing<'_, E> {
+    fn perform(&mut self, op: &Op) -> esker_trust::Result<()> {
+        self.act(op).map_err(|e| format!("{e:#}"))
+    }
+}
+
+struct Reading<R>(R);
+
+impl<R: Reader> Source for Reading<R> {
+    fn get(&mut self, key: Key) -> esker_trust::Result<Option<Vec<u8>>> {
+        self.0.get(&key.bytes(), <[u8]>::to_vec).map_err(|e| format!("{e:#}"))
+    }
+
+    fn scan(
+        &mut self,
+        _space: Space,
+        back: bool,
+        see: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> esker_trust::Result<bool> {
+        let direction = if back { Direction::Reverse } else { Direction::Forward };
+        match self.0.scan(direction, see) {
+            Ok(_) => Ok(true),
+            Err(e) if Unsupported::is_cause_of(&e) => Ok(false),
+            Err(e) => Err(format!("{e:#}")),
         }
     }
-    Ok(())
-}
-
-fn scan_all(reader: &mut impl Reader, finding: &mut Finding) -> Result<()> {
-    let mut found = vec![None; store::KEYS as usize];
-    let mut strange = Vec::new();
-    let mut last = None;
-    let outcome = reader.scan(Direction::Forward, |key, value| match entry::read(key, value) {
-        Ok((key, version)) if key < store::KEYS => {
-            if last.replace(key) >= Some(key) && strange.len() < 10 {
-                strange.push(format!("scan: key {key} is out of order"));
-            }
-            found[key as usize] = Some(version);
-        }
-        Ok((key, _)) => strange.push(format!("scan: key {key}, which nobody wrote")),
-        Err(e) if strange.len() < 10 => strange.push(format!("scan: {e}")),
-        Err(_) => {}
-    });
-    for text in strange {
-        wrong(finding, text)?;
-    }
-    match &outcome {
-        Ok(_) => {}
-        Err(e) => finding.error(&anyhow::anyhow!("scan: {e:#}")),
-    }
-    for (key, version) in (0..store::KEYS).zip(found) {
-        // A scan that ended with an error has not said that anything is missing.
-        if version.is_some() || outcome.is_ok() {
-            judge(finding, "scan", key, version)?;
-        }
-    }
-    Ok(())
-}
-
-/// Which write of a key was returned: the right one, an older one, or none that there ever was.
-fn judge(finding: &mut Finding, call: &str, key: u32, is: Option<u64>) -> Result<()> {
-    let must = store::expected(key);
-    if is == must {
-        return Ok(());
-    }
-    let text = || {
-        let (is, must) = (entry::told(is), entry::told(must));
-        format!("{call}: key {key} gives {is} and must give {must}")
-    };
-    if is.is_some_and(|version| !store::was_written(key, version)) {
-        return wrong(finding, text());
-    }
-    finding.lost += 1;
-    finding.first_lost.get_or_insert_with(text);
-    Ok(())
-}
-
-fn wrong(finding: &mut Finding, text: String) -> Result<()> {
-    finding.wrong += 1;
-    if finding.first_wrong.is_none() {
-        say(&Say::Wrong(text.clone()))?;
-        finding.first_wrong = Some(text);
-    }
-    Ok(())
 }

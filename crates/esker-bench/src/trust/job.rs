@@ -1,10 +1,15 @@
-//! What the parent asks of a child, and what the child says on its standard output: JSON, a line each;
-//! acknowledgements, of which there are many, are a number after a letter.
+//! What the parent asks of a child, and the starting of one.
 
 use crate::engine::{Class, Config, Sync};
+use crate::process::{INTERRUPTED, program};
+use anyhow::{Error, Result};
+use esker_trust::{Call, Patience, Say, Script, Victim};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// The word behind the hidden command that says that a job follows, not a case of the benchmark.
 pub const WORD: &str = "trust";
@@ -18,81 +23,62 @@ pub struct Job {
     pub dir: PathBuf,
     /// Its settings.
     pub config: Config,
+    /// What is written to it, or was.
+    pub script: Script,
     /// What to do.
     pub task: Task,
 }
 
 /// What to do with the store.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Task {
-    /// Write operations from a number on, until killed.
+    /// Play the script.
     Write {
-        /// Seed of the operations.
-        seed: u64,
-        /// The first one's number.
-        first: u64,
-    },
-    /// Say everything that is there.
-    Dump,
-    /// Make the store that is going to be damaged.
-    Build {
-        /// Whether to close it; else the process kills itself once every write has returned.
+        /// From this operation on.
+        first: u32,
+        /// Whether to close the store behind the last; else the process kills itself.
         close: bool,
     },
-    /// Read all of that store, damaged or not.
-    Read,
+    /// Say everything that is there, damaged or not, by these calls.
+    Read(Vec<Call>),
 }
 
-/// What a child says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Say {
-    /// The store is open.
-    Opened(Class, String),
-    /// The store is made, and this process about to kill itself.
-    Built,
-    /// All that is there.
-    Dumped(Dump),
-    /// A value that nobody wrote was returned; said at once, as worse may follow.
-    Wrong(String),
-    /// What reading came to.
-    Read(Finding),
-}
-
-/// Everything in a store.
+/// What an engine is, said as a note when its store is open.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Dump {
-    /// Keys, and which write wrote the value of each.
-    pub entries: BTreeMap<u32, u64>,
-    /// Values that nobody wrote, and answers that contradict each other.
-    pub wrong: u64,
-    /// The first of them.
-    pub first: Option<String>,
+pub struct Setting {
+    /// What its documents say that a write survives.
+    pub class: Option<Class>,
+    /// Its settings.
+    pub settings: String,
 }
 
-/// What reading a damaged store came to.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Finding {
-    /// Calls that returned an error.
-    pub errors: u64,
-    /// The first of them.
-    pub first_error: Option<String>,
-    /// Writes that are not there, and no error by the call that had to find them: an entry missing,
-    /// its older value, or a deleted entry.
-    pub lost: u64,
-    /// The first of them.
-    pub first_lost: Option<String>,
-    /// Answers that nobody ever wrote.
-    pub wrong: u64,
-    /// The first of them.
-    pub first_wrong: Option<String>,
-}
-
-impl Finding {
-    /// A call returned an error.
-    pub fn error(&mut self, error: &anyhow::Error) {
-        self.errors += 1;
-        self.first_error.get_or_insert_with(|| format!("{error:#}"));
+impl Setting {
+    /// From what a child said; none if it did not come to open the store.
+    pub fn of(said: &[Say]) -> Option<Setting> {
+        said.iter().find_map(|say| match say {
+            Say::Note(text) => serde_json::from_str(text).ok(),
+            _ => None,
+        })
     }
+}
+
+impl Job {
+    /// The same of another directory, with another task.
+    pub fn with(&self, dir: &Path, task: Task) -> Job {
+        Job { dir: dir.to_path_buf(), task, ..self.clone() }
+    }
+
+    /// Starts a process that does it.
+    pub fn start(&self, command: &[String]) -> Result<Victim> {
+        let mut program = program(&self.engine, command)?;
+        program.args([WORD, &serde_json::to_string(self)?]).stderr(Stdio::piped());
+        Victim::start(&mut program).map_err(Error::msg)
+    }
+}
+
+/// So much patience, which Ctrl-C ends.
+pub fn patience(most: Duration) -> Patience {
+    Patience { most, interrupted: || INTERRUPTED.load(Ordering::Relaxed) }
 }
 
 /// Settings: memory, durability, what else the engine is told. Never compressed, so that damage hits

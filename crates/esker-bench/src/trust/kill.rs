@@ -1,16 +1,14 @@
 //! A process that writes is killed, again and again, and what it left is compared with what it had
 //! acknowledged.
 
-use super::job::{Job, Say, Task, config};
-use super::oracle::Oracle;
-use super::process::{Ending, Running};
+use super::job::{Job, Setting, Task, config, patience};
 use super::run::Bench;
-use crate::data::{Rng, mix};
 use crate::engine::{Class, Sync};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result};
+use esker_trust::process::Ending;
+use esker_trust::{Call, Found, Oracle, Rng, Say, Script, mix};
 use serde::Serialize;
 use std::path::Path;
-use std::time::Duration;
 
 /// Little, so that what is written moves on to tables and is merged.
 const MEMORY: u64 = 4 << 20;
@@ -19,7 +17,7 @@ const MEMORY: u64 = 4 << 20;
 const OPENING_EVERY: u64 = 8;
 
 /// What came of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Killed {
     /// Whether each write waited for the device.
     pub synced: bool,
@@ -59,117 +57,82 @@ impl Killed {
 
 /// Kills writers of an engine.
 pub fn run(bench: &Bench, engine: &str, sync: Sync, root: &Path) -> Result<Killed> {
-    let mut outcome = Killed {
-        synced: sync == Sync::Synced,
-        class: None,
-        settings: String::new(),
-        kills: 0,
-        acknowledged: 0,
-        lost: 0,
-        half: 0,
-        wrong: 0,
-        unreadable: 0,
-        failed: 0,
-        first: None,
-    };
+    let mut outcome = Killed { synced: sync == Sync::Synced, ..Killed::default() };
     let mut rng = Rng::new(mix(bench.seed) ^ sync as u64);
-    let mut store = Store::new(root, bench.seed)?;
+    let mut store = Store::new(bench, engine, sync, root)?;
     for kill in 1..=bench.kills {
         bench.doing(&format!("{engine}: kill {kill} of {}, {sync:?}", bench.kills));
-        let at = Duration::from_millis(10 + rng.below(291));
-        let opening =
-            kill.is_multiple_of(OPENING_EVERY).then(|| Duration::from_micros(rng.below(20_000)));
-        let job = |task| Job {
-            engine: engine.to_string(),
-            dir: store.dir.clone(),
-            config: config(MEMORY, sync, &bench.tuning),
-            task,
-        };
-        let first = store.next;
-        let writer = Running::start(&bench.command, &job(Task::Write { seed: bench.seed, first }))?;
-        let last = match kill_writer(writer, at, opening, bench.patience, &mut outcome)? {
-            Ok(last) => last.unwrap_or(first - 1),
-            Err(ending) => {
-                outcome.failed += 1;
-                outcome.note(kill, &format!("the writer ended by itself: {ending:?}"));
-                store = Store::new(root, bench.seed)?;
-                continue;
-            }
-        };
-        outcome.kills += 1;
-        (first..=last).for_each(|number| store.oracle.acknowledged(number));
-        outcome.acknowledged += last + 1 - first;
-        // One number is left out, whether it was done or not.
-        store.next = last + 2;
-
-        let reader = Running::start(&bench.command, &job(Task::Dump))?;
-        let (said, ending) = reader.finish(bench.patience)?;
-        let dump = said.into_iter().find_map(|say| match say {
-            Say::Dumped(dump) => Some(dump),
-            _ => None,
-        });
-        let Some(dump) = dump.filter(|_| matches!(ending, Ending::Done)) else {
-            outcome.unreadable += 1;
-            outcome.note(kill, &format!("the store cannot be opened or read: {ending:?}"));
-            store = Store::new(root, bench.seed)?;
-            continue;
-        };
-        let verdict = store.oracle.compare(&dump.entries, last + 1);
-        outcome.lost += verdict.lost;
-        outcome.half += verdict.half;
-        outcome.wrong += verdict.wrong + dump.wrong;
-        if let Some(what) = dump.first.or(verdict.first) {
-            outcome.note(kill, &what);
-        }
-        if dump.wrong + verdict.wrong > 0 {
+        if !store.kill_one(bench, kill, &mut rng, &mut outcome)? {
             // What is wrong now stays wrong, and is to be counted once.
-            store = Store::new(root, bench.seed)?;
+            store = Store::new(bench, engine, sync, root)?;
         }
     }
     Ok(outcome)
 }
 
-/// A directory, what must be in it, and which operation comes next.
+/// A directory, and what must be in it.
 struct Store {
-    dir: std::path::PathBuf,
     _owner: tempfile::TempDir,
+    job: Job,
     oracle: Oracle,
-    next: u64,
 }
 
 impl Store {
-    fn new(root: &Path, seed: u64) -> Result<Store> {
+    fn new(bench: &Bench, engine: &str, sync: Sync, root: &Path) -> Result<Store> {
         let owner = tempfile::tempdir_in(root).context("a directory for a store")?;
-        // Engines make it, or are given one that is empty: the former is what all can do.
-        let dir = owner.path().join("store");
-        Ok(Store { dir, _owner: owner, oracle: Oracle::new(seed), next: 1 })
+        let script = Script::Plain(bench.seed);
+        let job = Job {
+            engine: engine.to_string(),
+            // Engines make it, or are given one that is empty: the former is what all can do.
+            dir: owner.path().join("store"),
+            config: config(MEMORY, sync, &bench.tuning),
+            script,
+            task: Task::Read(vec![Call::Scan, Call::ScanBack, Call::Get]),
+        };
+        Ok(Store { _owner: owner, job, oracle: Oracle::new(script) })
     }
-}
 
-/// Lets a writer write for a while and kills it; the last operation that it acknowledged.
-fn kill_writer(
-    mut writer: Running,
-    at: Duration,
-    opening: Option<Duration>,
-    patience: Duration,
-    outcome: &mut Killed,
-) -> Result<Result<Option<u64>, Ending>> {
-    if let Some(at) = opening {
-        std::thread::sleep(at);
-        return Ok(writer.kill());
-    }
-    match writer.next(patience)? {
-        Some(Say::Opened(class, settings)) => {
-            outcome.class = Some(class);
-            outcome.settings = settings;
+    /// Kills one writer and looks at what it left. Whether the next can go on in it.
+    fn kill_one(
+        &mut self,
+        bench: &Bench,
+        kill: u64,
+        rng: &mut Rng,
+        outcome: &mut Killed,
+    ) -> Result<bool> {
+        let task = Task::Write { first: self.oracle.next()[0], close: true };
+        let writer = self.job.with(&self.job.dir, task).start(&bench.command)?;
+        let (opening, patience) = (kill.is_multiple_of(OPENING_EVERY), &patience(bench.patience));
+        let said = match writer.kill_at_random(opening, rng, patience).map_err(Error::msg)? {
+            Ok(said) => said,
+            Err(ending) => {
+                outcome.failed += 1;
+                outcome.note(kill, &format!("the writer ended by itself: {ending:?}"));
+                return Ok(false);
+            }
+        };
+        outcome.kills += 1;
+        if let Some(Setting { class, settings }) = Setting::of(&said) {
+            (outcome.class, outcome.settings) = (class, settings);
         }
-        Some(other) => bail!("a writer said {other:?}"),
-        // It says why when it ended; if it did not, it hangs.
-        None => {
-            let (_, ending) = writer.finish(patience)?;
-            return Ok(Err(ending));
+        let done =
+            self.oracle.learn(said.into_iter().filter_map(Say::message)).map_err(Error::msg)?;
+        outcome.acknowledged += done.len() as u64;
+
+        let reader = self.job.start(&bench.command)?;
+        let (said, ending) = reader.finish(patience).map_err(Error::msg)?;
+        let found = Found::of(said);
+        if found.errors > 0 || ending != Ending::Done {
+            outcome.unreadable += 1;
+            let why = found.first_error.unwrap_or_else(|| format!("{ending:?}"));
+            outcome.note(kill, &format!("the store cannot be opened or read: {why}"));
+            return Ok(false);
         }
+        let verdict = self.oracle.compare(&found);
+        outcome.lost += verdict.lost;
+        outcome.half += verdict.half;
+        outcome.wrong += verdict.wrong;
+        verdict.what.first().iter().for_each(|what| outcome.note(kill, what));
+        Ok(verdict.wrong == 0)
     }
-    std::thread::sleep(at);
-    Ok(writer.kill())
 }

@@ -1,11 +1,12 @@
 //! What was seen, as tables.
 
-use super::damage::{Damaged, Outcome};
-use super::harm::Kind;
+use super::damage::Damaged;
 use super::kill::Killed;
 use super::run::{EngineReport, Report};
 use super::variants;
 use crate::engine::Class;
+use esker_trust::damage::Outcome;
+use esker_trust::harm::Kind;
 use std::fmt::Write;
 
 /// The whole of it.

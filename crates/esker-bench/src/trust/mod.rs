@@ -2,25 +2,19 @@
 //! its files, through its public interface alone.
 //!
 //! - [`kill`]: a process writes and says which operations are done; it is killed, and another one
-//!   opens the store and says what is there. [`oracle`] compares.
-//! - [`damage`]: a store is made and closed; a copy is damaged ([`harm`]) and read by a process with
-//!   limits, whose end counts as well as its answers.
+//!   opens the store and says what is there.
+//! - [`damage`]: a store is made and closed; a copy is damaged and read by a process with limits, whose
+//!   end counts as well as its answers.
 //!
-//! Keys and values prove themselves ([`entry`]), so the process that reads tells what nobody wrote
-//! from what is merely old. Nothing here knows an engine: adapters are those of the benchmark.
+//! What is written, what must be found and how files are damaged is in [`esker_trust`]. Nothing here knows
+//! an engine: adapters are those of the benchmark.
 
 mod child;
 mod damage;
-mod entry;
-mod harm;
 mod job;
 mod kill;
 mod markdown;
-mod oracle;
-mod process;
 mod run;
-mod script;
-mod store;
 mod variants;
 
 pub(crate) use child::{main as child_main, run as run_job};

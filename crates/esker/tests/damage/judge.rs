@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker::{Db, Error, Options, RepairReport};
 
 use crate::common::files;
-use crate::harm::{Harm, What};
+use crate::harm::{Harm, What, is_foreign, is_of_log, takes_segment};
 use crate::reading::{Reading, read};
 use crate::specimen::{Contents, Specimen};
 
@@ -49,8 +49,8 @@ pub enum Effort {
 pub fn judge(specimen: &Specimen, harms: &[Harm], effort: Effort) {
     let _named = Named(harms);
     let dir = &specimen.dir;
-    harms.iter().for_each(|harm| harm.apply(dir));
-    let foreign = harms.iter().all(Harm::is_foreign);
+    harms.iter().for_each(|harm| harm.apply(dir).unwrap());
+    let foreign = harms.iter().all(is_foreign);
     let verified = Db::verify_path(dir);
     let sound = verified.as_ref().is_ok_and(|report| report.problems.is_empty());
     let torn = specimen.touches_last_frame();
@@ -71,12 +71,12 @@ pub fn judge(specimen: &Specimen, harms: &[Harm], effort: Effort) {
         // One open for writing may change what the next finds.
         for paranoid in [false, true] {
             case.look(options.clone().paranoid_checks(paranoid), paranoid);
-            let added = |h: &&Harm| h.is_foreign() && !matches!(h.what, What::Nothing);
+            let added = |h: &&Harm| is_foreign(h) && !matches!(h.what, What::Nothing);
             for harm in harms.iter().filter(added) {
                 assert!(dir.join(&harm.file).exists(), "a file of somebody else's is gone");
             }
             specimen.restore();
-            harms.iter().for_each(|harm| harm.apply(dir));
+            harms.iter().for_each(|harm| harm.apply(dir).unwrap());
         }
     }
     specimen.restore();
@@ -107,9 +107,9 @@ impl Case<'_> {
                     "wrong answers and no error (paranoid: {paranoid}): {} entries",
                     found.len()
                 );
-                let lost_end = self.harms.iter().any(Harm::takes_segment)
+                let lost_end = self.harms.iter().any(takes_segment)
                     || self.torn
-                    || self.harms.iter().any(Harm::is_of_log) && specimen.lacks_last_write(found);
+                    || self.harms.iter().any(is_of_log) && specimen.lacks_last_write(found);
                 let told = !self.sound || self.is_blind() || lost_end;
                 assert!(told, "verification saw nothing, but entries are missing");
             }
@@ -133,7 +133,7 @@ impl Case<'_> {
     /// A paranoid open takes only the end of the log for torn.
     fn hits_log_before_last(&self) -> bool {
         self.simple()
-            && self.harms[0].is_of_log()
+            && is_of_log(&self.harms[0])
             && !self.specimen.is_last_log(&self.harms[0].file)
     }
 
@@ -141,7 +141,7 @@ impl Case<'_> {
     /// last flush, when its log is hurt. Nothing of that was synced, so a power cut explains lost frames,
     /// and also a lost segment, which a writer in a hurry does not wait to be durable.
     fn may_be(&self, found: &Contents) -> bool {
-        let log = !self.simple() || self.harms[0].is_of_log();
+        let log = !self.simple() || is_of_log(&self.harms[0]);
         *found == self.specimen.last || self.is_blind() || log && self.specimen.is_past(found)
     }
 

@@ -17,9 +17,9 @@ mod judge;
 mod reading;
 mod specimen;
 
-use common::rng::Rng;
 use common::{number, quick_or_full};
 use esker::Compression;
+use esker_trust::Rng;
 use harm::{Harm, What};
 use judge::{Effort, judge};
 use specimen::{Kind, Plan, Specimen};
@@ -66,7 +66,7 @@ fn thousands(test: &str, killed: bool, compression: Compression) {
         let mut cases = 0;
         let every = quick_or_full(10, 1) as usize;
         for (file, bytes) in &specimen.files {
-            for at in (rng.below(every)..harm::used(bytes)).step_by(every) {
+            for at in (rng.index(every)..harm::used(bytes)).step_by(every) {
                 let harm = Harm::new(file, What::Flip(at, rng.below(8) as u8));
                 judge(specimen, &[harm], effort(rng));
                 cases += 1;

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use esker::{Compression, KeyOrder, KeyspaceOptions, Options};
+use esker_trust::Rng;
 use tempfile::TempDir;
 
 use crate::common::files;
-use crate::common::rng::Rng;
 use crate::harm::{Files, used};
 
 /// What a file is for.
@@ -82,8 +82,8 @@ impl Plan {
 
     fn value(&self, serial: usize, rng: &mut Rng) -> Vec<u8> {
         let len = match rng.below(16) {
-            0 => self.threshold + rng.below(4 * self.threshold),
-            _ => rng.below(self.threshold / 4),
+            0 => self.threshold + rng.index(4 * self.threshold),
+            _ => rng.index(self.threshold / 4),
         };
         let mut value = format!("{serial:05} ").into_bytes();
         value.extend(rng.bytes(len / 2));
@@ -131,7 +131,7 @@ impl Specimen {
         for (n, writes) in plan.flushed.iter().chain([&plan.unflushed]).enumerate() {
             for _ in 0..*writes {
                 let space = usize::from(rng.one_in(3));
-                let key = name_of(rng.below(plan.keys));
+                let key = name_of(rng.index(plan.keys));
                 let value = (!rng.one_in(6)).then(|| plan.value(history.len(), rng));
                 let keyspace = if space == 0 { db.default_keyspace() } else { &other };
                 match &value {
