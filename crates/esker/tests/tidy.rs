@@ -28,6 +28,8 @@ const RANKS: &[&[&str]] = &[
         "compaction/manual",
         "compaction/job",
         "compaction/dictionary",
+        "compaction/outputs",
+        "compaction/repeats",
         "bulk_load",
         "checkpoint",
         "resume",

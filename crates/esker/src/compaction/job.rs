@@ -14,6 +14,7 @@ use std::time::Instant;
 use super::dictionary::{GroupInputs, dictionary_for};
 use super::guards;
 use super::outputs::{Outputs, Written};
+use super::repeats::Repeats;
 use super::schedule::likely_written;
 use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
@@ -41,8 +42,8 @@ const STEP_TABLES: u64 = 2;
 
 /// What is merged into one run.
 pub(crate) struct CompactionJob<'a> {
-    pub(super) store: &'a Store,
-    pub(super) ks: &'a KeyspaceState,
+    store: &'a Store,
+    ks: &'a KeyspaceState,
     /// Sealed memtables, oldest first.
     memtables: Vec<Arc<Memtable>>,
     /// The inputs in parts that share no key, those that are not yet done.
@@ -54,11 +55,11 @@ pub(crate) struct CompactionJob<'a> {
     /// Segments whose values are to be moved elsewhere: into the tables.
     relocate: Vec<u64>,
     /// Where tables of all runs end.
-    pub(super) guards: Vec<Vec<u8>>,
+    guards: Vec<Vec<u8>>,
     /// The run below all inputs, unless it is one of them.
-    pub(super) oldest: Option<Arc<LoadedRun>>,
+    oldest: Option<Arc<LoadedRun>>,
     /// Bytes that are written, at most.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// The dictionary chosen last.
     last: Option<Arc<Dictionary>>,
     /// Entries read, and all that will be.
@@ -306,7 +307,9 @@ impl<'a> CompactionJob<'a> {
         written: &mut Written,
     ) -> Result<()> {
         let order = &self.ks.order;
-        let mut outputs = Outputs::new(self, dictionary);
+        let guards = (&self.guards[..], self.bytes);
+        let repeats = Repeats::new(order, self.oldest.as_ref());
+        let mut outputs = Outputs::new(self.store, self.ks, dictionary, guards, repeats);
         let mut cursor = self.cursor(inputs)?;
         let mut last_key: Vec<u8> = Vec::new();
         let mut fresh = true;

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::guards::Guards;
-use super::job::CompactionJob;
 use super::repeats::Repeats;
 use crate::error::Result;
 use crate::filename;
-use crate::store::{Counters, Store};
+use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
 
 /// What a step of a compaction has written so far.
@@ -43,18 +42,24 @@ pub(super) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    pub fn new(job: &'a CompactionJob<'_>, dictionary: Option<Arc<Dictionary>>) -> Outputs<'a> {
+    /// Tables of keyspace `ks`, for an output of about `bytes` in all.
+    pub fn new(
+        store: &'a Store,
+        ks: &'a KeyspaceState,
+        dictionary: Option<Arc<Dictionary>>,
+        (guards, bytes): (&'a [Vec<u8>], u64),
+        repeats: Repeats<'a>,
+    ) -> Outputs<'a> {
         let options = TableOptions {
-            order: job.ks.order.clone(),
-            keyspace: job.ks.id,
-            block_size: job.store.options.block_size,
-            compression: job.ks.compression,
+            order: ks.order.clone(),
+            keyspace: ks.id,
+            block_size: store.options.block_size,
+            compression: ks.compression,
             dictionary,
         };
-        let target = job.store.table_sizes().full;
-        let guards = Guards::new(&job.ks.order, &job.guards, job.bytes, target / 4);
-        let repeats = Repeats::new(&job.ks.order, job.oldest.as_ref());
-        Outputs { store: job.store, options, target, guards, repeats, builder: None }
+        let target = store.table_sizes().full;
+        let guards = Guards::new(&ks.order, guards, bytes, target / 4);
+        Outputs { store, options, target, guards, repeats, builder: None }
     }
 
     /// The table that an entry of `key` goes into.
