@@ -910,3 +910,38 @@ fn an_order_given_by_name_for_the_default_keyspace_was_found_wrong_in_a_new_stor
     db.close().unwrap();
     assert!(open().unwrap().get("kEY").unwrap().is_some());
 }
+
+/// With many tables a flush compares their keys too, to see where its own may end: on the threads of a bulk
+/// load, a checkpoint and a compaction by hand.
+#[test]
+fn a_comparator_that_panics_among_many_tables_is_an_error_of_whoever_flushes() {
+    for kind in 0..3 {
+        let mut panics = 0;
+        for n in (1..).step_by(3) {
+            let dir = tempdir().unwrap();
+            let touchy = Touchy::new();
+            let options = small().table_size(8 << 10).keyspace_comparator("strict", touchy.order());
+            let db = options.open(dir.path().join("db")).unwrap();
+            let ks = db.create_keyspace("strict", strict(touchy.order())).unwrap();
+            (0..300).for_each(|n| ks.put(key(n), vec![1; 300]).unwrap());
+            ks.compact_range::<&str>(..).unwrap();
+            assert!(count_tables(&dir.path().join("db")) > 5);
+            // A second run, whose keys lie between those of the first.
+            ks.bulk_load((0..20).map(|n| (format!("{}x", key(10 * n)), "loaded"))).unwrap();
+            (100..110).for_each(|n| ks.put(key(n), "new").unwrap());
+            touchy.panic_at(n);
+            let done = calmly(|| match kind {
+                0 => ks.bulk_load([("z1", "1"), ("z2", "2")]).map(drop),
+                1 => db.checkpoint(dir.path().join("copy")).map(drop),
+                _ => ks.compact_range::<&str>(..),
+            });
+            let panicked = touchy.mend();
+            assert_eq!(panicked, done.is_err(), "kind {kind}, comparison {n}: {done:?}");
+            if !panicked {
+                break;
+            }
+            panics += 1;
+        }
+        assert!(panics > 3, "kind {kind}: {panics} panics");
+    }
+}

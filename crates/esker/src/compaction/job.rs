@@ -98,7 +98,7 @@ impl Store {
         let likely = likely_written(&super_version, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
         let mut job =
-            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
+            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate)?;
         // It keeps what the job is done with.
         drop(super_version);
         ks.busy_runs.lock().extend(&ids);
@@ -168,8 +168,10 @@ impl<'a> CompactionJob<'a> {
         groups: Vec<OverlapGroup>,
         run: u64,
         relocate: Vec<u64>,
-    ) -> CompactionJob<'a> {
+    ) -> Result<CompactionJob<'a>> {
         let runs = &super_version.runs;
+        let guards = || Ok(guards::of_runs(&ks.order, super_version.version.runs()));
+        let guards = comparator::catch(guards)?;
         let inputs = |group: &OverlapGroup| {
             let mut tables = vec![Vec::new(); range.len()];
             for &(run, table) in &group.tables {
@@ -183,18 +185,22 @@ impl<'a> CompactionJob<'a> {
             bytes: g.bytes,
             trivial_move: g.trivial_move,
         };
-        let owned: VecDeque<Group> = groups.iter().map(of).collect();
+        // What lies in the output run already, and meets nothing, stays.
+        let stays = |g: &OverlapGroup| {
+            memtables.is_empty() && g.trivial_move && g.tables[0].0 + 1 == range.end
+        };
+        let owned: VecDeque<Group> = groups.iter().filter(|g| !stays(g)).map(of).collect();
         let entries =
             |g: &Group| g.inputs.tables.iter().flatten().map(|t| t.meta.entries).sum::<u64>();
         let written = || owned.iter().filter(|g| !g.trivial_move);
         let in_memory: u64 = memtables.iter().map(|m| m.len() as u64).sum();
-        CompactionJob {
+        Ok(CompactionJob {
             store,
             ks,
             bottom: range.end == runs.len(),
             run,
             relocate,
-            guards: guards::of_runs(&ks.order, super_version.version.runs()),
+            guards,
             oldest: runs.last().filter(|_| range.end < runs.len()).cloned(),
             bytes: written().map(|g| g.bytes).sum(),
             last: None,
@@ -202,7 +208,7 @@ impl<'a> CompactionJob<'a> {
             to_read: written().map(entries).sum::<u64>() + in_memory,
             groups: owned,
             memtables,
-        }
+        })
     }
 
     /// Writes and installs the output. Of memtables all at once: they are flushed or they are not.

@@ -105,6 +105,8 @@ impl Store {
         let Some(plan) = plan else { return Ok(false) };
         let groups = self.next_part(ks, &plan, &picker_input);
         if self.is_tight(overlap::written(&groups)) {
+            // Nobody is to slow down for what does not come.
+            self.backpressure.set_pressure(0.0);
             return Ok(false);
         }
         match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
@@ -166,7 +168,7 @@ impl Store {
             memtables,
             runs: super_version.version.runs(),
             busy,
-            repeated: super_version.version.tables().map(|t| t.repeated).sum(),
+            repeated: repeated(&super_version.runs),
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
             idle,
@@ -175,6 +177,12 @@ impl Store {
             segments,
         }
     }
+}
+
+/// About how many bytes of the newer runs are newer versions of entries in the oldest.
+fn repeated(runs: &[Arc<LoadedRun>]) -> u64 {
+    let newer = runs.split_last().map_or(&[][..], |(_, newer)| newer);
+    newer.iter().flat_map(|r| r.tables()).map(|t| t.repeated).sum()
 }
 
 /// Bytes that a compaction of these groups is likely to write: each tombstone that reaches the bottom takes
