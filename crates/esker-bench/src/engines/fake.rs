@@ -87,7 +87,10 @@ impl Engine for Fake {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("log");
         let mut map = Map::new();
-        for line in std::fs::read_to_string(&path).unwrap_or_default().lines() {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        // A kill may have cut the last line off.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        for line in text[..whole].lines() {
             let (key, value): (Vec<u8>, Option<Vec<u8>>) = match serde_json::from_str(line) {
                 Ok(entry) => entry,
                 Err(e) => return Err(on_damage(config, e.into())),
@@ -98,6 +101,9 @@ impl Engine for Fake {
             };
         }
         let log = File::options().create(true).append(true).open(path)?;
+        if whole < text.len() {
+            log.set_len(whole as u64)?;
+        }
         Ok(Fake { map: Mutex::new((map, log)), ops: AtomicU64::new(0), config: config.clone() })
     }
 
