@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_as_large_as_the_oldest_run_ends_its_tables_at_each_guard() {
+    fn an_output_as_large_as_the_largest_run_ends_its_tables_at_each_guard() {
         let firsts = keys(100);
         let mut all = guards(&firsts, 100 << 20, 1 << 20);
         assert_eq!(all.keys.len(), 100);

@@ -54,7 +54,7 @@ pub(crate) struct CompactionJob<'a> {
     bottom: bool,
     /// Segments whose values are to be moved elsewhere: into the tables.
     relocate: Vec<u64>,
-    /// Where tables of all runs end.
+    /// Where tables of all runs end. A key for each table of the largest run, at most.
     guards: Vec<Vec<u8>>,
     /// The run below all inputs, unless it is one of them.
     oldest: Option<Arc<LoadedRun>>,

@@ -9,9 +9,9 @@
 //!    always swallowed: a store that is opened for each write has few tables all the same.
 //! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
 //!    segments: empty those that hold least.
-//! 3. The newer runs outgrew the oldest (all of them may be overwrites): merge all. Too many runs:
-//!    merge the neighbours whose merge makes most of its writes. Far too many, as bulk loads and
-//!    repairs make: that as well after each flush, which then need not bear them all.
+//! 3. Too many runs: merge the neighbours whose merge makes most of its writes. The newer runs hold too
+//!    many versions of what is in the oldest: merge all. This also follows each flush, or writers
+//!    would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
 //! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
@@ -124,7 +124,7 @@ pub(crate) enum CompactionReason {
     Flush,
     /// Too many runs.
     Runs,
-    /// The newer runs outgrew the oldest.
+    /// The newer runs hold too many versions of what is in the oldest.
     Space,
     /// Tombstones hide much of what lies below.
     Tombstones,

@@ -118,6 +118,7 @@ impl Table {
 pub(crate) struct Remains {
     map: Option<Map>,
     props: Option<Properties>,
+    /// The table's number: blocks of others are none of it.
     number: u64,
     /// Where to stop looking for blocks, in bytes from the file's start.
     end: usize,
