@@ -143,7 +143,7 @@ impl Store {
                 groups,
                 run,
                 relocate,
-            )?;
+            );
             let edit = job.run()?;
             fresh.extend(edit.fresh());
             edits.push((&**ks, edit));

@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::dictionary::{GroupInputs, dictionary_for};
-use super::guards;
 use super::outputs::{Outputs, Written};
 use super::repeats::Repeats;
 use super::schedule::likely_written;
@@ -26,7 +25,7 @@ use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::SourceCursor;
-use crate::read::{LoadedRun, SuperVersion};
+use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::Dictionary;
@@ -54,8 +53,6 @@ pub(crate) struct CompactionJob<'a> {
     bottom: bool,
     /// Segments whose values are to be moved elsewhere: into the tables.
     relocate: Vec<u64>,
-    /// Where tables of all runs end. A key for each table of the largest run, at most.
-    guards: Vec<Vec<u8>>,
     /// The run below all inputs, unless it is one of them.
     oldest: Option<Arc<LoadedRun>>,
     /// Bytes that are written, at most.
@@ -98,7 +95,7 @@ impl Store {
         let likely = likely_written(&super_version, &range, &groups);
         let _claim = self.room.claim(likely.saturating_sub(flushed));
         let mut job =
-            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate)?;
+            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
         // It keeps what the job is done with.
         drop(super_version);
         ks.busy_runs.lock().extend(&ids);
@@ -168,10 +165,8 @@ impl<'a> CompactionJob<'a> {
         groups: Vec<OverlapGroup>,
         run: u64,
         relocate: Vec<u64>,
-    ) -> Result<CompactionJob<'a>> {
+    ) -> CompactionJob<'a> {
         let runs = &super_version.runs;
-        let guards = || Ok(guards::of_runs(&ks.order, super_version.version.runs()));
-        let guards = comparator::catch(guards)?;
         let inputs = |group: &OverlapGroup| {
             let mut tables = vec![Vec::new(); range.len()];
             for &(run, table) in &group.tables {
@@ -194,13 +189,12 @@ impl<'a> CompactionJob<'a> {
             |g: &Group| g.inputs.tables.iter().flatten().map(|t| t.meta.entries).sum::<u64>();
         let written = || owned.iter().filter(|g| !g.trivial_move);
         let in_memory: u64 = memtables.iter().map(|m| m.len() as u64).sum();
-        Ok(CompactionJob {
+        CompactionJob {
             store,
             ks,
             bottom: range.end == runs.len(),
             run,
             relocate,
-            guards,
             oldest: runs.last().filter(|_| range.end < runs.len()).cloned(),
             bytes: written().map(|g| g.bytes).sum(),
             last: None,
@@ -208,7 +202,7 @@ impl<'a> CompactionJob<'a> {
             to_read: written().map(entries).sum::<u64>() + in_memory,
             groups: owned,
             memtables,
-        })
+        }
     }
 
     /// Writes and installs the output. Of memtables all at once: they are flushed or they are not.
@@ -257,6 +251,8 @@ impl<'a> CompactionJob<'a> {
         };
         let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
         let mut written = Written::default();
+        // Not for longer than the step: it keeps the inputs of the steps before.
+        let now = self.ks.view.load();
         let mut add = |group: &Group| {
             match group.inputs.tables.iter().flatten().next() {
                 Some(table) if group.trivial_move => edit.added.push((self.run, Arc::clone(table))),
@@ -265,7 +261,7 @@ impl<'a> CompactionJob<'a> {
                     let chosen =
                         dictionary_for(self.ks.compression, &group.inputs, self.last.as_ref())?;
                     self.last = chosen.clone().or(self.last.take());
-                    self.merge_group(&group.inputs, filter, chosen, &mut written)?;
+                    self.merge_group(&group.inputs, &now.version, filter, chosen, &mut written)?;
                 }
             }
             Ok(())
@@ -308,14 +304,15 @@ impl<'a> CompactionJob<'a> {
     fn merge_group(
         &mut self,
         inputs: &GroupInputs,
+        version: &KeyspaceVersion<Arc<LoadedTable>>,
         mut filter: VersionFilter,
         dictionary: Option<Arc<Dictionary>>,
         written: &mut Written,
     ) -> Result<()> {
         let order = &self.ks.order;
-        let guards = (&self.guards[..], self.bytes);
         let repeats = Repeats::new(order, self.oldest.as_ref());
-        let mut outputs = Outputs::new(self.store, self.ks, dictionary, guards, repeats);
+        let mut outputs =
+            Outputs::new(self.store, self.ks, version, self.bytes, dictionary, repeats);
         let mut cursor = self.cursor(inputs)?;
         let mut last_key: Vec<u8> = Vec::new();
         let mut fresh = true;

@@ -7,8 +7,10 @@ use super::guards::Guards;
 use super::repeats::Repeats;
 use crate::error::Result;
 use crate::filename;
+use crate::read::LoadedTable;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
+use crate::version::KeyspaceVersion;
 
 /// What a step of a compaction has written so far.
 #[derive(Default)]
@@ -36,18 +38,19 @@ pub(super) struct Outputs<'a> {
     store: &'a Store,
     options: TableOptions,
     target: u64,
-    guards: Guards<'a>,
+    guards: Guards<'a, Arc<LoadedTable>>,
     repeats: Repeats<'a>,
     builder: Option<TableBuilder>,
 }
 
 impl<'a> Outputs<'a> {
-    /// Tables of keyspace `ks`, for an output of about `bytes` in all.
+    /// Tables of keyspace `ks`, for an output of at most `bytes` in all beside the runs of `version`.
     pub fn new(
         store: &'a Store,
         ks: &'a KeyspaceState,
+        version: &'a KeyspaceVersion<Arc<LoadedTable>>,
+        bytes: u64,
         dictionary: Option<Arc<Dictionary>>,
-        (guards, bytes): (&'a [Vec<u8>], u64),
         repeats: Repeats<'a>,
     ) -> Outputs<'a> {
         let options = TableOptions {
@@ -58,7 +61,7 @@ impl<'a> Outputs<'a> {
             dictionary,
         };
         let target = store.table_sizes().full;
-        let guards = Guards::new(&ks.order, guards, bytes, target / 4);
+        let guards = Guards::new(&ks.order, version.runs(), bytes, target / 4);
         Outputs { store, options, target, guards, repeats, builder: None }
     }
 

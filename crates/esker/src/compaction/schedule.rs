@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
@@ -101,18 +102,31 @@ impl Store {
         let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
         let plan = picker::thin_out(&picker_input);
         let pressure = plan.as_ref().map_or(0.0, |_| picker::pressure(&picker_input));
-        self.backpressure.set_pressure(pressure);
+        self.note_pressure(ks, pressure);
         let Some(plan) = plan else { return Ok(false) };
         let groups = self.next_part(ks, &plan, &picker_input);
         if self.is_tight(overlap::written(&groups)) {
             // Nobody is to slow down for what does not come.
-            self.backpressure.set_pressure(0.0);
+            self.note_pressure(ks, 0.0);
             return Ok(false);
         }
         match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
             merged => merged.map(|()| true),
         }
+    }
+
+    /// How urgent the compactions of a keyspace are, 0 to 1. Writers slow down for the most urgent of those that
+    /// are written to: what a quiet one lacks waits until the others leave time for it.
+    fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
+        ks.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
+        let written_to = |other: &KeyspaceState| {
+            other.id == ks.id || other.view.load().memtables.iter().any(|m| m.len() > 0)
+        };
+        let all = self.all_keyspaces();
+        let pressures = all.iter().filter(|k| written_to(k)).map(|k| &k.pressure);
+        let most = pressures.map(|p| p.load(Ordering::Relaxed)).max().unwrap_or(0);
+        self.backpressure.set_pressure(most as f64 / 1000.0);
     }
 
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
@@ -215,4 +229,31 @@ pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<overlap::WaitingMemtable
             overlap::WaitingMemtable { bytes: m.inline_bytes(), smallest, largest }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Db, KeyspaceOptions};
+
+    #[test]
+    fn a_quiet_keyspace_hid_the_pressure_of_one_that_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path()).unwrap();
+        let quiet = db.create_keyspace("quiet", KeyspaceOptions::new()).unwrap();
+        let store = db.store();
+        let all = store.all_keyspaces();
+        db.put("key", "value").unwrap();
+        quiet.put("key", "value").unwrap();
+        store.note_pressure(&all[0], 0.9);
+        store.note_pressure(&all[1], 0.1);
+        assert_eq!(store.backpressure.pressure(), 0.9);
+        // Nobody writes to it any more.
+        db.flush().unwrap();
+        all[0].pressure.store(900, std::sync::atomic::Ordering::Relaxed);
+        store.note_pressure(&all[1], 0.1);
+        assert_eq!(store.backpressure.pressure(), 0.1);
+        db.drop_keyspace("quiet").unwrap();
+        store.note_pressure(&all[0], 0.0);
+        assert_eq!(store.backpressure.pressure(), 0.0);
+    }
 }

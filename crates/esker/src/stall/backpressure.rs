@@ -186,11 +186,15 @@ impl Backpressure {
 
     /// How many times as long as flushes compactions are to take.
     fn compacting(&self) -> f64 {
-        let pressure = self.pressure.load(Ordering::Relaxed) as f64 / 1000.0;
-        MOST_COMPACTING * pressure * pressure
+        MOST_COMPACTING * self.pressure() * self.pressure()
     }
 
     /// How urgent the compactions are that are under way or due, 0 to 1.
+    pub(crate) fn pressure(&self) -> f64 {
+        self.pressure.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// As [`pressure`](Backpressure::pressure).
     pub(crate) fn set_pressure(&self, pressure: f64) {
         self.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
     }
