@@ -22,7 +22,8 @@ pub struct VerifyReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Entries in the intact blocks of tables and the intact frames of the log.
+    /// Entries that can be read: those in the intact blocks of tables and the intact frames of the log whose
+    /// values are not packed with what is lost.
     pub entries: u64,
     /// Everything found wrong. Empty: the store is sound.
     pub problems: Vec<Finding>,
@@ -171,8 +172,7 @@ pub(crate) fn check_files(
         let path = dir.join(filename::table(meta.number));
         match Table::open(&**env, &path, meta.number, meta.size, order, meta.base_seq) {
             Err(e) => {
-                report.files += 1;
-                report.entries += intact_entries_of_remains(&**env, &path, meta, &ks.order_name);
+                check_remains(&**env, &path, meta, &ks.order_name, report);
                 match ks.order {
                     Some(_) => report.problem(e),
                     None => unordered.push(Finding::from(&e)),
@@ -205,20 +205,23 @@ fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding
         Ok(())
     })?;
     problems
-        .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, &*l.what))));
+        .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, l.what()))));
     Ok(())
 }
 
-/// Entries of the intact blocks of a table that does not open.
-fn intact_entries_of_remains(env: &dyn Env, path: &Path, meta: &TableMeta, order: &str) -> u64 {
-    let mut entries = 0;
+/// What can be read of a table that does not open.
+fn check_remains(
+    env: &dyn Env,
+    path: &Path,
+    meta: &TableMeta,
+    order: &str,
+    report: &mut VerifyReport,
+) {
+    report.files += 1;
     if let Ok(remains) = Remains::open(env, path, meta.number, Some(meta.size), [order]) {
-        drop(remains.salvage(0, meta.entries, &meta.largest, &mut |_, _, _, _| {
-            entries += 1;
-            Ok(())
-        }));
+        report.bytes += remains.len();
+        report.entries += remains.intact_entries(meta.entries, &meta.largest);
     }
-    entries
 }
 
 /// Names in a directory that should be a store's: one that is not there is none.

@@ -121,7 +121,7 @@ impl Store {
     fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
         ks.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
         let written_to = |other: &KeyspaceState| {
-            other.id == ks.id || other.view.load().memtables.iter().any(|m| m.len() > 0)
+            other.id == ks.id || other.view.load().memtables.iter().any(|m| !m.is_empty())
         };
         let all = self.all_keyspaces();
         let pressures = all.iter().filter(|k| written_to(k)).map(|k| &k.pressure);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::Repair;
 use super::copy::Copy;
+use super::losses::Losses;
 use crate::error::{Error, Finding, Result};
 use crate::filename;
-use crate::key::{Codec, KeyOrder, Seq, Stored};
+use crate::key::{Codec, KeyOrder, Seq, Stored, ValuePointer};
 use crate::table::{self, Dictionary, Remains, Table};
 use crate::version::TableMeta;
 
@@ -44,35 +45,6 @@ impl Source {
     }
 }
 
-/// Values that are lost for one reason, with no entry between them that is saved.
-struct Gap {
-    why: String,
-    from: Vec<u8>,
-    to: Vec<u8>,
-    count: u64,
-}
-
-/// What of a table's entries is lost beside whole blocks. Gathered, as a lost dictionary takes many.
-#[derive(Default)]
-struct Gaps {
-    all: Vec<Gap>,
-    /// Whether the last one may go on.
-    open: bool,
-}
-
-impl Gaps {
-    fn add(&mut self, key: &[u8], why: String) {
-        match self.all.last_mut().filter(|gap| self.open && gap.why == why) {
-            Some(gap) => {
-                gap.to = key.to_vec();
-                gap.count += 1;
-            }
-            None => self.all.push(Gap { why, from: key.to_vec(), to: key.to_vec(), count: 1 }),
-        }
-        self.open = true;
-    }
-}
-
 impl Repair<'_> {
     /// Copies what is intact to new tables in the same run, says what is not, and puts the file aside.
     pub(super) fn copy_intact(
@@ -86,7 +58,7 @@ impl Repair<'_> {
         let source = &damaged.source;
         let ranges = order.clone();
         let mut copy = self.copy(id, order, source.dictionary().cloned());
-        let mut gaps = Gaps::default();
+        let mut losses = Losses::default();
         let mut buf = Vec::new();
         let path = self.dir.join(&name);
         let mut each = |key: &[u8], seq: Seq, kind, stored: Stored<'_>| {
@@ -97,7 +69,7 @@ impl Repair<'_> {
                 }
                 Stored::Pointer(p) => match self.segment(p.segment) {
                     None => Err(format!("log segment {} is missing or damaged", p.segment)),
-                    Some(s) => s.value(&p).map(|_| stored).map_err(|e| e.to_string()),
+                    Some(s) => s.value(&p).map(|_| stored).map_err(|e| in_segment(&p, &e)),
                 },
                 Stored::Compressed { .. } => source
                     .decompress(stored, &mut buf)
@@ -114,8 +86,8 @@ impl Repair<'_> {
                 Ok(_) => Err("an entry is out of order".to_string()),
             };
             match saved {
-                Ok(()) => gaps.open = false,
-                Err(why) => gaps.add(key, why),
+                Ok(()) => losses.saved(),
+                Err(why) => losses.lost(key, why),
             }
             Ok(())
         };
@@ -129,15 +101,9 @@ impl Repair<'_> {
         for l in lost {
             let from = l.after.as_ref().unwrap_or(&damaged.smallest);
             let to = l.before.as_ref().unwrap_or(&damaged.largest);
-            self.lose(Finding::new(&name, l.what).at(l.offset).keys(from, to));
+            self.lose(Finding::new(&name, l.what()).at(l.offset).keys(from, to));
         }
-        for gap in gaps.all {
-            let what = match gap.count {
-                1 => gap.why,
-                n => format!("{} ({n} entries)", gap.why),
-            };
-            self.lose(Finding::new(&name, what).keys(&gap.from, &gap.to));
-        }
+        losses.findings(&name).for_each(|lost| self.lose(lost));
         self.found.extend(saved.into_iter().map(|meta| (id, run, meta)));
         self.aside.push(name);
         Ok(())
@@ -200,4 +166,9 @@ impl Repair<'_> {
         let stored = tables.map(|t| t.size).sum();
         Copy::new(&self.files, options, self.options.table_sizes(stored).full)
     }
+}
+
+/// Why a large value is lost. Without its offset: all that one damage takes are one reason.
+fn in_segment(p: &ValuePointer, e: &Error) -> String {
+    format!("{} (in log segment {})", Finding::from(e).what, p.segment)
 }

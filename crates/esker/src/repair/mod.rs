@@ -18,6 +18,7 @@ mod carry;
 mod copy;
 mod damaged;
 mod log_entries;
+mod losses;
 mod runs;
 mod tables;
 #[cfg(test)]

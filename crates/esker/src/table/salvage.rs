@@ -30,7 +30,19 @@ pub(crate) struct Lost {
     /// The first key behind it that can be read, if any.
     pub before: Option<Vec<u8>>,
     /// What is wrong.
-    pub what: String,
+    pub why: String,
+    /// With so many blocks one after the other, where they can be told apart.
+    pub blocks: u64,
+}
+
+impl Lost {
+    /// What is wrong, and how often.
+    pub(crate) fn what(&self) -> String {
+        match self.blocks {
+            1 => self.why.clone(),
+            n => format!("{} (and so of {} blocks behind it)", self.why, n - 1),
+        }
+    }
 }
 
 /// What its properties say of a table: keyspace, name of the order, entries, first and last key.
@@ -63,8 +75,13 @@ impl<'a, 'v> Salvage<'a, 'v> {
     }
 
     fn lose(&mut self, offset: u64, what: &str) {
+        if let Some(last) = self.lost.last_mut().filter(|l| self.open > 0 && l.why == what) {
+            last.blocks += 1;
+            return;
+        }
         let after = self.last_key().cloned();
-        self.lost.push(Lost { offset, after, before: None, what: what.to_string() });
+        let why = what.to_string();
+        self.lost.push(Lost { offset, after, before: None, why, blocks: 1 });
         self.open += 1;
     }
 
@@ -103,15 +120,19 @@ impl Table {
         Ok(salvage.lost)
     }
 
-    /// How many entries its intact blocks have.
+    /// How many entries of its intact blocks can be read: not those whose values are packed with what is lost.
     pub(crate) fn intact_entries(&self) -> u64 {
-        let mut entries = 0;
-        drop(self.salvage(&mut |_, _, _, _| {
-            entries += 1;
+        let (mut entries, mut buf) = (0, Vec::new());
+        drop(self.salvage(&mut |_, _, _, stored| {
+            entries += u64::from(!is_packed(stored) || self.decompress(stored, &mut buf).is_ok());
             Ok(())
         }));
         entries
     }
+}
+
+fn is_packed(stored: Stored<'_>) -> bool {
+    matches!(stored, Stored::Compressed { .. })
 }
 
 /// What a table has that does not open.
@@ -167,6 +188,11 @@ impl Remains {
         Ok(remains)
     }
 
+    /// Bytes that are looked at.
+    pub(crate) fn len(&self) -> u64 {
+        self.end as u64
+    }
+
     fn bytes(&self) -> &[u8] {
         // SAFETY: a table is complete before it is opened and never written again.
         self.map.as_ref().map_or(&[], |map| unsafe { map.bytes() })
@@ -183,6 +209,17 @@ impl Remains {
     /// The dictionary of its packed values, if it has one that is not lost.
     pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
         self.props.as_ref()?.dictionary.as_ref()
+    }
+
+    /// As [`Table::intact_entries`], of a table that the manifest says this of.
+    pub(crate) fn intact_entries(&self, entries: u64, largest: &[u8]) -> u64 {
+        let (mut intact, mut buf) = (0, Vec::new());
+        let mut each = |_: &[u8], _: Seq, _: Kind, stored: Stored<'_>| {
+            intact += u64::from(!is_packed(stored) || self.decompress(stored, &mut buf).is_ok());
+            Ok(())
+        };
+        drop(self.salvage(0, entries, largest, &mut each));
+        intact
     }
 
     /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
@@ -248,8 +285,8 @@ impl Remains {
             salvage.lose(gap.unwrap_or(at) as u64, "no intact block is from here on");
         }
         for lost in &mut salvage.lost {
-            lost.what =
-                format!("{} ({missing} of the table's {entries} entries are gone)", lost.what);
+            lost.why =
+                format!("{} ({missing} of the table's {entries} entries are gone)", lost.why);
         }
         Ok(salvage.lost)
     }
