@@ -107,7 +107,7 @@ impl Failure {
             Err(panic) => {
                 let what = panic.downcast_ref::<String>().cloned();
                 let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                // Its own drop might panic again.
+                // A bug leaks a word or two: dropping what it threw might panic again.
                 std::mem::forget(panic);
                 let what = what.unwrap_or_else(|| "a panic that says nothing".to_string());
                 Failure::Engine(Error::Internal { what })
