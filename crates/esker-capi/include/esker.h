@@ -203,7 +203,7 @@ typedef struct {
   // Below 0 when `a` comes first, above 0 when `b` does, 0 when they are the same key; or ESKER_COMPARE_FAILED.
   int (*compare)(void *state, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len);
   // May be NULL. Called once with `state`, from any thread, when neither the options nor a store needs the
-  // comparator any more.
+  // comparator any more. It may not call the store either.
   void (*destroy)(void *state);
 } esker_comparator;
 

@@ -77,7 +77,8 @@ pub unsafe extern "C" fn esker_bulk_load(
         call(error, || {
             set(loaded, 0);
             let next = next.ok_or_else(|| Failure::null("next"))?;
-            let keyspace = shared(keyspace)?.writable()?;
+            // A handle of its own: the callback may close the one that was passed.
+            let keyspace = shared(keyspace)?.writable()?.clone();
             let count = keyspace.try_bulk_load(Given { next, state })?;
             set(loaded, count);
             Ok(ESKER_OK)

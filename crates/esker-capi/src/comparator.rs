@@ -40,7 +40,7 @@ pub struct esker_comparator {
         ) -> c_int,
     >,
     /// May be NULL. Called once with `state`, from any thread, when neither the options nor a store needs the
-    /// comparator any more.
+    /// comparator any more. It may not call the store either.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
 }
 

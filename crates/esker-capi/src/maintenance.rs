@@ -60,7 +60,9 @@ pub unsafe extern "C" fn esker_db_verify(
     unsafe {
         call(error, || {
             set(report, esker_string::NONE);
-            let found = shared(db)?.verify_with(teller(progress, state))?;
+            // A handle of its own: the callback may close the one that was passed.
+            let db = shared(db)?.clone();
+            let found = db.verify_with(teller(progress, state))?;
             verified(&found, report)
         })
     }
