@@ -392,6 +392,13 @@ esker_code esker_options_set_error_if_exists(esker_options *options, bool yes);
 esker_code esker_options_set_paranoid_checks(esker_options *options,
                                              bool yes);
 
+// Whether closing writes what is in memory to tables, so that the next open has nothing to recover from
+// the log. True by default; nothing is lost without. To be unset where closing must not wait for a
+// comparator: the store's own thread calls it then, and a lock that both the comparator and whoever
+// closes the store take would stop both.
+esker_code esker_options_set_flush_on_close(esker_options *options,
+                                            bool yes);
+
 // Whether the store is opened without writing anything; writes give ESKER_READ_ONLY. False by default.
 esker_code esker_options_set_read_only(esker_options *options,
                                        bool yes);

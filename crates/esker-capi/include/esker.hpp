@@ -151,6 +151,9 @@ class Options {
     return set(esker_options_set_paranoid_checks, yes, "paranoid_checks");
   }
   Options &read_only(bool yes) { return set(esker_options_set_read_only, yes, "read_only"); }
+  Options &flush_on_close(bool yes) {
+    return set(esker_options_set_flush_on_close, yes, "flush_on_close");
+  }
   Options &compression(Compression c) {
     return set(esker_options_set_compression, c, "compression");
   }

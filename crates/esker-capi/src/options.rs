@@ -213,6 +213,19 @@ pub unsafe extern "C" fn esker_options_set_paranoid_checks(
     unsafe { change(options, |o| Ok(o.paranoid_checks(yes))) }
 }
 
+/// Whether closing writes what is in memory to tables, so that the next open has nothing to recover from
+/// the log. True by default; nothing is lost without. To be unset where closing must not wait for a
+/// comparator: the store's own thread calls it then, and a lock that both the comparator and whoever
+/// closes the store take would stop both.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_options_set_flush_on_close(
+    options: *mut esker_options,
+    yes: bool,
+) -> esker_code {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { change(options, |o| Ok(o.flush_on_close(yes))) }
+}
+
 /// Whether the store is opened without writing anything; writes give ESKER_READ_ONLY. False by default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_read_only(

@@ -19,6 +19,7 @@ pub fn options(seed: u64, cycle: u64) -> Options {
         .blob_threshold(1000)
         .compression(*rng.pick(&compression))
         .paranoid_checks(rng.one_in(3))
+        .flush_on_close(!rng.one_in(4))
 }
 
 /// Opens the store in `dir` and writes until killed, each thread from its number in `first` on.

@@ -363,7 +363,7 @@ impl Db {
         self.handle().store.property(name)
     }
 
-    /// Flushes and closes the store for all clones; the next open has nothing to recover. Dropping
+    /// Flushes ([`Options::flush_on_close`]) and closes the store for all clones; the next open has nothing to recover. Dropping
     /// the last handle does the same but cannot report errors.
     ///
     /// Calls of other clones fail with [`Error::Closed`] from then on; those under way come to an end

@@ -61,7 +61,7 @@ impl Handle {
         Ok(Handle { store, worker: Mutex::new(worker) })
     }
 
-    /// Flushes, stops the background thread and marks the store as closed in order. Later calls on
+    /// Flushes, unless that is not wanted, stops the background thread and marks the store as closed in order. Later calls on
     /// other handles fail with [`Error::Closed`]. On an error the store is closed all the same; what
     /// was written is in the log and is found at the next open.
     pub(crate) fn close(&self) -> Result<()> {
@@ -74,7 +74,7 @@ impl Handle {
             return Ok(());
         };
         store.signal.begin_close();
-        let flushed = store.flush_all();
+        let flushed = if store.options.flush_on_close { store.flush_all() } else { Ok(()) };
         store.set_closed();
         store.signal.stop();
         running.join();
@@ -103,8 +103,8 @@ fn end_log(store: &Store) -> Result<()> {
     let in_memory =
         |ks: &Arc<KeyspaceState>| ks.view.load().memtables.iter().any(|m| !m.is_empty());
     if w.has_entries() || store.all_keyspaces().iter().any(in_memory) {
-        // Someone wrote between the flush and the close, and perhaps sealed what he wrote: it stays in
-        // the log.
+        // Nothing was to be flushed; or someone wrote between the flush and the close, and perhaps sealed
+        // what he wrote. It stays in the log.
         return store.sync.sync_all();
     }
     let last = w.appender.take().map(|a| a.segment().number());

@@ -157,6 +157,7 @@ pub struct Options {
     #[cfg_attr(feature = "serde", serde(rename = "paranoid_checks"))]
     pub(crate) paranoid: bool,
     pub(crate) read_only: bool,
+    pub(crate) flush_on_close: bool,
     pub(crate) compression: Compression,
     pub(crate) block_size: usize,
     pub(crate) segment_size: Option<u64>,
@@ -214,6 +215,7 @@ impl Default for Options {
             error_if_exists: false,
             paranoid: false,
             read_only: false,
+            flush_on_close: true,
             compression: Compression::Lz4,
             block_size: 4096,
             segment_size: None,
@@ -283,6 +285,16 @@ impl Options {
     /// Opens without writing anything; writes fail with [`Error::ReadOnly`] (default false).
     pub fn read_only(mut self, yes: bool) -> Self {
         self.read_only = yes;
+        self
+    }
+    /// Whether closing writes what is in memory to tables, so that the next open has nothing to recover from
+    /// the log (default true). Nothing is lost without: what is in memory is in the log too.
+    ///
+    /// To be unset where closing must not wait for a comparator of the program's: the store's own thread
+    /// calls it then, and a lock that both the comparator and whoever closes the store take would stop both.
+    #[doc(alias = "avoid_flush_during_shutdown")]
+    pub fn flush_on_close(mut self, yes: bool) -> Self {
+        self.flush_on_close = yes;
         self
     }
     /// Compression of keyspaces that were made without one of their own, the default keyspace among

@@ -29,6 +29,7 @@ static void options(void) {
   CHECK(esker_options_set_error_if_exists(o, false) == ESKER_OK);
   CHECK(esker_options_set_paranoid_checks(o, true) == ESKER_OK);
   CHECK(esker_options_set_read_only(o, false) == ESKER_OK);
+  CHECK(esker_options_set_flush_on_close(o, true) == ESKER_OK);
   CHECK(esker_options_set_compression(o, ESKER_COMPRESSION_NONE) == ESKER_OK);
   CHECK(esker_options_set_compression(o, ESKER_COMPRESSION_ZSTD) == ESKER_OK);
   CHECK(esker_options_set_compression(o, -1) == ESKER_INVALID_ARGUMENT);

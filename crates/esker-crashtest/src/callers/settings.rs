@@ -15,6 +15,7 @@ pub struct Settings {
     pub compression: Compression,
     pub durability: Durability,
     pub paranoid: bool,
+    pub flush_on_close: bool,
 }
 
 impl Settings {
@@ -30,6 +31,7 @@ impl Settings {
                 &[Durability::Buffered, Durability::Buffered, Durability::Synced],
             ),
             paranoid: rng.one_in(4),
+            flush_on_close: !rng.one_in(4),
         }
     }
 
@@ -52,7 +54,8 @@ impl Settings {
             .blob_threshold(self.separate)
             .compression(self.compression)
             .durability(self.durability)
-            .paranoid_checks(self.paranoid);
+            .paranoid_checks(self.paranoid)
+            .flush_on_close(self.flush_on_close);
         match self.segment {
             Some(bytes) => options.segment_size(bytes),
             None => options,

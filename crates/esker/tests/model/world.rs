@@ -113,7 +113,8 @@ impl World {
             .table_size(rng.pick(&[4 << 20, 8 << 10, 32 << 10]))
             .compression(rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd]))
             .blob_threshold(self.threshold)
-            .paranoid_checks(rng.one_in(4));
+            .paranoid_checks(rng.one_in(4))
+            .flush_on_close(!rng.one_in(4));
         if rng.one_in(8) { options.durability(Durability::Synced) } else { options }
     }
 
