@@ -44,7 +44,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// The directory holds a store of LevelDB, RocksDB or another of that family.
-    #[error("{} is a store of LevelDB, RocksDB or another of that family, not of Esker", path.display())]
+    #[error(
+        "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker import leveldb` copies one of LevelDB's into a new store",
+        path.display()
+    )]
     ForeignStore {
         /// The directory.
         path: PathBuf,

@@ -339,7 +339,12 @@ impl Options {
         self.keyspace_comparators.push((keyspace.into(), order.into()));
         self
     }
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// Whether a store could be opened with these: what [`Options::open`] asks first. For settings that come from
+    /// elsewhere and are to be refused where they are given.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] names the first option that has a value it cannot have.
+    pub fn validate(&self) -> Result<()> {
         let bad = |option, why: &str| Err(Error::InvalidOption { option, why: why.to_string() });
         if self.memory < 1 << 20 {
             return bad("memory", "must be at least 1 MiB");
