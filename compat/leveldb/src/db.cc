@@ -27,7 +27,7 @@ Status DB::Delete(const WriteOptions& options, const Slice& key) {
 namespace {
 
 // As TakeStatus, with the way out where the directory is one of LevelDB's own.
-Status Opening(const std::string& name, esker_code code, esker_error* error) {
+Status Opening(const std::string& name, esker_code code, esker_error** error) {
   const Status status = TakeStatus(code, error);
   if (code != ESKER_FOREIGN_STORE) return status;
   return Status::InvalidArgument(
@@ -52,7 +52,7 @@ Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   if (code == ESKER_OK) code = esker_keyspace_open(db, nullptr, &entries, &error);
   if (code != ESKER_OK) {
     esker_db_close(&db, nullptr);
-    status = Opening(name, code, error);
+    status = Opening(name, code, &error);
     Log(options.info_log, "%s: open: %s", name.c_str(), status.ToString().c_str());
     return status;
   }
@@ -67,7 +67,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
   esker_error* error = nullptr;
   const esker_code code = esker_destroy(directory.c_str(), &error);
   if (code == ESKER_OK) return status;
-  const Status refused = Opening(name, code, error);
+  const Status refused = Opening(name, code, &error);
   // What is not there is destroyed.
   return code == ESKER_NOT_A_STORE ? Status::OK() : refused;
 }
@@ -87,7 +87,7 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     esker_string_free(&report);
     return Status::OK();
   }
-  status = Opening(dbname, code, error);
+  status = Opening(dbname, code, &error);
   // As LevelDB has it: there was nothing to read.
   return code == ESKER_NOT_A_STORE ? Status::IOError(dbname, "repair found no files") : status;
 }

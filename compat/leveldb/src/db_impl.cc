@@ -63,7 +63,7 @@ Status Translate(const WriteBatch* updates, esker_batch* batch) {
     return code == ESKER_OK;
   };
   const Status status = WriteBatchInternal::ForEach(updates, put, erase);
-  return code == ESKER_OK ? status : TakeStatus(code, error);
+  return code == ESKER_OK ? status : TakeStatus(code, &error);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ DBImpl::DBImpl(const Options& options, std::string name, esker_db* db, esker_key
 DBImpl::~DBImpl() {
   esker_keyspace_close(&entries_);
   esker_error* error = nullptr;
-  const Status status = StatusOf(esker_db_close(&db_, &error), error);
+  const Status status = StatusOf(esker_db_close(&db_, &error), &error);
   if (!status.ok()) LogFailure("close", status);
 }
 
@@ -92,18 +92,18 @@ Status DBImpl::Put(const WriteOptions& options, const Slice& key, const Slice& v
   esker_error* error = nullptr;
   const esker_code code =
       esker_put(entries_, Data(key), key.size(), Data(value), value.size(), DurabilityOf(options), &error);
-  return StatusOf(code, error);
+  return StatusOf(code, &error);
 }
 
 Status DBImpl::Delete(const WriteOptions& options, const Slice& key) {
   esker_error* error = nullptr;
-  return StatusOf(esker_delete(entries_, Data(key), key.size(), DurabilityOf(options), &error), error);
+  return StatusOf(esker_delete(entries_, Data(key), key.size(), DurabilityOf(options), &error), &error);
 }
 
 Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   esker_error* error = nullptr;
   // LevelDB's way to have what is in memory written into tables.
-  if (updates == nullptr) return StatusOf(esker_db_flush(db_, &error), error);
+  if (updates == nullptr) return StatusOf(esker_db_flush(db_, &error), &error);
 
   const BatchLease lease;
   esker_batch* batch = lease.get();
@@ -111,8 +111,8 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   if (!status.ok()) return status;
   // Nothing to write, but what was written before may have to become durable.
   const bool empty = esker_batch_count(batch) == 0;
-  if (empty) return options.sync ? StatusOf(esker_db_sync(db_, &error), error) : Status::OK();
-  return StatusOf(esker_write(db_, batch, DurabilityOf(options), &error), error);
+  if (empty) return options.sync ? StatusOf(esker_db_sync(db_, &error), &error) : Status::OK();
+  return StatusOf(esker_write(db_, batch, DurabilityOf(options), &error), &error);
 }
 
 Status DBImpl::Source(const ReadOptions& options, const esker_keyspace** source) const {
@@ -133,7 +133,7 @@ Status DBImpl::Get(const ReadOptions& options, const Slice& key, std::string* va
   esker_value found;
   esker_error* error = nullptr;
   const esker_code code = esker_get(source, Data(key), key.size(), &found, &error);
-  if (code != ESKER_OK) return TakeStatus(code, error);
+  if (code != ESKER_OK) return TakeStatus(code, &error);
   value->assign(reinterpret_cast<const char*>(found.data), found.len);
   esker_value_release(&found);
   return Status::OK();
@@ -160,7 +160,7 @@ void DBImpl::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
     sizes[i] = 0;
     const esker_code code = esker_approximate_size(entries_, Data(start), start.size(), Data(limit), limit.size(),
                                                    &sizes[i], &error);
-    if (code != ESKER_OK) LogFailure("approximate size", TakeStatus(code, error));
+    if (code != ESKER_OK) LogFailure("approximate size", TakeStatus(code, &error));
   }
 }
 
@@ -174,7 +174,7 @@ void DBImpl::CompactRange(const Slice* begin, const Slice* end) {
   const esker_code code =
       esker_compact_range(entries_, begin != nullptr ? Data(*begin) : nullptr, begin != nullptr ? begin->size() : 0,
                           bounded ? past.data() : nullptr, past.size(), &error);
-  if (code != ESKER_OK) LogFailure("compact", TakeStatus(code, error));
+  if (code != ESKER_OK) LogFailure("compact", TakeStatus(code, &error));
 }
 
 }  // namespace leveldb

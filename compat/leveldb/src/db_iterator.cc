@@ -17,27 +17,27 @@ class DBIterator final : public Iterator {
 
   void SeekToFirst() override {
     esker_error* error = nullptr;
-    Arrive(esker_cursor_first(cursor_, &entry_, &error), error);
+    Arrive(esker_cursor_first(cursor_, &entry_, &error), &error);
   }
   void SeekToLast() override {
     esker_error* error = nullptr;
-    Arrive(esker_cursor_last(cursor_, &entry_, &error), error);
+    Arrive(esker_cursor_last(cursor_, &entry_, &error), &error);
   }
   void Seek(const Slice& target) override {
     esker_error* error = nullptr;
-    Arrive(esker_cursor_seek(cursor_, Data(target), target.size(), &entry_, &error), error);
+    Arrive(esker_cursor_seek(cursor_, Data(target), target.size(), &entry_, &error), &error);
   }
   void Next() override {
     assert(valid_);
     if (!valid_) return;
     esker_error* error = nullptr;
-    Arrive(esker_cursor_next(cursor_, &entry_, &error), error);
+    Arrive(esker_cursor_next(cursor_, &entry_, &error), &error);
   }
   void Prev() override {
     assert(valid_);
     if (!valid_) return;
     esker_error* error = nullptr;
-    Arrive(esker_cursor_prev(cursor_, &entry_, &error), error);
+    Arrive(esker_cursor_prev(cursor_, &entry_, &error), &error);
   }
 
   Slice key() const override {
@@ -51,13 +51,13 @@ class DBIterator final : public Iterator {
   Status status() const override { return status_; }
 
  private:
-  void Arrive(esker_code code, esker_error* error) {
+  void Arrive(esker_code code, esker_error** error) {
     valid_ = code == ESKER_OK;
     // The end of the entries is no error. One that was stays, however the iterator moves.
     if (!valid_ && code != ESKER_NOT_FOUND) Fail(code, error);
   }
 
-  void Fail(esker_code code, esker_error* error) {
+  void Fail(esker_code code, esker_error** error) {
     const Status status = TakeStatus(code, error);
     if (status_.ok()) status_ = status;
   }
@@ -74,7 +74,7 @@ Iterator* NewDBIterator(const esker_keyspace* source) {
   esker_cursor* cursor = nullptr;
   esker_error* error = nullptr;
   const esker_code code = esker_cursor_open(source, false, &cursor, &error);
-  if (code != ESKER_OK) return NewErrorIterator(TakeStatus(code, error));
+  if (code != ESKER_OK) return NewErrorIterator(TakeStatus(code, &error));
   return new DBIterator(cursor);
 }
 

@@ -31,11 +31,11 @@ Status Of(esker_code code, const Slice& text) {
 
 }  // namespace
 
-Status TakeStatus(esker_code code, esker_error* error) {
+Status TakeStatus(esker_code code, esker_error** error) {
   // The answer of most reads that fail: no text to look for.
-  if (error == nullptr) return Of(code, code == ESKER_NOT_FOUND ? "" : esker_code_name(code));
-  const Status status = Of(code, esker_error_message(error));
-  esker_error_free(&error);
+  if (*error == nullptr) return Of(code, code == ESKER_NOT_FOUND ? "" : esker_code_name(code));
+  const Status status = Of(code, esker_error_message(*error));
+  esker_error_free(error);
   return status;
 }
 

@@ -8,11 +8,12 @@
 
 namespace leveldb {
 
-// Takes `error`, which may be null, and frees it. `code` is not ESKER_OK.
-Status TakeStatus(esker_code code, esker_error* error);
+// Takes the error that a call has set and frees it; there may be none. `code` is not ESKER_OK. A pointer to it, as the
+// call that sets it often stands beside it, and arguments are evaluated in any order.
+Status TakeStatus(esker_code code, esker_error** error);
 
 // The same for any code: OK is the common one, and costs nothing.
-inline Status StatusOf(esker_code code, esker_error* error) {
+inline Status StatusOf(esker_code code, esker_error** error) {
   return code == ESKER_OK ? Status::OK() : TakeStatus(code, error);
 }
 

@@ -10,7 +10,7 @@ SnapshotImpl::SnapshotImpl(const DB* owner, const esker_db* db, const esker_keys
   esker_error* error = nullptr;
   esker_code code = esker_snapshot_open(db, &snapshot_, &error);
   if (code == ESKER_OK) code = esker_keyspace_at(entries, snapshot_, &view_, &error);
-  status_ = StatusOf(code, error);
+  status_ = StatusOf(code, &error);
 }
 
 SnapshotImpl::~SnapshotImpl() {

@@ -28,6 +28,9 @@ inline bool KnowsForeignSnapshots() { return OnEsker(); }
 // Esker makes the directories above a store too.
 inline bool MakesParents() { return OnEsker(); }
 
+// LevelDB "repairs" a directory that holds nothing, or is not there, to an empty store. Esker says that there is none.
+inline bool RefusesToRepairNothing() { return OnEsker(); }
+
 // The tests read damaged files: which file they are to damage ends so.
 inline const char* DataSuffix() { return OnEsker() ? ".tbl" : ".ldb"; }
 

@@ -53,6 +53,9 @@ template <typename... Parts>
     if (!status_.ok()) Fail(__FILE__, __LINE__, #call, " gave ", status_.ToString()); \
   } while (false)
 
+// Whether tests with counts are to take fewer, as each step is slow (LEVELDB_TEST_SMALL).
+bool IsSmall();
+
 // A directory of its own, removed with everything in it.
 class Dir {
  public:

@@ -1,5 +1,5 @@
-// Runs the tests whose file or name has the argument in it, or all. LEVELDB_UNDER_TEST is the directory of the
-// library that is to be tested: another one that was loaded would pass or fail for nothing.
+// Runs the tests. LEVELDB_UNDER_TEST is the directory of the library that is to be tested: another one that was loaded
+// would pass or fail for nothing. LEVELDB_TEST_FILTER takes those whose file or name has it.
 
 #include <dlfcn.h>
 #include <ftw.h>
@@ -39,17 +39,31 @@ bool OnEsker() {
   return esker;
 }
 
-int main(int argc, char** argv) {
+bool IsSmall() { return std::getenv("LEVELDB_TEST_SMALL") != nullptr; }
+
+// The library's directory, whatever links lead there.
+static std::string Real(const std::string& path) {
+  char* real = realpath(path.c_str(), nullptr);
+  const std::string result = real != nullptr ? real : path;
+  std::free(real);
+  return result;
+}
+
+int main() {
   const char* wanted = std::getenv("LEVELDB_UNDER_TEST");
-  if (wanted == nullptr || LoadedFrom().rfind(wanted, 0) != 0) {
+  const std::string loaded = LoadedFrom();
+  const std::string directory = loaded.substr(0, loaded.rfind('/'));
+  if (wanted == nullptr || Real(directory) != Real(wanted)) {
     std::fprintf(stderr, "error: libleveldb was loaded from %s, LEVELDB_UNDER_TEST is %s\n", LoadedFrom().c_str(),
                  wanted != nullptr ? wanted : "not set");
     return 2;
   }
+  const char* given = std::getenv("LEVELDB_TEST_FILTER");
+  const std::string filter = given != nullptr ? given : "";
   int ran = 0, failed = 0;
   for (const Test& test : Tests()) {
     const std::string name = std::string(test.file) + ":" + test.name;
-    if (argc > 1 && name.find(argv[1]) == std::string::npos) continue;
+    if (name.find(filter) == std::string::npos) continue;
     ++ran;
     try {
       test.run();
