@@ -67,7 +67,7 @@ for library in "$(dirname "$reference")" "$out"; do
     step "C++, with $library" cc_test "$library"
 done
 if command -v valgrind >/dev/null; then
-    check=(valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+    check=(valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
         --suppressions="$here/tests/valgrind.supp")
     export LEVELDB_TEST_SMALL=1
     step "C, with ours under Valgrind" c_test "$out" "${check[@]}"
