@@ -37,7 +37,9 @@ reference=$(readlink -f "$(dirname "$reference")")/$(basename "$reference")
 warnings=(-g -O1 -Wall -Wextra -Werror)
 gcc -std=c11 "${warnings[@]}" "$here/tests/c_test.c" -o "$made/c_test" -L"$(dirname "$reference")" -lleveldb || exit 1
 g++ -std=c++17 "${warnings[@]}" "$here"/tests/*.cc -o "$made/cc_test" -L"$(dirname "$reference")" \
-    -lleveldb -lsnappy -ldl -pthread || exit 1
+    -lleveldb -ldl -pthread || exit 1
+g++ -std=c++17 "${warnings[@]}" "$here/tests/tools/exchange.cc" -o "$made/exchange" -L"$(dirname "$reference")" \
+    -lleveldb || exit 1
 
 # Each function of c.h is called by the C test.
 all_functions_are_called() {
@@ -60,12 +62,56 @@ with() {
 c_test() { with "$1" "${@:2}" "$made/c_test"; }
 cc_test() { LEVELDB_TEST_FILTER=${filter:-} with "$1" "${@:2}" "$made/cc_test"; }
 
+# What one library writes the other reads; tables are the same bytes, and DumpFile says the same of LevelDB's files,
+# whole and damaged.
+exchange() { LD_LIBRARY_PATH=$1 timeout 300 "$made/exchange" "${@:2}"; }
+tables_are_exchanged() {
+    local theirs ours status=0
+    theirs=$(mktemp -d) ours=$(mktemp -d)
+    exchange "$1" write "$theirs" && exchange "$2" write "$ours" || return 1
+    diff -rq "$theirs" "$ours" || status=1
+    exchange "$1" read "$ours" || status=1
+    exchange "$2" read "$theirs" || status=1
+    return $status
+}
+dumps_are_the_same() {
+    local store damaged file size status=0
+    store=$(mktemp -d)/store damaged=$(mktemp -d)
+    exchange "$1" store "$store" && exchange "$1" dump "$store" "$made/dump.theirs" || return 1
+    [ "$(wc -l <"$made/dump.theirs")" -gt 3000 ] || { echo "the dump is short" && return 1; }
+    exchange "$2" dump "$store" "$made/dump.ours" && cmp "$made/dump.theirs" "$made/dump.ours" || status=1
+    diff "$made/dump.theirs" "$made/dump.ours" | cut -c1-200 | head -20
+    # Cut off, with a byte changed, and with a block of zeros in them.
+    for file in "$store"/*.log "$store"/MANIFEST-*; do
+        size=$(stat -c %s "$file")
+        for part in 1 2 3; do
+            cp "$file" "$damaged/$part.log"
+            head -c $((size * part / 4 + part)) "$file" >"$damaged/1$part.log"
+            printf '\377' | dd of="$damaged/$part.log" bs=1 seek=$((size * part / 4)) conv=notrunc status=none
+        done
+    done
+    exchange "$1" dump "$damaged" "$made/damage.theirs" && exchange "$2" dump "$damaged" "$made/damage.ours" || status=1
+    grep -q '^corruption: ' "$made/damage.theirs" || { echo "nothing was damaged" && status=1; }
+    diff "$made/damage.theirs" "$made/damage.ours" | cut -c1-200 | head -20
+    cmp -s "$made/damage.theirs" "$made/damage.ours" || status=1
+    return $status
+}
+files_of_leveldb_are_refused() {
+    local store
+    store=$(mktemp -d)/store
+    exchange "$1" store "$store" && exchange "$2" refused "$store"
+}
+
 step "every function of c.h is called" all_functions_are_called "$made/c_test"
 step "exports" "$here/tests/exports.sh" "$reference" "$out/libleveldb.so.1d"
 for library in "$(dirname "$reference")" "$out"; do
     step "C, with $library" c_test "$library"
     step "C++, with $library" cc_test "$library"
 done
+theirs=$(dirname "$reference")
+step "tables are exchanged" tables_are_exchanged "$theirs" "$out"
+step "dumps are the same" dumps_are_the_same "$theirs" "$out"
+step "files of LevelDB are refused" files_of_leveldb_are_refused "$theirs" "$out"
 if command -v valgrind >/dev/null; then
     check=(valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
         --suppressions="$here/tests/valgrind.supp")

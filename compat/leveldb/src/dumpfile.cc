@@ -3,6 +3,7 @@
 
 #include "leveldb/dumpfile.h"
 
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -92,18 +93,40 @@ Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
   return Status::OK();
 }
 
-bool EndsWith(const std::string& text, const std::string& end) {
-  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+// What a file of LevelDB's is, by its name: a word or a number, with what stands before or behind it.
+enum class Kind { kUnknown, kOther, kLog, kManifest, kTable };
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+Kind KindOf(const std::string& name) {
+  constexpr const char* kManifest = "MANIFEST-";
+  if (name == "CURRENT" || name == "LOCK" || name == "LOG" || name == "LOG.old") return Kind::kOther;
+  if (name.rfind(kManifest, 0) == 0 && IsNumber(name.substr(strlen(kManifest)))) return Kind::kManifest;
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos || !IsNumber(name.substr(0, dot))) return Kind::kUnknown;
+  const std::string suffix = name.substr(dot);
+  if (suffix == ".log") return Kind::kLog;
+  if (suffix == ".ldb" || suffix == ".sst") return Kind::kTable;
+  return suffix == ".dbtmp" ? Kind::kOther : Kind::kUnknown;
 }
 
 }  // namespace
 
 Status DumpFile(Env* env, const std::string& fname, WritableFile* dst) {
-  const std::string name = fname.substr(fname.rfind('/') + 1);
-  if (EndsWith(name, ".log")) return DumpRecords(env, fname, BatchInWords, dst);
-  if (name.rfind("MANIFEST-", 0) == 0) return DumpRecords(env, fname, EditInWords, dst);
-  if (EndsWith(name, ".ldb") || EndsWith(name, ".sst")) return DumpTable(env, fname, dst);
-  return Status::InvalidArgument(fname + ": unknown file type");
+  switch (KindOf(fname.substr(fname.rfind('/') + 1))) {
+    case Kind::kLog:
+      return DumpRecords(env, fname, BatchInWords, dst);
+    case Kind::kManifest:
+      return DumpRecords(env, fname, EditInWords, dst);
+    case Kind::kTable:
+      return DumpTable(env, fname, dst);
+    case Kind::kOther:
+      return Status::InvalidArgument(fname + ": not a dump-able file type");
+    default:
+      return Status::InvalidArgument(fname + ": unknown file type");
+  }
 }
 
 }  // namespace leveldb
