@@ -70,6 +70,21 @@ need_faults() {
     command -v prlimit >/dev/null && command -v unshare >/dev/null || apt_install util-linux
 }
 
+# Finds reads of memory that is not set, and memory that is left behind, in the programs that use the C library. Where it is
+# missing their test runs them without.
+need_valgrind() {
+    command -v valgrind >/dev/null || apt_install valgrind || {
+        note "no valgrind here: the C library's programs run without it"
+        return 1
+    }
+}
+
+# The programs that use the C library are compiled by both, and find it by pkg-config.
+need_c_programs() {
+    command -v c++ >/dev/null || apt_install g++
+    command -v pkg-config >/dev/null || apt_install pkg-config
+}
+
 # What a first comparison needs. The benchmark finds libraries at run time.
 need_first_peers() { apt_install liblmdb0 libleveldb1d; }
 

@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs
 #   scripts/test.sh --all      every test at full length, and the campaigns:
-#                              features oldest callers long models miri tsan bench report
+#                              features oldest capi callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
 #
 # ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
@@ -17,7 +17,7 @@ exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy targets tests docs)
-campaigns=(features oldest callers long models miri tsan bench report)
+campaigns=(features oldest capi callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
 --all)
@@ -58,6 +58,8 @@ set_up() {
     need_build_tools || return 1
     need_components || return 1
     need_peers || return 1
+    need_c_programs || return 1
+    need_valgrind || true
     need_faults || note "no strace or prlimit here: tests that need them are left out"
     need_package_index || note "no package index here: its test uses the committed sample only"
 }
@@ -114,7 +116,52 @@ oldest() {
         return 0
     fi
     dir=$(target_dir)/targets/oldest
-    CARGO_TARGET_DIR=$dir cargo "+$oldest" check --locked -p esker -p esker-cli -p esker-bench
+    CARGO_TARGET_DIR=$dir cargo "+$oldest" check --locked -p esker -p esker-capi -p esker-cli -p esker-bench
+}
+
+# The C library as users get it: installed below a prefix and packed for Debian, and a program that finds it there by
+# pkg-config. (Its programs, its header and valgrind are among the tests.)
+capi() {
+    local dir status=0 deb
+    dir=$(mktemp -d)
+    scripts/install.sh "$dir/prefix" && c_program "$dir/prefix" lib "$dir" || status=1
+    if command -v dpkg-deb >/dev/null; then
+        scripts/deb.sh || status=1
+        deb=$(echo target/debian/esker_*.deb)
+        dpkg-deb --contents "$deb" || status=1
+        dpkg-deb --extract "$deb" "$dir/root" &&
+            c_program "$dir/root/usr" "lib/$(cc -print-multiarch)" "$dir" || status=1
+    else
+        note "no dpkg-deb here: the Debian package is left out"
+    fi
+    rm -rf "$dir"
+    return $status
+}
+
+# Compiles the guide's first program against what is installed below a prefix, and runs it there with both libraries; and the
+# command, its pages and its completions are there.
+c_program() {
+    local prefix=$1 libdir=$2 dir=$3 name status=0
+    local -x PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig PKG_CONFIG_LIBDIR=/nowhere
+    # A package that is only extracted lies elsewhere than it says.
+    local pc=(pkg-config "--define-variable=prefix=$prefix")
+    awk '/^```/ { inside = ($0 == "```c" && !seen++); next } inside' docs/C.md >"$dir/first.c"
+    # shellcheck disable=SC2046
+    cc -std=c11 -Wall -Wextra -Werror $("${pc[@]}" --cflags esker) "$dir/first.c" -o "$dir/first" \
+        $("${pc[@]}" --libs esker) || return 1
+    rm -rf "$dir/stores" && mkdir "$dir/stores"
+    (cd "$dir/stores" && LD_LIBRARY_PATH=$prefix/$libdir "$dir/first") || status=1
+    # shellcheck disable=SC2046
+    cc -std=c11 $("${pc[@]}" --cflags esker) "$dir/first.c" -o "$dir/first-static" \
+        "$prefix/$libdir/libesker.a" -pthread -ldl -lm || return 1
+    (cd "$dir/stores" && "$dir/first-static") || status=1
+    "$prefix/bin/esker" --version || status=1
+    "$prefix/bin/esker" count "$dir/stores/trees" || status=1
+    for name in include/esker.hpp share/bash-completion/completions/esker "$libdir/libesker.so.0"; do
+        [ -s "$prefix/$name" ] || { echo "no $prefix/$name"; status=1; }
+    done
+    ls "$prefix"/share/man/man1/esker.1* "$prefix"/share/man/man1/esker-load.1* || status=1
+    return $status
 }
 
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
@@ -271,6 +318,7 @@ step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fai
 step docs docs
 step features features
 step oldest oldest
+step capi capi
 step callers callers
 step long long
 step models models

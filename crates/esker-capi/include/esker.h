@@ -193,7 +193,8 @@ typedef struct {
 // An order of keys. It is stored by its name, and each open must be given the one of that name, with the same order.
 //
 // It orders all keys there may be, the same at all times, and tells different keys apart only if they are different
-// keys to the program. Threads call it at the same time. It may not call the store, close it, throw, or longjmp.
+// keys to the program. Threads call it at the same time. It may not throw or longjmp, nor call the store: what writes or
+// waits is refused there (ESKER_COMPARATOR), what reads would compare again.
 typedef struct {
   // Its name, 1 to 1024 bytes of UTF-8, not beginning with "esker.".
   const char *name;
@@ -759,7 +760,7 @@ esker_code esker_repair(const char *path,
                         esker_error **error);
 
 // Removes the store in the directory `path`, which must not be open: all its files, and the directory when nothing else is in
-// it.
+// it. ESKER_OK also when nothing is there.
 esker_code esker_destroy(const char *path,
                          esker_error **error);
 

@@ -20,7 +20,8 @@ pub const ESKER_COMPARE_FAILED: c_int = c_int::MIN;
 /// An order of keys. It is stored by its name, and each open must be given the one of that name, with the same order.
 ///
 /// It orders all keys there may be, the same at all times, and tells different keys apart only if they are different
-/// keys to the program. Threads call it at the same time. It may not call the store, close it, throw, or longjmp.
+/// keys to the program. Threads call it at the same time. It may not throw or longjmp, nor call the store: what writes or
+/// waits is refused there (ESKER_COMPARATOR), what reads would compare again.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct esker_comparator {

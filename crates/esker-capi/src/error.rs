@@ -107,7 +107,7 @@ impl Failure {
             Err(panic) => {
                 let what = panic.downcast_ref::<String>().cloned();
                 let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                // Its own drop might panic again.
+                // A bug leaks a word or two: dropping what it threw might panic again.
                 std::mem::forget(panic);
                 let what = what.unwrap_or_else(|| "a panic that says nothing".to_string());
                 Failure::Engine(Error::Internal { what })
@@ -240,4 +240,134 @@ pub unsafe extern "C" fn esker_error_message(error: *const esker_error) -> *cons
 pub unsafe extern "C" fn esker_error_free(error: *mut *mut esker_error) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { ffi::close(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ffi::CStr;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Each error of the engine, with the code it is to have.
+    fn all() -> Vec<(Error, esker_code)> {
+        let (path, keyspace, text) = (PathBuf::from("/store"), "ks".to_string(), String::new);
+        let source = Arc::new(std::io::Error::other("no"));
+        vec![
+            (Error::Io { op: text(), path: path.clone(), source }, ESKER_IO),
+            (Error::DirectoryMoved { path: path.clone() }, ESKER_IO),
+            (Error::Corruption { path: path.clone(), offset: 7, what: text() }, ESKER_CORRUPTION),
+            (Error::NotAStore { path: path.clone() }, ESKER_NOT_A_STORE),
+            (Error::ForeignStore { path: path.clone() }, ESKER_FOREIGN_STORE),
+            (Error::StoreExists { path: path.clone() }, ESKER_STORE_EXISTS),
+            (Error::Locked { path: path.clone(), for_reading: true }, ESKER_LOCKED),
+            (
+                Error::UnsupportedFormat { path: path.clone(), found: 9, supported: 2 },
+                ESKER_UNSUPPORTED,
+            ),
+            (Error::NoZstd { path }, ESKER_UNSUPPORTED),
+            (
+                Error::UnsupportedCompression { keyspace: keyspace.clone(), compression: text() },
+                ESKER_UNSUPPORTED,
+            ),
+            (
+                Error::ComparatorMissing { keyspace: keyspace.clone(), comparator: text() },
+                ESKER_COMPARATOR,
+            ),
+            (
+                Error::ComparatorMismatch {
+                    keyspace: keyspace.clone(),
+                    stored: text(),
+                    given: text(),
+                },
+                ESKER_COMPARATOR,
+            ),
+            (
+                Error::ComparatorPanicked { keyspace: keyspace.clone(), what: text() },
+                ESKER_COMPARATOR,
+            ),
+            (Error::CalledFromComparator, ESKER_COMPARATOR),
+            (Error::ForeignBatch, ESKER_INVALID_ARGUMENT),
+            (Error::ForeignSnapshot, ESKER_INVALID_ARGUMENT),
+            (Error::KeyTooLong { len: 1 }, ESKER_INVALID_ARGUMENT),
+            (Error::ValueTooLong { len: 1 }, ESKER_INVALID_ARGUMENT),
+            (Error::BatchTooLarge { len: 1, max: 0 }, ESKER_INVALID_ARGUMENT),
+            (Error::DefaultKeyspace, ESKER_INVALID_ARGUMENT),
+            (Error::InvalidKeyspaceName { len: 0 }, ESKER_INVALID_ARGUMENT),
+            (Error::InvalidOption { option: "memory", why: text() }, ESKER_INVALID_ARGUMENT),
+            (Error::NotSorted { position: 3 }, ESKER_INVALID_ARGUMENT),
+            (Error::KeyspaceDropped { name: keyspace.clone() }, ESKER_KEYSPACE),
+            (Error::UnknownKeyspace { name: keyspace.clone() }, ESKER_KEYSPACE),
+            (Error::KeyspaceExists { name: keyspace }, ESKER_KEYSPACE),
+            (Error::ReadOnly, ESKER_READ_ONLY),
+            (Error::Halted { cause: Arc::new(Error::ReadOnly) }, ESKER_HALTED),
+            (Error::Internal { what: text() }, ESKER_INTERNAL),
+            (Error::Closed, ESKER_CLOSED),
+        ]
+    }
+
+    /// The names of the engine's errors, from its source.
+    fn declared() -> Vec<String> {
+        let text = include_str!("../../esker/src/error.rs");
+        let start = text.find("pub enum Error {").unwrap();
+        let body = &text[start..start + text[start..].find("\n}").unwrap()];
+        let variant = |line: &str| {
+            let name = line.strip_prefix("    ")?.split([' ', ',']).next()?;
+            name.starts_with(|c: char| c.is_ascii_uppercase()).then(|| name.to_string())
+        };
+        body.lines().filter_map(variant).collect()
+    }
+
+    #[test]
+    fn every_error_of_the_engine_has_its_code() {
+        let mut codes = BTreeMap::new();
+        for (error, code) in all() {
+            assert_eq!(code_of(&error), code, "{error:?}");
+            let debug = format!("{error:?}");
+            let name = debug.split([' ', '(']).next().unwrap().to_string();
+            assert!(codes.insert(name, code).is_none(), "{debug} is listed twice");
+        }
+        let declared = declared();
+        assert!(declared.len() >= 30, "{declared:?}");
+        for name in &declared {
+            assert!(codes.contains_key(name), "{name} has no code: give it one");
+        }
+        assert_eq!(codes.len(), declared.len());
+    }
+
+    #[test]
+    fn every_code_has_a_name_of_its_own() {
+        for (at, (code, name)) in NAMES.iter().enumerate() {
+            assert_eq!(*code as usize, at);
+            // SAFETY: static and NUL-terminated.
+            assert_eq!(unsafe { CStr::from_ptr(esker_code_name(at as i32)) }, *name);
+            assert_eq!(NAMES.iter().filter(|(_, other)| other == name).count(), 1, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_with_its_message() {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        for (throw, said) in [
+            ((|| panic!("said {}", 1)) as fn() -> crate::ffi::Outcome, "a bug in Esker: said 1"),
+            (|| panic!("plainly"), "a bug in Esker: plainly"),
+            (|| std::panic::panic_any(7), "a bug in Esker: a panic that says nothing"),
+        ] {
+            let mut error = std::ptr::null_mut();
+            // SAFETY: `error` is a variable; the error object is given back.
+            unsafe {
+                assert_eq!(ffi::call(&mut error, throw), ESKER_INTERNAL);
+                assert_eq!(esker_error_code(error), ESKER_INTERNAL);
+                let message = CStr::from_ptr(esker_error_message(error)).to_str().unwrap();
+                assert_eq!(message, said);
+                esker_error_free(&mut error);
+                assert!(error.is_null());
+                assert_eq!(ffi::call(std::ptr::null_mut(), throw), ESKER_INTERNAL);
+            }
+        }
+        std::panic::set_hook(hook);
+    }
 }

@@ -165,7 +165,7 @@ fn told(done: &RepairReport) -> String {
 }
 
 /// Removes the store in the directory `path`, which must not be open: all its files, and the directory when nothing else is in
-/// it.
+/// it. ESKER_OK also when nothing is there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_destroy(
     path: *const c_char,

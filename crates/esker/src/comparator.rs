@@ -104,9 +104,7 @@ impl Comparator for Tended {
         let answer = catch_unwind(AssertUnwindSafe(|| self.user.compare(a, b)));
         COMPARING.set(outer);
         answer.unwrap_or_else(|panic| {
-            let (keyspace, what) = (self.keyspace.clone(), panic_message(&*panic));
-            // Its own drop might panic again.
-            std::mem::forget(panic);
+            let (keyspace, what) = (self.keyspace.clone(), panic_message(panic));
             resume_unwind(Box::new(Panicked { keyspace, what }))
         })
     }

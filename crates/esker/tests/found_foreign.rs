@@ -28,6 +28,8 @@ fn repair_and_destroy_broke_the_store_of_another_engine() {
     let before = files(dir.path());
     let refused = |what: &str, result: esker::Result<()>| {
         assert!(matches!(result, Err(Error::ForeignStore { .. })), "{what}: {result:?}");
+        let message = result.unwrap_err().to_string();
+        assert!(message.contains("`esker import leveldb`"), "no way out: {message}");
         assert_eq!(files(dir.path()), before, "{what} changed something");
     };
     refused("open", Db::open(dir.path()).map(drop));

@@ -96,8 +96,10 @@ fn options_that_cannot_be() {
             Err(Error::InvalidOption { option, .. }) => assert_eq!(option, name),
             other => panic!("{name}: {other:?}"),
         }
+        assert_is!(options.validate(), Error::InvalidOption { .. });
     }
     assert!(!path.exists());
+    assert!(new().validate().is_ok());
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandl
         loop {
             let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&store)));
             let Err(panic) = end else { return };
-            let what = panic_message(&*panic);
+            let what = panic_message(panic);
             let what = format!("the background thread failed: {what}; this is a bug");
             store.halt(Error::io("merge", &store.dir, std::io::Error::other(what)));
         }

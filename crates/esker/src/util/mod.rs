@@ -12,10 +12,19 @@ pub(crate) use prefetch::prefetch;
 pub(crate) use rng::Rng;
 pub(crate) use varint::{get_varint, put_varint, varint_len};
 
-/// What a panic says.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown cause").to_owned()
+/// What a panic says. What is no text is not dropped, as that might panic again.
+pub(crate) fn panic_message(panic: Box<dyn std::any::Any + Send>) -> String {
+    let panic = match panic.downcast::<String>() {
+        Ok(text) => return *text,
+        Err(panic) => panic,
+    };
+    panic.downcast::<&str>().map_or_else(
+        |panic| {
+            std::mem::forget(panic);
+            "unknown cause".to_owned()
+        },
+        |text| text.to_string(),
+    )
 }
 
 /// Runs something at the end of a scope, also when that is left by a panic.
