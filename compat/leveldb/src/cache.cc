@@ -21,6 +21,7 @@ struct LRUCache::Entry : Cache::Handle {
 };
 
 LRUCache::~LRUCache() {
+  Delist(this);
   for (const auto& [key, entry] : map_) {
     assert(entry->refs == 1);  // else the user still has a handle
     entry->deleter(entry->key, entry->value);

@@ -53,7 +53,7 @@ Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   if (code != ESKER_OK) {
     esker_db_close(&db, nullptr);
     status = Opening(name, code, &error);
-    Log(options.info_log, "%s: open: %s", name.c_str(), status.ToString().c_str());
+    Tell(options.info_log, name + ": open: " + status.ToString());
     return status;
   }
   *dbptr = new DBImpl(options, name, db, entries);
@@ -83,7 +83,7 @@ Status RepairDB(const std::string& dbname, const Options& options) {
   esker_error* error = nullptr;
   const esker_code code = esker_repair(directory.c_str(), translated.get(), &report, &error);
   if (code == ESKER_OK) {
-    Log(options.info_log, "%s: repaired: %s", dbname.c_str(), report.data);
+    Tell(options.info_log, dbname + ": repaired: " + std::string(report.data, report.len));
     esker_string_free(&report);
     return Status::OK();
   }

@@ -50,6 +50,12 @@ class BatchLease {
   esker_batch* batch_;
 };
 
+// A value in the store's own memory, given back also when there is none for the copy.
+struct PinnedValue {
+  ~PinnedValue() { esker_value_release(&value); }
+  esker_value value;
+};
+
 // Puts the entries of `updates` into `batch`.
 Status Translate(const WriteBatch* updates, esker_batch* batch) {
   esker_error* error = nullptr;
@@ -68,13 +74,21 @@ Status Translate(const WriteBatch* updates, esker_batch* batch) {
 
 }  // namespace
 
+void Tell(Logger* logger, const std::string& line) {
+  try {
+    Log(logger, "%s", line.c_str());
+  } catch (...) {
+    // The program's logger failed, which there is no place to say.
+  }
+}
+
 DBImpl::DBImpl(const Options& options, std::string name, esker_db* db, esker_keyspace* entries)
     : name_(std::move(name)),
       bytewise_(options.comparator == BytewiseComparator()),
       info_log_(options.info_log),
       db_(db),
       entries_(entries) {
-  Log(info_log_, "%s: opened with Esker %s", name_.c_str(), esker_version());
+  Tell(info_log_, name_ + ": opened with Esker " + esker_version());
 }
 
 DBImpl::~DBImpl() {
@@ -85,7 +99,7 @@ DBImpl::~DBImpl() {
 }
 
 void DBImpl::LogFailure(const char* what, const Status& status) const {
-  Log(info_log_, "%s: %s: %s", name_.c_str(), what, status.ToString().c_str());
+  Tell(info_log_, name_ + ": " + what + ": " + status.ToString());
 }
 
 Status DBImpl::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
@@ -130,12 +144,11 @@ Status DBImpl::Get(const ReadOptions& options, const Slice& key, std::string* va
     const Status status = Source(options, &source);
     if (!status.ok()) return status;
   }
-  esker_value found;
+  PinnedValue found;
   esker_error* error = nullptr;
-  const esker_code code = esker_get(source, Data(key), key.size(), &found, &error);
+  const esker_code code = esker_get(source, Data(key), key.size(), &found.value, &error);
   if (code != ESKER_OK) return TakeStatus(code, &error);
-  value->assign(reinterpret_cast<const char*>(found.data), found.len);
-  esker_value_release(&found);
+  value->assign(reinterpret_cast<const char*>(found.value.data), found.value.len);
   return Status::OK();
 }
 

@@ -13,6 +13,9 @@ namespace leveldb {
 // What a Slice points to, for an interface in which a null pointer is never an empty text.
 inline const char* Data(const Slice& bytes) { return bytes.data() != nullptr ? bytes.data() : ""; }
 
+// A line for the program's log. What its logger throws goes no further: the store is not done yet.
+void Tell(Logger* logger, const std::string& line);
+
 class DBImpl final : public DB {
  public:
   // Takes the handles. `name` is for messages.

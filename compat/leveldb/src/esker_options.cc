@@ -42,18 +42,26 @@ size_t BlockSize(size_t wanted) {
 
 uint64_t MemoryBudget(const Options& options) {
   constexpr uint64_t kLeast = 1 << 20;
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  constexpr uint64_t kLargestBuffer = 1 << 30;
   constexpr uint64_t kLevelDBCache = 8 << 20;
   if (options.write_buffer_size == Options().write_buffer_size && options.block_cache == nullptr) return 0;
-  const auto* cache = dynamic_cast<const LRUCache*>(options.block_cache);
+  const LRUCache* cache = LRUCache::Ours(options.block_cache);
   // What a cache of the program's own may hold cannot be asked; it counts as LevelDB's.
   const uint64_t cached = cache != nullptr ? cache->capacity() : kLevelDBCache;
-  return std::max(kLeast, cached + options.write_buffer_size);
+  // LevelDB takes no larger write buffer either; a cache without bounds is as large as memory gets.
+  const uint64_t buffer = std::min<uint64_t>(options.write_buffer_size, kLargestBuffer);
+  return std::clamp(std::min(cached, kMost) + buffer, kLeast, kMost);
 }
 
 Status TranslateOptions(const Options& options, EskerOptions* translated) {
+  if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator", "a null pointer");
   translated->reset(esker_options_new());
   esker_options* to = translated->get();
   esker_code code = SetOrder(to, options.comparator);
+  if (code != ESKER_OK) {
+    return Status::InvalidArgument(options.comparator->Name(), "the comparator's name is not one that Esker can store");
+  }
   const auto also = [&code](esker_code next) {
     if (code == ESKER_OK) code = next;
   };
@@ -74,7 +82,7 @@ Status StoreDirectory(const Options& options, const std::string& name, std::stri
     *directory = name;
     return Status::OK();
   }
-  if (auto* memory = dynamic_cast<MemEnv*>(options.env)) return memory->StoreDirectory(name, directory);
+  if (MemEnv* memory = MemEnv::Ours(options.env)) return memory->StoreDirectory(name, directory);
   return Status::NotSupported(name,
                               "options.env is an environment of the program's own, and an Esker store asks the "
                               "operating system itself; leave Env::Default(), or take NewMemEnv()");

@@ -10,16 +10,17 @@
 #include <unordered_map>
 
 #include "leveldb/cache.h"
+#include "own_objects.h"
 
 namespace leveldb {
 
 // An entry is in the map until it is erased, replaced or evicted, and lives on while there are handles to it. Those
 // that are in the map and have no handle are in `unused_`, least recently used first: they are what can be evicted.
-class LRUCache final : public Cache {
+class LRUCache final : public Cache, public Listed<Cache, LRUCache> {
  public:
   using Deleter = void (*)(const Slice& key, void* value);
 
-  explicit LRUCache(size_t capacity) : capacity_(capacity) {}
+  explicit LRUCache(size_t capacity) : capacity_(capacity) { Enlist(this); }
   ~LRUCache() override;
 
   Handle* Insert(const Slice& key, void* value, size_t charge, Deleter deleter) override;

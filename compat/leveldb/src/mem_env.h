@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "leveldb/env.h"
+#include "own_objects.h"
 
 namespace leveldb {
 
-class MemEnv final : public EnvWrapper {
+class MemEnv final : public EnvWrapper, public Listed<Env, MemEnv> {
  public:
   struct File;
 
-  explicit MemEnv(Env* base) : EnvWrapper(base) {}
+  explicit MemEnv(Env* base) : EnvWrapper(base) { Enlist(this); }
   ~MemEnv() override;
 
   Status NewSequentialFile(const std::string& fname, SequentialFile** result) override;

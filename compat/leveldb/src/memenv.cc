@@ -99,6 +99,7 @@ int RemoveEntry(const char* path, const struct stat*, int, struct FTW*) { return
 }  // namespace
 
 MemEnv::~MemEnv() {
+  Delist(this);
   constexpr int kDescriptors = 16;
   if (!directory_.empty()) nftw(directory_.c_str(), RemoveEntry, kDescriptors, FTW_DEPTH | FTW_PHYS);
 }

@@ -228,6 +228,56 @@ TEST(options_are_accepted) {
   }
 }
 
+namespace {
+
+// A cache of the program's own, of which only the base class is LevelDB's.
+struct OwnCache : Cache {
+  Handle* Insert(const Slice& key, void* value, size_t charge, void (*deleter)(const Slice&, void*)) override {
+    return rep->Insert(key, value, charge, deleter);
+  }
+  Handle* Lookup(const Slice& key) override { return rep->Lookup(key); }
+  void Release(Handle* handle) override { rep->Release(handle); }
+  void* Value(Handle* handle) override { return rep->Value(handle); }
+  void Erase(const Slice& key) override { rep->Erase(key); }
+  uint64_t NewId() override { return rep->NewId(); }
+  size_t TotalCharge() const override { return rep->TotalCharge(); }
+  const std::unique_ptr<Cache> rep{NewLRUCache(1000)};
+};
+
+}  // namespace
+
+TEST(caches_of_any_size_and_kind_are_accepted) {
+  const Dir dir;
+  Options options = Create();
+  OwnCache own;
+  own.Prune();
+  const std::unique_ptr<Cache> none(NewLRUCache(0)), endless(NewLRUCache(SIZE_MAX));
+  for (Cache* cache : {none.get(), endless.get(), static_cast<Cache*>(&own)}) {
+    options.block_cache = cache;
+    for (const size_t buffer : {size_t{0}, size_t{4096}, SIZE_MAX}) {
+      options.write_buffer_size = buffer;
+      const auto db = Open(dir / "db", options);
+      Put(db.get(), "a", "1");
+      db->CompactRange(nullptr, nullptr);
+      CHECK_EQ(Get(db.get(), "a"), "1");
+    }
+  }
+}
+
+TEST(a_logger_that_throws_is_no_matter) {
+  struct Throwing : Logger {
+    void Logv(const char*, std::va_list) override {
+      if (OnEsker()) throw std::runtime_error("no line");
+    }
+  } logger;
+  const Dir dir;
+  Options options = Create();
+  options.info_log = &logger;
+  const auto db = Open(dir / "db", options);
+  CHECK(!TryOpen(dir / "db", options).ok());
+  Put(db.get(), "a", "1");
+}
+
 TEST(a_store_is_made_when_asked_for) {
   const Dir dir;
   const Status missing = TryOpen(dir / "db", Options());
