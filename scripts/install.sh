@@ -36,7 +36,9 @@ chmod 644 "$root/$libdir/pkgconfig/esker.pc"
 "$built/esker" completions bash >"$root/share/bash-completion/completions/esker"
 
 # The library in LevelDB's place, for programs that are linked with that.
-if [ -x compat/leveldb/build.sh ]; then
+if ! need_leveldb; then
+    note "no headers of LevelDB and Snappy here: the library in LevelDB's place is left out"
+else
     install -d "$root/$libdir/esker/leveldb"
     compat/leveldb/build.sh "$root/$libdir/esker/leveldb"
 fi

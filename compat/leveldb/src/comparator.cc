@@ -30,9 +30,9 @@ class Bytewise final : public Comparator {
     while (at < common && (*start)[at] == limit[at]) ++at;
     // Where one is the other's beginning nothing is shorter.
     if (at == common) return;
-    const unsigned char low = ByteAt(*start, at);
-    if (low == kLastByte || low + 1 >= ByteAt(limit, at)) return;
-    (*start)[at] = static_cast<char>(low + 1);
+    const int raised = ByteAt(*start, at) + 1;
+    if (raised >= ByteAt(limit, at)) return;
+    (*start)[at] = static_cast<char>(raised);
     start->resize(at + 1);
   }
 

@@ -587,6 +587,94 @@ TEST(properties_are_those_that_leveldb_has) {
   CHECK(tables.find("--- level 6 ---\n") != std::string::npos);
 }
 
+namespace {
+
+// A number of Esker's statistics.
+uint64_t Statistic(DB* db, const std::string& name) {
+  std::string stats;
+  CHECK(db->GetProperty("leveldb.stats", &stats));
+  const size_t at = stats.find(" " + name + ": ");
+  CHECK(at != std::string::npos);
+  return std::stoull(stats.substr(at + name.size() + 3));
+}
+
+}  // namespace
+
+TEST(synced_writes_are_synced) {
+  if (!HasEskerStats()) return;
+  const Dir dir;
+  const auto db = Open(dir / "db");
+  WriteOptions synced;
+  synced.sync = true;
+  WriteBatch batch, empty;
+  batch.Put("c", "3");
+  const auto syncs = [&db] { return Statistic(db.get(), "log_syncs"); };
+  uint64_t before = syncs();
+  Put(db.get(), "a", "1");
+  Delete(db.get(), "a");
+  CHECK_OK(db->Write(WriteOptions(), &batch));
+  CHECK_OK(db->Write(WriteOptions(), &empty));
+  CHECK_EQ(syncs(), before);
+  CHECK_OK(db->Put(synced, "a", "1"));
+  CHECK_EQ(syncs(), before + 1);
+  CHECK_OK(db->Delete(synced, "a"));
+  CHECK_EQ(syncs(), before + 2);
+  CHECK_OK(db->Write(synced, &batch));
+  CHECK_EQ(syncs(), before + 3);
+  Put(db.get(), "b", "2");
+  CHECK_OK(db->Write(synced, &empty));
+  CHECK_EQ(syncs(), before + 4);
+}
+
+TEST(buffer_and_cache_are_the_memory) {
+  if (!HasEskerStats()) return;
+  const Dir dir;
+  const auto budget = [&dir](size_t buffer, Cache* cache) {
+    Options options = Create();
+    if (buffer != 0) options.write_buffer_size = buffer;
+    options.block_cache = cache;
+    return Statistic(Open(dir / "db", options).get(), "memory_budget");
+  };
+  constexpr uint64_t kMiB = 1 << 20;
+  OwnCache own;
+  const std::unique_ptr<Cache> none(NewLRUCache(0)), two(NewLRUCache(2 * kMiB)), endless(NewLRUCache(SIZE_MAX));
+  CHECK_EQ(budget(0, nullptr), 128 * kMiB);
+  CHECK_EQ(budget(kMiB, nullptr), 9 * kMiB);
+  CHECK_EQ(budget(kMiB, two.get()), 3 * kMiB);
+  CHECK_EQ(budget(0, two.get()), 6 * kMiB);
+  CHECK_EQ(budget(1000, none.get()), kMiB);
+  CHECK_EQ(budget(kMiB, &own), 9 * kMiB);
+  CHECK_EQ(budget(0, endless.get()), kMiB * kMiB);
+  CHECK_EQ(budget(SIZE_MAX, two.get()), 1026 * kMiB);
+}
+
+TEST(a_range_of_one_key_is_compacted) {
+  const Descending descending;
+  for (const bool own_order : {false, true}) {
+    const Dir dir;
+    Options options = Create();
+    if (own_order) options.comparator = &descending;
+    const auto db = Open(dir / "db", options);
+    // In tables of their own, so that nothing but the range names them.
+    for (const char* value : {"old", "new"}) {
+      Put(db.get(), "5", value);
+      const Slice key = "5";
+      db->CompactRange(&key, &key);
+    }
+    Delete(db.get(), "5");
+    const Slice key = "5";
+    db->CompactRange(&key, &key);
+    int files = 0;
+    for (int level = 0; level < 7; ++level) {
+      std::string count;
+      CHECK(db->GetProperty("leveldb.num-files-at-level" + std::to_string(level), &count));
+      files += std::stoi(count);
+    }
+    CHECK_EQ(Get(db.get(), "5"), "NOT_FOUND");
+    if (HasEskerStats()) CHECK_EQ(files, 0);
+  }
+}
+
 TEST(sizes_are_about_those_of_the_files) {
   const Dir dir;
   Options options = Create();
@@ -670,6 +758,9 @@ TEST(damage_is_corruption_never_another_value) {
     ++damaged;
   }
   CHECK(damaged > 0);
+  Options paranoid;
+  paranoid.paranoid_checks = true;
+  if (ParanoidOpenReadsAll()) CHECK(TryOpen(dir / "db", paranoid).IsCorruption());
   const auto db = Open(dir / "db");
   ReadOptions options;
   options.verify_checksums = true;

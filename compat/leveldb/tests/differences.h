@@ -31,6 +31,12 @@ inline bool MakesParents() { return OnEsker(); }
 // LevelDB "repairs" a directory that holds nothing, or is not there, to an empty store. Esker says that there is none.
 inline bool RefusesToRepairNothing() { return OnEsker(); }
 
+// `leveldb.stats` ends in Esker's own statistics.
+inline bool HasEskerStats() { return OnEsker(); }
+
+// With paranoid_checks Esker reads and verifies the whole store when it is opened.
+inline bool ParanoidOpenReadsAll() { return OnEsker(); }
+
 // The tests read damaged files: which file they are to damage ends so.
 inline const char* DataSuffix() { return OnEsker() ? ".tbl" : ".ldb"; }
 
