@@ -117,7 +117,7 @@ step "tables are exchanged" tables_are_exchanged "$theirs" "$out"
 step "dumps are the same" dumps_are_the_same "$theirs" "$out"
 step "files of LevelDB are refused" files_of_leveldb_are_refused "$theirs" "$out"
 if command -v valgrind >/dev/null; then
-    check=(valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
+    check=(valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
     export LEVELDB_TEST_SMALL=1
     step "C, with ours under Valgrind" c_test "$out" "${check[@]}"
     step "C++, with ours under Valgrind" cc_test "$out" "${check[@]}"

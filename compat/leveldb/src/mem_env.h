@@ -1,5 +1,5 @@
-// The environment of NewMemEnv: files in memory. A store that is opened in it has a directory of its own, in memory
-// where the system has a file system there, which is removed with the environment.
+// The environment of NewMemEnv: files in memory. A store that is opened in it is in a private directory of the
+// operating system, which is removed with the environment.
 
 #ifndef ESKER_COMPAT_LEVELDB_MEM_ENV_H_
 #define ESKER_COMPAT_LEVELDB_MEM_ENV_H_
@@ -12,6 +12,7 @@
 
 #include "leveldb/env.h"
 #include "own_objects.h"
+#include "private_directory.h"
 
 namespace leveldb {
 
@@ -48,7 +49,7 @@ class MemEnv final : public EnvWrapper, public Listed<Env, MemEnv> {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<File>> files_;
   // Made with the first store.
-  std::string directory_;
+  PrivateDirectory directory_;
   std::map<std::string, std::string> stores_;
 };
 

@@ -1,18 +1,10 @@
 #include "leveldb/helpers/memenv.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "mem_env.h"
-#include "posix_files.h"
 
 namespace leveldb {
 
@@ -94,15 +86,9 @@ class NoLogger final : public Logger {
 
 Status NotThere(const std::string& fname) { return Status::IOError(fname, "File not found"); }
 
-int RemoveEntry(const char* path, const struct stat*, int, struct FTW*) { return std::remove(path); }
-
 }  // namespace
 
-MemEnv::~MemEnv() {
-  Delist(this);
-  constexpr int kDescriptors = 16;
-  if (!directory_.empty()) nftw(directory_.c_str(), RemoveEntry, kDescriptors, FTW_DEPTH | FTW_PHYS);
-}
+MemEnv::~MemEnv() { Delist(this); }
 
 FilePointer MemEnv::Find(const std::string& fname) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -202,17 +188,10 @@ Status MemEnv::NewLogger(const std::string&, Logger** result) {
 
 Status MemEnv::StoreDirectory(const std::string& name, std::string* directory) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (directory_.empty()) {
-    const char* temporary = std::getenv("TMPDIR");
-    std::string parent = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
-    constexpr const char* kInMemory = "/dev/shm";
-    if (access(kInMemory, W_OK | X_OK) == 0) parent = kInMemory;
-    std::string made = parent + "/leveldb-memenv-XXXXXX";
-    if (mkdtemp(&made[0]) == nullptr) return PosixError(made, errno);
-    directory_ = std::move(made);
-  }
+  const Status status = directory_.Make();
+  if (!status.ok()) return status;
   std::string& store = stores_[name];
-  if (store.empty()) store = directory_ + "/" + std::to_string(stores_.size());
+  if (store.empty()) store = directory_.path() + "/" + std::to_string(stores_.size());
   *directory = store;
   return Status::OK();
 }

@@ -1,9 +1,12 @@
 // Env: the operating system's, one in memory, and such as stand before another.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -390,6 +393,45 @@ TEST(a_db_in_memory_goes_with_its_env) {
     if (!directory.empty()) CHECK(Env::Default()->FileExists(directory));
   }
   if (!directory.empty()) CHECK(!Env::Default()->FileExists(directory));
+}
+
+TEST(what_a_killed_process_had_in_memory_is_removed) {
+  if (StoreIsFilesOfMemEnv()) return;
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::unique_ptr<Env> env(NewMemEnv(Env::Default()));
+    Options options;
+    options.create_if_missing = true;
+    options.env = env.get();
+    DB* db = nullptr;
+    const std::string directory = DB::Open(options, "/db", &db).ok() ? PrivateDirectory() : "";
+    _exit(write(ends[1], directory.data(), directory.size()) < 0);
+  }
+  close(ends[1]);
+  char text[256];
+  const ssize_t len = read(ends[0], text, sizeof(text));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  CHECK(len > 0);
+  const std::string left(text, static_cast<size_t>(len));
+  CHECK(Env::Default()->FileExists(left));
+  const std::unique_ptr<Env> other(NewMemEnv(Env::Default())), env(NewMemEnv(Env::Default()));
+  Options options;
+  options.create_if_missing = true;
+  options.env = other.get();
+  DB* opened = nullptr;
+  CHECK_OK(DB::Open(options, "/db", &opened));
+  const auto first = Owned(opened);
+  CHECK(!Env::Default()->FileExists(left));
+  // Those that are in use stay.
+  const std::string used = PrivateDirectory();
+  options.env = env.get();
+  CHECK_OK(DB::Open(options, "/db", &opened));
+  delete opened;
+  CHECK(Env::Default()->FileExists(used));
+  CHECK_OK(first->Put(WriteOptions(), "a", "1"));
 }
 
 TEST(an_env_of_the_programs_own_is_used_or_refused) {
