@@ -35,6 +35,9 @@ chmod 644 "$root/$libdir/pkgconfig/esker.pc"
 "$built/esker" man --dir "$root/share/man/man1"
 "$built/esker" completions bash >"$root/share/bash-completion/completions/esker"
 
+# Lines for debuggers are three quarters of it all.
+strip --strip-debug "$root/bin/esker" "$root/$libdir/libesker.a" "$root/$libdir/libesker.so.$version"
+
 # The library in LevelDB's place, for programs that are linked with that.
 if ! need_leveldb; then
     note "no headers of LevelDB and Snappy here: the library in LevelDB's place is left out"

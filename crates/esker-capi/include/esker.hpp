@@ -1,8 +1,9 @@
 // Esker for C++17: esker.h as classes that close what they hold, and exceptions in place of codes.
 //
-// A store, keyspace, cursor, batch, snapshot or value is held by one object, which is moved and not copied, and given back when
-// that ends. Objects may end in any order. Keys, and values to be written, are std::string_view: any bytes. Calls throw
-// esker::Error, which has the code and the message of esker.h; that a key is not there is no error.
+// A store, keyspace, cursor, batch, snapshot or value is held by one object, which is moved and not
+// copied, and given back when that ends. Objects may end in any order. Keys, and values to be
+// written, are std::string_view: any bytes. Calls throw esker::Error, which has the code and the
+// message of esker.h; that a key is not there is no error.
 //
 //   esker::Db db("trees");
 //   db.put("ash", "Fraxinus");
@@ -133,7 +134,8 @@ void give(const std::string &name, Compare order, Set set) {
 
 }  // namespace detail
 
-/// How to open a store; each function is that of esker.h. One that sets what cannot be throws, and changes nothing.
+/// How to open a store; each function is that of esker.h. One that sets what cannot be throws, and
+/// changes nothing.
 class Options {
  public:
   Options() : held_(esker_options_new()) {}
@@ -214,8 +216,8 @@ class KeyspaceOptions {
   detail::Held<esker_keyspace_options, esker_keyspace_options_free> held_;
 };
 
-/// A value that is not copied: it keeps the files it points into, until it ends. A view of it holds until the value ends or is
-/// moved.
+/// A value that is not copied: it keeps the files it points into, until it ends. A view of it holds
+/// until the value ends or is moved.
 class Value {
  public:
   Value() noexcept : value_{} {}
@@ -248,7 +250,8 @@ struct Entry {
   std::string_view key, value;
 };
 
-/// A walk over the entries of a keyspace, as they were when it was made. Moves say whether it is on an entry.
+/// A walk over the entries of a keyspace, as they were when it was made. Moves say whether it is on an
+/// entry.
 class Cursor {
  public:
   Cursor(const esker_keyspace *keyspace, bool keys_only) {
@@ -372,8 +375,9 @@ class Keyspace {
     detail::call(esker_keyspace_at, handle(), snapshot.handle(), view.held_.out());
     return view;
   }
-  /// Loads ascending entries past the log, all at once. `next` gives one after the other, then nothing; what its views point to is
-  /// read before it is called again. What it throws ends the load, and comes out of here.
+  /// Loads ascending entries past the log, all at once. `next` gives one after the other, then nothing;
+  /// what its views point to is read before it is called again. What it throws ends the load, and comes
+  /// out of here.
   uint64_t bulk_load(const std::function<std::optional<Entry>()> &next) const {
     struct Source {
       const std::function<std::optional<Entry>()> &next;
@@ -477,7 +481,8 @@ struct Report {
 /// An open store. put, get and the other calls of a keyspace work on the default one.
 class Db {
  public:
-  explicit Db(const std::string &path, const Options &options = Options()) : db_(open(path, options)), default_(db_.get(), nullptr) {}
+  explicit Db(const std::string &path, const Options &options = Options())
+      : db_(open(path, options)), default_(db_.get(), nullptr) {}
 
   const Keyspace &default_keyspace() const noexcept { return default_; }
   void put(std::string_view key, std::string_view value,
@@ -537,12 +542,13 @@ class Db {
     return stats;
   }
   Report verify(const Progress &progress = {}) const {
-    return verified(progress, [&](esker_progress tell, void *state, esker_string *text, esker_error **error) {
+    return verified(progress, [&](auto tell, auto state, auto text, auto error) {
       return esker_db_verify(handle(), tell, state, text, error);
     });
   }
 
-  /// Closes the store for all its objects, and says what went wrong; the destructor does the same in silence.
+  /// Closes the store for all its objects, and says what went wrong; the destructor does the same in
+  /// silence.
   void close() {
     default_.held_.close();
     detail::call(esker_db_close, db_.out());
@@ -550,8 +556,9 @@ class Db {
   esker_db *handle() const noexcept { return db_.get(); }
 
   /// Of a store that is not open.
-  static Report verify(const std::string &path, const Options &options = Options(), const Progress &progress = {}) {
-    return verified(progress, [&](esker_progress tell, void *state, esker_string *text, esker_error **error) {
+  static Report verify(const std::string &path, const Options &options = Options(),
+                       const Progress &progress = {}) {
+    return verified(progress, [&](auto tell, auto state, auto text, auto error) {
       return esker_verify(path.c_str(), options.handle(), tell, state, text, error);
     });
   }
@@ -586,7 +593,8 @@ class Db {
     };
     esker_string text{};
     esker_error *error = nullptr;
-    esker_code code = verify(progress ? static_cast<esker_progress>(tell) : nullptr, &told, &text, &error);
+    esker_progress teller = progress ? static_cast<esker_progress>(tell) : nullptr;
+    esker_code code = verify(teller, static_cast<void *>(&told), &text, &error);
     Report report;
     report.text = detail::taken(text);
     if (told.thrown) {

@@ -12,7 +12,8 @@ use crate::options::{durability, esker_durability_arg};
 
 use esker_code::*;
 
-/// Writes that are applied together or not at all, in the order they were added. One thread uses it at a time.
+/// Writes that are applied together or not at all, in the order they were added. One thread uses it at
+/// a time.
 pub struct esker_batch(());
 
 impl Kind for esker_batch {
@@ -34,9 +35,9 @@ pub unsafe extern "C" fn esker_batch_free(batch: *mut *mut esker_batch) {
     unsafe { ffi::close(batch) }
 }
 
-/// Adds: give a key this value in `keyspace`; NULL is the default one of whatever store the batch is written to. Key and
-/// value are copied. Errors: ESKER_INVALID_ARGUMENT (too long), ESKER_READ_ONLY (the keyspace as a snapshot sees it); the
-/// batch is then as it was.
+/// Adds: give a key this value in `keyspace`; NULL is the default one of whatever store the batch is
+/// written to. Key and value are copied. Errors: ESKER_INVALID_ARGUMENT (too long), ESKER_READ_ONLY
+/// (the keyspace as a snapshot sees it); the batch is then as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_batch_put(
     batch: *mut esker_batch,
@@ -89,7 +90,8 @@ pub unsafe extern "C" fn esker_batch_delete(
     }
 }
 
-/// The engine refuses a batch with a key that is too long when it is written; who adds one is told at once.
+/// The engine refuses a batch with a key that is too long when it is written; who adds one is told at
+/// once.
 fn check_key(key: &[u8]) -> Result<(), Failure> {
     if key.len() > MAX_KEY_LEN {
         return Err(Error::KeyTooLong { len: key.len() }.into());
@@ -122,9 +124,11 @@ pub unsafe extern "C" fn esker_batch_byte_len(batch: *const esker_batch) -> usiz
     unsafe { shared(batch).map_or(0, WriteBatch::byte_len) }
 }
 
-/// Writes a batch: all of it or none, across keyspaces. The batch stays as it is, to be written again, cleared or freed.
+/// Writes a batch: all of it or none, across keyspaces. The batch stays as it is, to be written again,
+/// cleared or freed.
 ///
-/// Errors: ESKER_INVALID_ARGUMENT when it names keyspaces of another store, or has 4 GiB and more; those of esker_put.
+/// Errors: ESKER_INVALID_ARGUMENT when it names keyspaces of another store, or has 4 GiB and more;
+/// those of esker_put.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_write(
     db: *const esker_db,

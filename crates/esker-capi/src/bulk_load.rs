@@ -8,8 +8,8 @@ use crate::keyspace::esker_keyspace;
 
 use esker_code::*;
 
-/// Gives the next entry of a bulk load: 1 when it has set the four, 0 at the end, below 0 to stop. What it points to is read
-/// before it is called again. It may use the store; it may not throw or longjmp.
+/// Gives the next entry of a bulk load: 1 when it has set the four, 0 at the end, below 0 to stop. What
+/// it points to is read before it is called again. It may use the store; it may not throw or longjmp.
 pub type esker_next_entry = Option<
     unsafe extern "C" fn(
         state: *mut c_void,
@@ -58,12 +58,12 @@ impl Iterator for Given {
     }
 }
 
-/// Loads entries in ascending order straight into tables, past the log. All of them appear at once, and durably, when the
-/// call returns; on an error, none. Values of keys that are there are replaced. *loaded, which may be NULL, is how many
-/// there were.
+/// Loads entries in ascending order straight into tables, past the log. All of them appear at once, and
+/// durably, when the call returns; on an error, none. Values of keys that are there are replaced.
+/// *loaded, which may be NULL, is how many there were.
 ///
-/// Errors: ESKER_ABORTED when `next` says stop, ESKER_INVALID_ARGUMENT when a key is not above the one before it, or too long;
-/// ESKER_READ_ONLY, ESKER_HALTED, ESKER_IO, ESKER_CLOSED, ESKER_KEYSPACE.
+/// Errors: ESKER_ABORTED when `next` says stop, ESKER_INVALID_ARGUMENT when a key is not above the one
+/// before it, or too long; ESKER_READ_ONLY, ESKER_HALTED, ESKER_IO, ESKER_CLOSED, ESKER_KEYSPACE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_bulk_load(
     keyspace: *const esker_keyspace,
@@ -77,7 +77,8 @@ pub unsafe extern "C" fn esker_bulk_load(
         call(error, || {
             set(loaded, 0);
             let next = next.ok_or_else(|| Failure::null("next"))?;
-            let keyspace = shared(keyspace)?.writable()?;
+            // A handle of its own: the callback may close the one that was passed.
+            let keyspace = shared(keyspace)?.writable()?.clone();
             let count = keyspace.try_bulk_load(Given { next, state })?;
             set(loaded, count);
             Ok(ESKER_OK)

@@ -1,7 +1,7 @@
 //! Comparators of the caller's, as the engine wants them.
 //!
-//! The engine may run a comparator under its locks, so one may not call the store; what would close it is
-//! refused here, what else would take a lock there.
+//! The engine may run a comparator under its locks, so one may not call the store; what would close it
+//! is refused here, what else would take a lock there.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -17,11 +17,13 @@ use crate::ffi;
 /// What a comparator returns that could not compare. The operation then fails with ESKER_COMPARATOR.
 pub const ESKER_COMPARE_FAILED: c_int = c_int::MIN;
 
-/// An order of keys. It is stored by its name, and each open must be given the one of that name, with the same order.
+/// An order of keys. It is stored by its name, and each open must be given the one of that name, with
+/// the same order.
 ///
-/// It orders all keys there may be, the same at all times, and tells different keys apart only if they are different
-/// keys to the program. Threads call it at the same time. It may not throw or longjmp, nor call the store: what writes or
-/// waits is refused there (ESKER_COMPARATOR), what reads would compare again.
+/// It orders all keys there may be, the same at all times, and tells different keys apart only if they
+/// are different keys to the program. Threads call it at the same time. It may not throw or longjmp,
+/// nor call the store: what writes or waits is refused there (ESKER_COMPARATOR), what reads would
+/// compare again.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct esker_comparator {
@@ -29,7 +31,8 @@ pub struct esker_comparator {
     pub name: *const c_char,
     /// Passed to both functions as it is.
     pub state: *mut c_void,
-    /// Below 0 when `a` comes first, above 0 when `b` does, 0 when they are the same key; or ESKER_COMPARE_FAILED.
+    /// Below 0 when `a` comes first, above 0 when `b` does, 0 when they are the same key; or
+    /// ESKER_COMPARE_FAILED.
     pub compare: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -39,8 +42,8 @@ pub struct esker_comparator {
             b_len: usize,
         ) -> c_int,
     >,
-    /// May be NULL. Called once with `state`, from any thread, when neither the options nor a store needs the
-    /// comparator any more.
+    /// May be NULL. Called once with `state`, from any thread, when neither the options nor a store
+    /// needs the comparator any more. It may not call the store either.
     pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
 }
 

@@ -10,10 +10,11 @@ use crate::keyspace::esker_keyspace;
 
 use esker_code::*;
 
-/// A walk over the keys and values of a keyspace, as they were when it was opened. One thread uses it at a time.
+/// A walk over the keys and values of a keyspace, as they were when it was opened. One thread uses it
+/// at a time.
 ///
-/// A new cursor is on no entry, and so is one after an error, which esker_cursor_next, _prev, _entry and _read then give
-/// again; the calls that position it go on from there.
+/// A new cursor is on no entry, and so is one after an error, which esker_cursor_next, _prev, _entry
+/// and _read then give again; the calls that position it go on from there.
 pub struct esker_cursor(());
 
 impl Kind for esker_cursor {
@@ -29,8 +30,8 @@ pub(crate) struct CursorState {
     failed: Option<Error>,
 }
 
-/// A key and its value, where they lie: valid until the cursor moves or is closed. All zero when there is none; not NULL,
-/// when there is one, also where it is empty.
+/// A key and its value, where they lie: valid until the cursor moves or is closed. All zero when there
+/// is none; not NULL, when there is one, also where it is empty.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct esker_entry {
@@ -118,8 +119,9 @@ unsafe fn arrived(state: &CursorState, on_entry: bool, entry: *mut esker_entry) 
     ESKER_OK
 }
 
-/// Opens a cursor over a keyspace; with `keys_only` it fetches no values. It sees nothing of later writes, and keeps what
-/// it walks over, also when the store is closed. Errors: ESKER_CLOSED, ESKER_KEYSPACE.
+/// Opens a cursor over a keyspace; with `keys_only` it fetches no values. It sees nothing of later
+/// writes, and keeps what it walks over, also when the store is closed. Errors: ESKER_CLOSED,
+/// ESKER_KEYSPACE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_cursor_open(
     keyspace: *const esker_keyspace,
@@ -148,8 +150,8 @@ pub unsafe extern "C" fn esker_cursor_close(cursor: *mut *mut esker_cursor) {
     unsafe { ffi::close(cursor) }
 }
 
-/// Goes to the first entry. ESKER_OK and *entry, or ESKER_NOT_FOUND when there is none; *entry is then all zero.
-/// `entry` may be NULL. The same goes for the other moves.
+/// Goes to the first entry. ESKER_OK and *entry, or ESKER_NOT_FOUND when there is none; *entry is then
+/// all zero. `entry` may be NULL. The same goes for the other moves.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_cursor_first(
     cursor: *mut esker_cursor,
@@ -260,13 +262,15 @@ unsafe fn to(
     }
 }
 
-/// Copies as many entries as fit into `buffer`, from the one the cursor is on, in the direction it is told: each is
-/// u32 key_len, u32 value_len (in the byte order of the machine), the key, the value, one behind the other, unaligned.
-/// Which is one call for many entries, for languages where a call costs much.
+/// Copies as many entries as fit into `buffer`, from the one the cursor is on, in the direction it is
+/// told: each is u32 key_len, u32 value_len (in the byte order of the machine), the key, the value, one
+/// behind the other, unaligned. Which is one call for many entries, for languages where a call costs
+/// much.
 ///
-/// *count is how many there are, *used how many bytes they take. The cursor is then on the first entry that did not fit, or,
-/// past the end, on none, and *done is true. When not even one fits, *count is 0 and *used is how many bytes it needs. An error
-/// that is met behind entries that fit is given by the next call. `buffer` may be NULL when `capacity` is 0.
+/// *count is how many there are, *used how many bytes they take. The cursor is then on the first entry
+/// that did not fit, or, past the end, on none, and *done is true. When not even one fits, *count is 0
+/// and *used is how many bytes it needs. An error that is met behind entries that fit is given by the
+/// next call. `buffer` may be NULL when `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_cursor_read(
     cursor: *mut esker_cursor,

@@ -21,7 +21,8 @@ impl Kind for esker_db {
     const CLOSES_STORE: bool = true;
 }
 
-/// Opens the store in the directory `path`, and makes it when it is missing. `options` NULL: the defaults.
+/// Opens the store in the directory `path`, and makes it when it is missing. `options` NULL: the
+/// defaults.
 ///
 /// Errors: ESKER_NOT_A_STORE, ESKER_FOREIGN_STORE, ESKER_STORE_EXISTS, ESKER_LOCKED, ESKER_UNSUPPORTED,
 /// ESKER_COMPARATOR, ESKER_CORRUPTION, ESKER_IO. *db is then NULL.
@@ -48,12 +49,13 @@ pub unsafe extern "C" fn esker_db_open(
     }
 }
 
-/// Flushes and closes the store, also for its other handles: they give ESKER_CLOSED from then on and have to be closed
-/// all the same. Values and open cursors keep what they point to, and the directory's lock with it.
+/// Flushes and closes the store, also for its other handles: they give ESKER_CLOSED from then on and
+/// have to be closed all the same. Values and open cursors keep what they point to, and the directory's
+/// lock with it.
 ///
-/// On an error too the store is closed and *db NULL; what was written is in the log, and is found at the next open.
-/// Only when a comparator calls this (ESKER_COMPARATOR), or *db is no handle of a store (ESKER_INVALID_ARGUMENT),
-/// everything stays as it is.
+/// On an error too the store is closed and *db NULL; what was written is in the log, and is found at
+/// the next open. Only when a comparator calls this (ESKER_COMPARATOR), or *db is no handle of a store
+/// (ESKER_INVALID_ARGUMENT), everything stays as it is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_close(
     db: *mut *mut esker_db,
@@ -128,8 +130,8 @@ pub unsafe extern "C" fn esker_db_resume(
     unsafe { plainly(db, error, Db::resume) }
 }
 
-/// Makes a second store in the directory `dir`, which must not exist, that holds what this one holds now. Files that
-/// never change are shared (hard links) where the file system can.
+/// Makes a second store in the directory `dir`, which must not exist, that holds what this one holds
+/// now. Files that never change are shared (hard links) where the file system can.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_checkpoint(
     db: *const esker_db,
@@ -145,9 +147,9 @@ pub unsafe extern "C" fn esker_db_checkpoint(
     }
 }
 
-/// A property as text: `esker.stats`, `esker.levels`, `esker.sequence`, `esker.disk-bytes`, `esker.memory-used`,
-/// `esker.write-amplification`, `esker.halted`. ESKER_NOT_FOUND when there is none of that name; *value then has no text.
-/// The text is the caller's (esker_string_free).
+/// A property as text: `esker.stats`, `esker.levels`, `esker.sequence`, `esker.disk-bytes`,
+/// `esker.memory-used`, `esker.write-amplification`, `esker.halted`. ESKER_NOT_FOUND when there is none
+/// of that name; *value then has no text. The text is the caller's (esker_string_free).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_property(
     db: *const esker_db,
@@ -169,8 +171,8 @@ pub unsafe extern "C" fn esker_db_property(
     }
 }
 
-/// The names of all keyspaces, "default" first, then in order of creation: *names points to *count texts. The array is
-/// the caller's (esker_strings_free).
+/// The names of all keyspaces, "default" first, then in order of creation: *names points to *count
+/// texts. The array is the caller's (esker_strings_free).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_keyspaces(
     db: *const esker_db,

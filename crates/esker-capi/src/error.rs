@@ -8,7 +8,8 @@ use esker::Error;
 
 use crate::ffi::{self, Kind};
 
-/// What a call came to. ESKER_OK and ESKER_NOT_FOUND are answers, all others are errors. Later versions may add codes.
+/// What a call came to. ESKER_OK and ESKER_NOT_FOUND are answers, all others are errors. Later versions
+/// may add codes.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum esker_code {
@@ -16,8 +17,9 @@ pub enum esker_code {
     ESKER_OK = 0,
     /// There is no such key, property, or entry beyond. An answer: no error object comes with it.
     ESKER_NOT_FOUND = 1,
-    /// An argument that cannot be: NULL where that is not allowed, a handle of another kind, an option out of range, a
-    /// key or value too long, keys out of order in a bulk load, a batch or snapshot of another store, a name that is none.
+    /// An argument that cannot be: NULL where that is not allowed, a handle of another kind, an option
+    /// out of range, a key or value too long, keys out of order in a bulk load, a batch or snapshot of
+    /// another store, a name that is none.
     ESKER_INVALID_ARGUMENT = 2,
     /// The operating system refused a call, or the disk is full, or the store's directory was moved.
     ESKER_IO = 3,
@@ -33,7 +35,8 @@ pub enum esker_code {
     ESKER_LOCKED = 8,
     /// The store was written in a format or with a compression that this build does not have.
     ESKER_UNSUPPORTED = 9,
-    /// A comparator is missing or is another than the keyspace was made with, could not compare, or called the store.
+    /// A comparator is missing or is another than the keyspace was made with, could not compare, or
+    /// called the store.
     ESKER_COMPARATOR = 10,
     /// A keyspace of that name exists, or is missing, or the one of the handle was dropped.
     ESKER_KEYSPACE = 11,
@@ -227,8 +230,8 @@ pub unsafe extern "C" fn esker_error_code(error: *const esker_error) -> esker_co
     unsafe { ffi::shared(error).map_or(ESKER_OK, |error| error.code) }
 }
 
-/// What went wrong, where, and the way out: one line in English, NUL-terminated, which lives as long as the error;
-/// empty for NULL.
+/// What went wrong, where, and the way out: one line in English, NUL-terminated, which lives as long as
+/// the error; empty for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_error_message(error: *const esker_error) -> *const c_char {
     // SAFETY: the caller keeps the rules of the header.

@@ -1,7 +1,8 @@
 //! What all functions share: handles, arguments, and where panics end.
 //!
-//! A handle is a box whose first word is the mark of its kind. Its type in the header is opaque, so a cast is
-//! the only way to pass the wrong one, and the mark finds that, as it finds most handles that were closed.
+//! A handle is a box whose first word is the mark of its kind. Its type in the header is opaque, so a
+//! cast is the only way to pass the wrong one, and the mark finds that, as it finds most handles that
+//! were closed.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -77,8 +78,8 @@ pub(crate) unsafe fn exclusive<'a, K: Kind>(handle: *mut K) -> Result<&'a mut K:
     unsafe { checked(handle).map(|handle| &mut (*handle).state) }
 }
 
-/// Takes a handle back and sets the caller's variable to NULL; `None` when that is NULL, or holds one. What is
-/// no handle of the kind stays where it is.
+/// Takes a handle back and sets the caller's variable to NULL; `None` when that is NULL, or holds one.
+/// What is no handle of the kind stays where it is.
 ///
 /// # Safety
 /// `variable` is NULL or points to a variable, whose handle nobody else uses.

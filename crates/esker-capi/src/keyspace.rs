@@ -12,7 +12,8 @@ use crate::snapshot::esker_snapshot;
 
 use esker_code::*;
 
-/// A keyspace of an open store: reads and writes it, or reads it as a snapshot sees it. Any number of threads use it.
+/// A keyspace of an open store: reads and writes it, or reads it as a snapshot sees it. Any number of
+/// threads use it.
 pub struct esker_keyspace(());
 
 impl Kind for esker_keyspace {
@@ -85,8 +86,8 @@ impl KeyspaceState {
     }
 }
 
-/// Opens the keyspace called `name`; NULL is the default one, which every store has. Errors: ESKER_KEYSPACE when there
-/// is none of that name.
+/// Opens the keyspace called `name`; NULL is the default one, which every store has. Errors:
+/// ESKER_KEYSPACE when there is none of that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_open(
     db: *const esker_db,
@@ -110,8 +111,9 @@ pub unsafe extern "C" fn esker_keyspace_open(
     }
 }
 
-/// Makes a keyspace, durable on return, and opens it. `name` has 1 to 255 bytes of UTF-8; `options` NULL: the defaults.
-/// `keyspace` NULL: it is made only. Errors: ESKER_KEYSPACE when one of that name is there.
+/// Makes a keyspace, durable on return, and opens it. `name` has 1 to 255 bytes of UTF-8; `options`
+/// NULL: the defaults. `keyspace` NULL: it is made only. Errors: ESKER_KEYSPACE when one of that name
+/// is there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_create(
     db: *const esker_db,
@@ -138,8 +140,8 @@ pub unsafe extern "C" fn esker_keyspace_create(
     }
 }
 
-/// Drops a keyspace and all its data, durable on return. Calls through its handles give ESKER_KEYSPACE from then on.
-/// The default keyspace stays (ESKER_INVALID_ARGUMENT).
+/// Drops a keyspace and all its data, durable on return. Calls through its handles give ESKER_KEYSPACE
+/// from then on. The default keyspace stays (ESKER_INVALID_ARGUMENT).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_drop(
     db: *const esker_db,
@@ -155,9 +157,9 @@ pub unsafe extern "C" fn esker_keyspace_drop(
     }
 }
 
-/// Opens the keyspace of a handle as a snapshot sees it, for reading; writes through it give ESKER_READ_ONLY.
-/// The handle keeps the snapshot: both that and `keyspace` may be closed first. Errors: ESKER_INVALID_ARGUMENT when
-/// the snapshot is of another store, ESKER_CLOSED, ESKER_KEYSPACE.
+/// Opens the keyspace of a handle as a snapshot sees it, for reading; writes through it give
+/// ESKER_READ_ONLY. The handle keeps the snapshot: both that and `keyspace` may be closed first.
+/// Errors: ESKER_INVALID_ARGUMENT when the snapshot is of another store, ESKER_CLOSED, ESKER_KEYSPACE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_at(
     keyspace: *const esker_keyspace,
@@ -181,8 +183,8 @@ pub unsafe extern "C" fn esker_keyspace_at(
     }
 }
 
-/// Closes a handle on a keyspace. When it is the last handle of its store that is open, the store is closed with it.
-/// Called from a comparator it does nothing.
+/// Closes a handle on a keyspace. When it is the last handle of its store that is open, the store is
+/// closed with it. Called from a comparator it does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_close(keyspace: *mut *mut esker_keyspace) {
     // SAFETY: the caller keeps the rules of the header.
@@ -212,8 +214,9 @@ pub unsafe extern "C" fn esker_approximate_size(
     }
 }
 
-/// Rewrites the tables that hold keys from `start` on and below `end` into one run: drops what is deleted or overwritten
-/// there, and packs values as the keyspace does now. NULL is no bound. Returns when done.
+/// Rewrites the tables that hold keys from `start` on and below `end` into one run: drops what is
+/// deleted or overwritten there, and packs values as the keyspace does now. NULL is no bound. Returns
+/// when done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_compact_range(
     keyspace: *const esker_keyspace,

@@ -14,13 +14,13 @@ use crate::text::esker_string;
 
 use esker_code::*;
 
-/// Told how far a call is, in bytes done and in all. Returns 0 to go on; anything else stops the call, which then gives
-/// ESKER_ABORTED. It may use the store; it may not throw or longjmp.
+/// Told how far a call is, in bytes done and in all. Returns 0 to go on; anything else stops the call,
+/// which then gives ESKER_ABORTED. It may use the store; it may not throw or longjmp.
 pub type esker_progress =
     Option<unsafe extern "C" fn(state: *mut c_void, done: u64, total: u64) -> c_int>;
 
-/// Progress as the engine wants it. The engine's call cannot be stopped by an answer; it can by a panic, which
-/// it lets through, and which ends where every panic does.
+/// Progress as the engine wants it. The engine's call cannot be stopped by an answer; it can by a
+/// panic, which it lets through, and which ends where every panic does.
 fn teller(progress: esker_progress, state: *mut c_void) -> impl FnMut(u64, u64) {
     move |done, total| {
         let Some(progress) = progress else { return };
@@ -43,11 +43,12 @@ unsafe fn given_or_default(options: *const esker_options) -> Result<Options, Fai
     unsafe { shared(options).cloned() }
 }
 
-/// Reads and checks everything in an open store: checksums, order, counts, references. ESKER_OK when it is sound;
-/// ESKER_CORRUPTION when it is not, with an error that has the first problem.
+/// Reads and checks everything in an open store: checksums, order, counts, references. ESKER_OK when it
+/// is sound; ESKER_CORRUPTION when it is not, with an error that has the first problem.
 ///
-/// `progress` may be NULL; stopping does no harm. *report, which may be NULL, is text for people: a line of figures, then a line
-/// for each problem. It is the caller's (esker_string_free), also with ESKER_CORRUPTION.
+/// `progress` may be NULL; stopping does no harm. *report, which may be NULL, is text for people: a
+/// line of figures, then a line for each problem. It is the caller's (esker_string_free), also with
+/// ESKER_CORRUPTION.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_verify(
     db: *const esker_db,
@@ -60,14 +61,17 @@ pub unsafe extern "C" fn esker_db_verify(
     unsafe {
         call(error, || {
             set(report, esker_string::NONE);
-            let found = shared(db)?.verify_with(teller(progress, state))?;
+            // A handle of its own: the callback may close the one that was passed.
+            let db = shared(db)?.clone();
+            let found = db.verify_with(teller(progress, state))?;
             verified(&found, report)
         })
     }
 }
 
-/// As esker_db_verify, of a store that is not open for writing, however damaged it is. Changes nothing. Of `options`, which
-/// may be NULL, it takes the comparators; a keyspace whose comparator is missing counts as a problem.
+/// As esker_db_verify, of a store that is not open for writing, however damaged it is. Changes nothing.
+/// Of `options`, which may be NULL, it takes the comparators; a keyspace whose comparator is missing
+/// counts as a problem.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_verify(
     path: *const c_char,
@@ -122,13 +126,14 @@ fn list(text: &mut String, label: &str, findings: &[esker::Finding]) {
     }
 }
 
-/// Saves what is intact of a damaged store that is not open, and makes it open again; a sound one stays as it is. Of
-/// `options`, which may be NULL, it takes the comparators, and for what it writes block size and compression.
+/// Saves what is intact of a damaged store that is not open, and makes it open again; a sound one stays
+/// as it is. Of `options`, which may be NULL, it takes the comparators, and for what it writes block
+/// size and compression.
 ///
-/// *report, which may be NULL, is text for people: a line that begins "sound" or "repaired", then a line for each problem, each
-/// loss ("lost: ...") and each thing that was not checked for want of a comparator. It is the caller's (esker_string_free).
-/// ESKER_OK also when something was lost: damaged files are kept under `lost/` in the store. After an error the store is as
-/// it was, or repaired.
+/// *report, which may be NULL, is text for people: a line that begins "sound" or "repaired", then a
+/// line for each problem, each loss ("lost: ...") and each thing that was not checked for want of a
+/// comparator. It is the caller's (esker_string_free). ESKER_OK also when something was lost: damaged
+/// files are kept under `lost/` in the store. After an error the store is as it was, or repaired.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_repair(
     path: *const c_char,
@@ -164,8 +169,8 @@ fn told(done: &RepairReport) -> String {
     text
 }
 
-/// Removes the store in the directory `path`, which must not be open: all its files, and the directory when nothing else is in
-/// it. ESKER_OK also when nothing is there.
+/// Removes the store in the directory `path`, which must not be open: all its files, and the directory
+/// when nothing else is in it. ESKER_OK also when nothing is there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_destroy(
     path: *const c_char,

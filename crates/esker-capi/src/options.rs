@@ -156,10 +156,11 @@ pub unsafe extern "C" fn esker_options_free(options: *mut *mut esker_options) {
     unsafe { ffi::close(options) }
 }
 
-/// Memory that the store may use for itself: write buffers, indexes, merge work. In bytes, 1 MiB at least, 128 MiB by
-/// default. Mapped files are the page cache's and not counted.
+/// Memory that the store may use for itself: write buffers, indexes, merge work. In bytes, 1 MiB at
+/// least, 128 MiB by default. Mapped files are the page cache's and not counted.
 ///
-/// Every function that sets an option gives ESKER_INVALID_ARGUMENT for a value that cannot be, and then changes nothing.
+/// Every function that sets an option gives ESKER_INVALID_ARGUMENT for a value that cannot be, and then
+/// changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_memory(
     options: *mut esker_options,
@@ -201,8 +202,8 @@ pub unsafe extern "C" fn esker_options_set_error_if_exists(
     unsafe { change(options, |o| Ok(o.error_if_exists(yes))) }
 }
 
-/// Whether opening verifies all tables, and takes any doubt for damage. False by default; opening then reads the
-/// whole store.
+/// Whether opening verifies all tables, and takes any doubt for damage. False by default; opening then
+/// reads the whole store.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_paranoid_checks(
     options: *mut esker_options,
@@ -222,8 +223,8 @@ pub unsafe extern "C" fn esker_options_set_read_only(
     unsafe { change(options, |o| Ok(o.read_only(yes))) }
 }
 
-/// Compression of keyspaces that were made without one of their own, the default keyspace among them. LZ4 by default.
-/// Not stored: it holds from this opening to the next.
+/// Compression of keyspaces that were made without one of their own, the default keyspace among them.
+/// LZ4 by default. Not stored: it holds from this opening to the next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_compression(
     options: *mut esker_options,
@@ -243,7 +244,8 @@ pub unsafe extern "C" fn esker_options_set_block_size(
     unsafe { change(options, |o| Ok(o.block_size(bytes))) }
 }
 
-/// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default an eighth of the memory, 2 to 64 MiB.
+/// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default an eighth of the
+/// memory, 2 to 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_segment_size(
     options: *mut esker_options,
@@ -263,8 +265,8 @@ pub unsafe extern "C" fn esker_options_set_blob_threshold(
     unsafe { change(options, |o| Ok(o.blob_threshold(bytes))) }
 }
 
-/// Order of the default keyspace, fixed when the store is made. Bytewise by default. Takes the place of a comparator
-/// that was set.
+/// Order of the default keyspace, fixed when the store is made. Bytewise by default. Takes the place of
+/// a comparator that was set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_order(
     options: *mut esker_options,
@@ -274,8 +276,8 @@ pub unsafe extern "C" fn esker_options_set_order(
     unsafe { change(options, |o| Ok(o.comparator(self::order(order)?))) }
 }
 
-/// An order of the program's own for the default keyspace. The struct and its name are copied; `state` belongs to the
-/// library from then on, until it calls `destroy`. On an error it stays the caller's.
+/// An order of the program's own for the default keyspace. The struct and its name are copied; `state`
+/// belongs to the library from then on, until it calls `destroy`. On an error it stays the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_comparator(
     options: *mut esker_options,
@@ -285,8 +287,8 @@ pub unsafe extern "C" fn esker_options_set_comparator(
     unsafe { change(options, |o| Ok(o.comparator(comparator::order(comparator)?))) }
 }
 
-/// The order of a keyspace that was made with one of the program's own, by its name; needed to open its store.
-/// Otherwise as esker_options_set_comparator.
+/// The order of a keyspace that was made with one of the program's own, by its name; needed to open its
+/// store. Otherwise as esker_options_set_comparator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_keyspace_comparator(
     options: *mut esker_options,
@@ -315,7 +317,8 @@ pub unsafe extern "C" fn esker_keyspace_options_free(options: *mut *mut esker_ke
     unsafe { ffi::close(options) }
 }
 
-/// Compression of the keyspace's values, whatever the store is opened with. That of the store by default.
+/// Compression of the keyspace's values, whatever the store is opened with. That of the store by
+/// default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_options_set_compression(
     options: *mut esker_keyspace_options,

@@ -9,10 +9,11 @@ use crate::value::{self, esker_value};
 
 use esker_code::*;
 
-/// The value of a key, not copied. *value is overwritten, not released first; it is the caller's (esker_value_release),
-/// and empty on anything but ESKER_OK. ESKER_NOT_FOUND: the key has no value.
+/// The value of a key, not copied. *value is overwritten, not released first; it is the caller's
+/// (esker_value_release), and empty on anything but ESKER_OK. ESKER_NOT_FOUND: the key has no value.
 ///
-/// Allocates nothing, but for values that are stored compressed. Errors: ESKER_CORRUPTION, ESKER_CLOSED, ESKER_KEYSPACE.
+/// Allocates nothing, but for values that are stored compressed. Errors: ESKER_CORRUPTION,
+/// ESKER_CLOSED, ESKER_KEYSPACE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_get(
     keyspace: *const esker_keyspace,
@@ -38,8 +39,9 @@ pub unsafe extern "C" fn esker_get(
     }
 }
 
-/// Copies the value of a key into `buffer`, `capacity` bytes at most. *len is the length of the whole value: when it is
-/// above `capacity` the value was cut, which is ESKER_OK too. `buffer` may be NULL when `capacity` is 0.
+/// Copies the value of a key into `buffer`, `capacity` bytes at most. *len is the length of the whole
+/// value: when it is above `capacity` the value was cut, which is ESKER_OK too. `buffer` may be NULL
+/// when `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_get_into(
     keyspace: *const esker_keyspace,
@@ -90,9 +92,9 @@ pub unsafe extern "C" fn esker_contains(
     }
 }
 
-/// The values of `count` keys as of one moment: keys[i] has key_lens[i] bytes, and its value goes to values[i], which is
-/// overwritten; `data` is NULL there when the key has none. Each is the caller's (esker_value_release). Faster than
-/// one esker_get after the other. On an error all are empty.
+/// The values of `count` keys as of one moment: keys[i] has key_lens[i] bytes, and its value goes to
+/// values[i], which is overwritten; `data` is NULL there when the key has none. Each is the caller's
+/// (esker_value_release). Faster than one esker_get after the other. On an error all are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_multi_get(
     keyspace: *const esker_keyspace,

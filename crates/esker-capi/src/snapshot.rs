@@ -8,8 +8,8 @@ use crate::ffi::{self, Kind, call, place, shared};
 
 use esker_code::*;
 
-/// The whole store, all keyspaces, as it was at one moment: esker_keyspace_at reads at it. Any number of threads use it.
-/// What it sees takes room in the store for as long as it is open.
+/// The whole store, all keyspaces, as it was at one moment: esker_keyspace_at reads at it. Any number
+/// of threads use it. What it sees takes room in the store for as long as it is open.
 pub struct esker_snapshot(());
 
 impl Kind for esker_snapshot {

@@ -1,7 +1,7 @@
 //! Figures of a store and of a keyspace, flat.
 //!
-//! The caller says how large the struct is that it was compiled with: a later library with more figures leaves those
-//! out, an earlier one sets those that it does not have to 0.
+//! The caller says how large the struct is that it was compiled with: a later library with more figures
+//! leaves those out, an earlier one sets those that it does not have to 0.
 
 use std::mem::size_of;
 
@@ -12,7 +12,8 @@ use crate::keyspace::{dropped, esker_keyspace};
 
 use esker_code::*;
 
-/// The shape of a store, and what it has done since it was opened. Later versions add figures at the end.
+/// The shape of a store, and what it has done since it was opened. Later versions add figures at the
+/// end.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct esker_stats {
@@ -115,7 +116,8 @@ unsafe fn fill<T: Copy>(
     Ok(())
 }
 
-/// Figures of a store. `size` is sizeof(esker_stats), so that programs and libraries of different versions fit.
+/// Figures of a store. `size` is sizeof(esker_stats), so that programs and libraries of different
+/// versions fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_stats(
     db: *const esker_db,
@@ -159,7 +161,8 @@ fn of_store(s: &esker::Stats) -> esker_stats {
     }
 }
 
-/// Figures of a keyspace, as it is now. `size` is sizeof(esker_keyspace_stat). Errors: ESKER_CLOSED, ESKER_KEYSPACE.
+/// Figures of a keyspace, as it is now. `size` is sizeof(esker_keyspace_stat). Errors: ESKER_CLOSED,
+/// ESKER_KEYSPACE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_keyspace_stats(
     keyspace: *const esker_keyspace,

@@ -4,7 +4,8 @@ use std::ffi::c_char;
 
 use crate::ffi::{quietly, set};
 
-/// A text: `len` bytes at `data`, and a NUL behind them. The caller's, given back with esker_string_free.
+/// A text: `len` bytes at `data`, and a NUL behind them. The caller's, given back with
+/// esker_string_free.
 #[repr(C)]
 pub struct esker_string {
     /// The bytes; NULL when there is no text.
@@ -47,7 +48,8 @@ pub(crate) fn array(texts: impl Iterator<Item = String>) -> (*mut esker_string, 
     (Box::into_raw(texts).cast(), len)
 }
 
-/// Gives a text back, and sets both of its fields to 0. Nothing happens to NULL, or to a text that is set so.
+/// Gives a text back, and sets both of its fields to 0. Nothing happens to NULL, or to a text that is
+/// set so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_string_free(string: *mut esker_string) {
     // SAFETY: the caller keeps the rules of the header.

@@ -1,8 +1,8 @@
 //! Values that are handed out where they lie.
 //!
-//! A value is written into memory of the caller's: an `esker_value` holds what keeps the bytes (a slice of the
-//! engine's) in its reserved words, behind a mark that says whether it does. Short values lie there too, which
-//! is why one may not be copied about.
+//! A value is written into memory of the caller's: an `esker_value` holds what keeps the bytes (a slice
+//! of the engine's) in its reserved words, behind a mark that says whether it does. Short values lie
+//! there too, which is why one may not be copied about.
 
 use std::mem::{align_of, size_of};
 
@@ -10,8 +10,8 @@ use esker::Slice;
 
 use crate::ffi::{address, quietly};
 
-/// A value that is not copied: it points into the store's files and keeps them, until it is released. It stays where it
-/// is: a copy of the struct is no value. esker_value_move moves one.
+/// A value that is not copied: it points into the store's files and keeps them, until it is released.
+/// It stays where it is: a copy of the struct is no value. esker_value_move moves one.
 #[repr(C)]
 pub struct esker_value {
     /// The bytes; NULL when there is no value, which is something else than a value of no bytes.
@@ -84,16 +84,17 @@ unsafe fn take(value: *mut esker_value) -> Option<Slice> {
     }
 }
 
-/// Releases a value, which is empty afterwards. Nothing happens to NULL, to one that was released, or to one that is all
-/// zeros.
+/// Releases a value, which is empty afterwards. Nothing happens to NULL, to one that was released, or
+/// to one that is all zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_value_release(value: *mut esker_value) {
     // SAFETY: the caller keeps the rules of the header.
     quietly((), || drop(unsafe { take(value) }));
 }
 
-/// Moves a value to another place. What was there is overwritten, not released; `from` is empty afterwards. `to` NULL:
-/// the value is released. The bytes may be elsewhere afterwards: read `data` again.
+/// Moves a value to another place. What was there is overwritten, not released; `from` is empty
+/// afterwards. `to` NULL: the value is released. The bytes may be elsewhere afterwards: read `data`
+/// again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_value_move(to: *mut esker_value, from: *mut esker_value) {
     // SAFETY: the caller keeps the rules of the header.

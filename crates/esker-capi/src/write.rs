@@ -11,8 +11,8 @@ use esker_code::*;
 
 /// Gives a key a value: up to 64 KiB and up to 1 GiB, both may be empty (and NULL then).
 ///
-/// Errors: ESKER_INVALID_ARGUMENT (too long), ESKER_READ_ONLY, ESKER_HALTED, ESKER_IO, ESKER_CLOSED, ESKER_KEYSPACE. After an
-/// error of a synced write it is not known whether the write survives.
+/// Errors: ESKER_INVALID_ARGUMENT (too long), ESKER_READ_ONLY, ESKER_HALTED, ESKER_IO, ESKER_CLOSED,
+/// ESKER_KEYSPACE. After an error of a synced write it is not known whether the write survives.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_put(
     keyspace: *const esker_keyspace,
@@ -37,7 +37,8 @@ pub unsafe extern "C" fn esker_put(
     }
 }
 
-/// Takes the value of a key away, if it has one. ESKER_OK also when it had none. Errors: as for esker_put.
+/// Takes the value of a key away, if it has one. ESKER_OK also when it had none. Errors: as for
+/// esker_put.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_delete(
     keyspace: *const esker_keyspace,

@@ -160,6 +160,8 @@ struct source {
   int at, end, stop_at, repeat_at, answers;
   esker_keyspace *reads;
   char key[16];
+  esker_keyspace **closes;
+  esker_db **closes_db;
 };
 
 static int next(void *state, const void **key, size_t *key_len, const void **value, size_t *value_len) {
@@ -168,6 +170,8 @@ static int next(void *state, const void **key, size_t *key_len, const void **val
   if (s->at == s->stop_at) return -1;
   if (s->answers) return s->answers;
   if (s->reads) has(s->reads, "00000", NULL); /* it may use the store */
+  if (s->closes) esker_keyspace_close(s->closes);
+  if (s->closes_db) OK(esker_db_close(s->closes_db, &error));
   /* The memory is used again: what it pointed to has been read. */
   snprintf(s->key, sizeof s->key, "%05d", s->at == s->repeat_at ? s->at - 1 : s->at);
   *key = s->key;
@@ -183,20 +187,20 @@ static void loads(const char *dir) {
   esker_db *db = open_small(path_in(path, dir, "loads"));
   esker_keyspace *ks = default_of(db), *view = NULL;
   uint64_t loaded = 77;
-  struct source source = {0, 3000, 2000, -1, 0, ks, ""};
+  struct source source = {0, 3000, 2000, -1, 0, ks, "", NULL, NULL};
   GIVES(ESKER_ABORTED, esker_bulk_load(ks, next, &source, &loaded, &error));
   CHECK(loaded == 0);
-  struct source repeats = {0, 3000, -1, 100, 0, NULL, ""};
+  struct source repeats = {0, 3000, -1, 100, 0, NULL, "", NULL, NULL};
   GIVES(ESKER_INVALID_ARGUMENT, esker_bulk_load(ks, next, &repeats, &loaded, &error));
-  struct source odd = {0, 10, -1, -1, 2, NULL, ""};
+  struct source odd = {0, 10, -1, -1, 2, NULL, "", NULL, NULL};
   GIVES(ESKER_INVALID_ARGUMENT, esker_bulk_load(ks, next, &odd, &loaded, &error));
   has(ks, "00000", NULL);
-  struct source whole = {0, 3000, -1, -1, 0, ks, ""};
+  struct source whole = {0, 3000, -1, -1, 0, ks, "", NULL, NULL};
   OK(esker_bulk_load(ks, next, &whole, &loaded, &error));
   CHECK(loaded == 3000);
   has(ks, "00000", "");
   has(ks, "02999", "02999");
-  struct source nothing = {0, 0, -1, -1, 0, NULL, ""};
+  struct source nothing = {0, 0, -1, -1, 0, NULL, "", NULL, NULL};
   OK(esker_bulk_load(ks, next, &nothing, NULL, &error));
   esker_snapshot *snapshot = NULL;
   OK(esker_snapshot_open(db, &snapshot, &error));
@@ -204,13 +208,22 @@ static void loads(const char *dir) {
   GIVES(ESKER_READ_ONLY, esker_bulk_load(view, next, &nothing, NULL, &error));
   esker_keyspace_close(&view);
   esker_snapshot_close(&snapshot);
+
+  /* The callback closes the handle of the load, and then the store: nothing is loaded then. */
+  esker_keyspace *again = default_of(db);
+  struct source closes = {0, 3, -1, -1, 0, NULL, "", &again, NULL};
+  OK(esker_bulk_load(again, next, &closes, &loaded, &error));
+  CHECK(again == NULL && loaded == 3);
+  struct source ends = {0, 3, -1, -1, 0, NULL, "", NULL, &db};
+  GIVES(ESKER_CLOSED, esker_bulk_load(ks, next, &ends, &loaded, &error));
+  CHECK(db == NULL && loaded == 0);
   esker_keyspace_close(&ks);
-  OK(esker_db_close(&db, &error));
 }
 
 struct told {
   int calls, stop_after;
   uint64_t done, total;
+  esker_db **closes;
 };
 
 static int progress(void *state, uint64_t done, uint64_t total) {
@@ -218,6 +231,7 @@ static int progress(void *state, uint64_t done, uint64_t total) {
   CHECK(done <= total && done >= told->done);
   told->done = done;
   told->total = total;
+  if (told->closes) OK(esker_db_close(told->closes, &error));
   return ++told->calls == told->stop_after;
 }
 
@@ -225,7 +239,7 @@ static void progresses(const char *dir) {
   char path[1024];
   path_in(path, dir, "loads");
   esker_string report;
-  struct told told = {0}, stops = {0, 1, 0, 0};
+  struct told told = {0}, stops = {0, 1, 0, 0, NULL};
   OK(esker_verify(path, NULL, progress, &told, &report, &error));
   CHECK(told.calls > 0 && told.done == told.total && told.total > 0);
   CHECK(strstr(report.data, "0 problems") != NULL && strlen(report.data) == report.len);
@@ -235,13 +249,15 @@ static void progresses(const char *dir) {
   GIVES(ESKER_ABORTED, esker_verify(path, NULL, progress, &stops, &report, &error));
   CHECK(stops.calls == 1 && report.data == NULL);
   esker_db *db = open_small(path);
-  struct told open = {0}, stops_open = {0, 1, 0, 0};
+  struct told open = {0}, stops_open = {0, 1, 0, 0, NULL}, closes = {0, 0, 0, 0, &db};
   OK(esker_db_verify(db, progress, &open, &report, &error));
   CHECK(open.calls > 0 && report.len > 0);
   esker_string_free(&report);
   GIVES(ESKER_ABORTED, esker_db_verify(db, progress, &stops_open, NULL, &error));
   OK(esker_db_verify(db, NULL, NULL, NULL, &error));
-  OK(esker_db_close(&db, &error));
+  /* What it looks at it keeps, also when the callback closes the store. */
+  OK(esker_db_verify(db, progress, &closes, NULL, &error));
+  CHECK(db == NULL);
 }
 
 int main(int argc, char **argv) {

@@ -46,7 +46,8 @@ static void copied(const esker_keyspace *ks) {
 }
 
 static void moved(const esker_keyspace *ks) {
-  static const char *const texts[] = {"", "short", "long: too many bytes to be kept in the struct, so these stay where they are"};
+  static const char *const texts[] = {
+      "", "short", "long: too many bytes to be kept in the struct, so these stay where they are"};
   for (int i = 0; i < 3; i++) {
     esker_value from, to, *heap = malloc(sizeof *heap);
     put(ks, "moved", texts[i]);

@@ -1,5 +1,5 @@
-/* One store, many threads: handles are shared, values and batches wander from one to another, and the store is closed while
-   others use it. */
+/* One store, many threads: handles are shared, values wander from one to another, and the store is
+   closed while others use it. */
 #include "check.h"
 
 #include <pthread.h>

@@ -74,7 +74,9 @@ static void store(const std::string &dir) {
   CHECK(only.last() && only.value().empty());
 
   // Batches, keyspaces, snapshots.
-  auto log = db.create_keyspace("log", esker::KeyspaceOptions().order(ESKER_ORDER_REVERSE).compression(ESKER_COMPRESSION_NONE).blob_threshold(100));
+  esker::KeyspaceOptions reverse;
+  reverse.order(ESKER_ORDER_REVERSE).compression(ESKER_COMPRESSION_NONE).blob_threshold(100);
+  auto log = db.create_keyspace("log", reverse);
   esker::Batch batch;
   batch.put("oak", "Quercus");
   batch.put(log, "1", "one");
@@ -123,9 +125,12 @@ static void whole_stores(const std::string &dir) {
   CHECK(report && report.text.find("0 problems") != std::string::npos);
   CHECK(esker::Db::repair(dir + "/copy").rfind("sound", 0) == 0);
   int calls = 0;
-  CHECK(esker::Db::verify(dir + "/copy", esker::Options(), [&](uint64_t, uint64_t) { return ++calls > 0; }));
+  auto counts = [&](uint64_t, uint64_t) { return ++calls > 0; };
+  auto stops = [](uint64_t, uint64_t) { return false; };
+  CHECK(esker::Db::verify(dir + "/copy", esker::Options(), counts));
   CHECK(calls > 0);
-  CHECK(code_of([&] { esker::Db::verify(dir + "/copy", esker::Options(), [](uint64_t, uint64_t) { return false; }); }) == ESKER_ABORTED);
+  auto stopped = [&] { esker::Db::verify(dir + "/copy", esker::Options(), stops); };
+  CHECK(code_of(stopped) == ESKER_ABORTED);
   try {
     esker::Db db(dir + "/copy", small());
     db.verify([](uint64_t, uint64_t) -> bool { throw 7; });
@@ -188,7 +193,8 @@ static void callbacks(const std::string &dir) {
   CHECK(db.default_keyspace().bulk_load(next(-1)) == 1000);
   n = 5;
   CHECK(db.get("000999")->view() == "value");
-  CHECK(code_of([&] { db.default_keyspace().bulk_load([]() { return esker::Entry{"same", ""}; }); }) == ESKER_INVALID_ARGUMENT);
+  auto same = []() { return esker::Entry{"same", ""}; };
+  CHECK(code_of([&] { db.default_keyspace().bulk_load(same); }) == ESKER_INVALID_ARGUMENT);
   esker::Db moved = std::move(db);
   CHECK(moved.contains("000001"));
 }
