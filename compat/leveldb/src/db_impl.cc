@@ -72,6 +72,24 @@ Status Translate(const WriteBatch* updates, esker_batch* batch) {
   return code == ESKER_OK ? status : TakeStatus(code, &error);
 }
 
+// What a batch of one entry has: a write of it needs no batch of Esker's, and copies nothing.
+struct OneEntry {
+  bool is_put = false;
+  Slice key, value;
+};
+
+Status ReadOne(const WriteBatch* updates, OneEntry* one) {
+  const auto put = [one](const Slice& key, const Slice& value) {
+    *one = {true, key, value};
+    return true;
+  };
+  const auto erase = [one](const Slice& key) {
+    *one = {false, key, Slice()};
+    return true;
+  };
+  return WriteBatchInternal::ForEach(updates, put, erase);
+}
+
 }  // namespace
 
 void Tell(Logger* logger, const std::string& line) {
@@ -119,13 +137,19 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   // LevelDB's way to have what is in memory written into tables.
   if (updates == nullptr) return StatusOf(esker_db_flush(db_, &error), &error);
 
+  const uint32_t count = WriteBatchInternal::Count(updates);
+  if (count == 1) {
+    OneEntry one;
+    const Status status = ReadOne(updates, &one);
+    if (!status.ok()) return status;
+    return one.is_put ? Put(options, one.key, one.value) : Delete(options, one.key);
+  }
   const BatchLease lease;
   esker_batch* batch = lease.get();
   const Status status = Translate(updates, batch);
   if (!status.ok()) return status;
   // Nothing to write, but what was written before may have to become durable.
-  const bool empty = esker_batch_count(batch) == 0;
-  if (empty) return options.sync ? StatusOf(esker_db_sync(db_, &error), &error) : Status::OK();
+  if (count == 0) return options.sync ? StatusOf(esker_db_sync(db_, &error), &error) : Status::OK();
   return StatusOf(esker_write(db_, batch, DurabilityOf(options), &error), &error);
 }
 

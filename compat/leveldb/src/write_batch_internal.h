@@ -18,8 +18,9 @@ class WriteBatchInternal {
 
   enum Tag : char { kDelete = 0, kPut = 1 };
 
+  // 0 of a batch that is too short to have one, which is damage.
   static uint32_t Count(const WriteBatch* batch) {
-    return coding::DecodeFixed32(batch->rep_.data() + kCountAt);
+    return batch->rep_.size() < kHeader ? 0 : coding::DecodeFixed32(batch->rep_.data() + kCountAt);
   }
   static uint64_t Sequence(const WriteBatch* batch) { return coding::DecodeFixed64(batch->rep_.data()); }
   static void AddToCount(WriteBatch* batch, uint32_t more) {

@@ -187,6 +187,29 @@ TEST(a_write_of_no_batch_empties_the_memory) {
   CHECK_EQ(Contents(db.get()), "(a=1)");
 }
 
+TEST(batches_of_one_entry) {
+  const Dir dir;
+  const auto db = Open(dir / "db");
+  WriteBatch put, erase;
+  put.Put("a", "1");
+  erase.Delete("a");
+  CHECK_OK(db->Write(WriteOptions(), &put));
+  CHECK_EQ(Contents(db.get()), "(a=1)");
+  CHECK_OK(db->Write(WriteOptions(), &erase));
+  CHECK_EQ(Contents(db.get()), "");
+  // One entry and the beginning of another: nothing of it is written.
+  for (const size_t len : {0u, 8u, 11u, 12u, 14u, 16u, 18u}) {
+    WriteBatch damaged;
+    damaged.Put("b", "1");
+    damaged.Put("c", "1");
+    std::string& bytes = reinterpret_cast<std::string&>(damaged);
+    bytes[8] = 1;
+    bytes.resize(len);
+    if (len >= 12 || ChecksWholeBatches()) CHECK(db->Write(WriteOptions(), &damaged).IsCorruption());
+  }
+  if (ChecksWholeBatches()) CHECK_EQ(Contents(db.get()), "");
+}
+
 TEST(a_damaged_batch_is_not_written) {
   const Dir dir;
   const auto db = Open(dir / "db");

@@ -31,6 +31,10 @@ inline bool MakesParents() { return OnEsker(); }
 // LevelDB "repairs" a directory that holds nothing, or is not there, to an empty store. Esker says that there is none.
 inline bool RefusesToRepairNothing() { return OnEsker(); }
 
+// Of a damaged batch LevelDB applies what stands before the damage, after it was logged; and it takes the header for
+// granted.
+inline bool ChecksWholeBatches() { return OnEsker(); }
+
 // `leveldb.stats` ends in Esker's own statistics.
 inline bool HasEskerStats() { return OnEsker(); }
 
