@@ -39,7 +39,9 @@ chmod 644 "$root/$libdir/pkgconfig/esker.pc"
 strip --strip-debug "$root/bin/esker" "$root/$libdir/libesker.a" "$root/$libdir/libesker.so.$version"
 
 # The library in LevelDB's place, for programs that are linked with that.
-if [ -x compat/leveldb/build.sh ]; then
+if ! need_leveldb; then
+    note "no headers of LevelDB and Snappy here: the library in LevelDB's place is left out"
+else
     install -d "$root/$libdir/esker/leveldb"
     compat/leveldb/build.sh "$root/$libdir/esker/leveldb"
 fi

@@ -85,6 +85,12 @@ need_c_programs() {
     command -v pkg-config >/dev/null || apt_install pkg-config
 }
 
+# What the library in LevelDB's place is compiled with, and LevelDB itself, whose behaviour it is compared with.
+need_leveldb() {
+    command -v g++ >/dev/null || apt_install g++ || return 1
+    apt_install libleveldb-dev libsnappy-dev
+}
+
 # What a first comparison needs. The benchmark finds libraries at run time.
 need_first_peers() { apt_install liblmdb0 libleveldb1d; }
 
