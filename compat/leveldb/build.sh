@@ -16,22 +16,22 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 capi=../../crates/esker-capi
 
 cargo build --locked --release -p esker-capi
-library=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/libesker_capi.a
+target=$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+library=$target/release/libesker_capi.a
 
 soname=libleveldb.so.1d
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
-# Exceptions of a program's comparator or filter pass through, and its classes derive from these: type information is part of
-# what LevelDB's library exports.
-flags=(-std=c++17 -O2 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -DNDEBUG
+# No -fno-rtti: programs' classes derive from these, and type information is part of what LevelDB's library exports.
+flags=(-std=c++17 -O2 -Wall -Wextra -fPIC -fvisibility=hidden -DNDEBUG
     -DLEVELDB_SHARED_LIBRARY -DLEVELDB_COMPILE_LIBRARY -I"$capi/include" -Isrc)
 read -ra more <<<"${CXXFLAGS:-}"
 printf '%s\0' src/*.cc | xargs -0 -P "$(nproc)" -I{} sh -c \
     'out=$1/$(basename "$2" .cc).o && shift 2 && exec g++ "$@" -o "$out"' \
     sh "$objects" {} "${flags[@]}" "${more[@]}" -c {}
 
-g++ -shared -o "$out/$soname" -Wl,-soname,$soname -Wl,--version-script=exports.map -Wl,-z,defs -Wl,--gc-sections -Wl,--strip-debug \
-    "${more[@]}" "$objects"/*.o "$library" -lsnappy -lpthread -ldl -lm
+g++ -shared -o "$out/$soname" -Wl,-soname,$soname -Wl,--version-script=exports.map -Wl,-z,defs -Wl,--gc-sections \
+    -Wl,--strip-debug "${more[@]}" "$objects"/*.o "$library" -lsnappy -lpthread -ldl -lm
 ln -sf $soname "$out/libleveldb.so.1"
 ln -sf $soname "$out/libleveldb.so"
 echo "$out/$soname"

@@ -32,7 +32,7 @@ reference=${LEVELDB_REFERENCE:-/usr/lib/$(gcc -print-multiarch)/libleveldb.so.1d
 }
 reference=$(readlink -f "$(dirname "$reference")")/$(basename "$reference")
 
-"$here/build.sh" "$out" || exit 1
+CXXFLAGS="-Werror ${CXXFLAGS:-}" "$here/build.sh" "$out" || exit 1
 # Debugging information, so that a trace has lines; assertions of the headers are on.
 warnings=(-g -O1 -Wall -Wextra -Werror)
 gcc -std=c11 "${warnings[@]}" "$here/tests/c_test.c" -o "$made/c_test" -L"$(dirname "$reference")" -lleveldb || exit 1
@@ -117,7 +117,8 @@ step "tables are exchanged" tables_are_exchanged "$theirs" "$out"
 step "dumps are the same" dumps_are_the_same "$theirs" "$out"
 step "files of LevelDB are refused" files_of_leveldb_are_refused "$theirs" "$out"
 if command -v valgrind >/dev/null; then
-    check=(valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
+    check=(valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9
+        --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
     export LEVELDB_TEST_SMALL=1
     step "C, with ours under Valgrind" c_test "$out" "${check[@]}"
     step "C++, with ours under Valgrind" cc_test "$out" "${check[@]}"

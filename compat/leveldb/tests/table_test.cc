@@ -16,6 +16,21 @@
 #include "leveldb/table.h"
 #include "leveldb/table_builder.h"
 
+namespace leveldb {
+
+// The class that Table lets look up single keys.
+class TableCache {
+ public:
+  static Status Get(Table* table, const Slice& key, std::string* found) {
+    const auto note = [](void* text, const Slice& k, const Slice& v) {
+      *static_cast<std::string*>(text) = k.ToString() + "=" + v.ToString();
+    };
+    return table->InternalGet(ReadOptions(), key, found, note);
+  }
+};
+
+}  // namespace leveldb
+
 using namespace leveldb;
 
 namespace {
@@ -127,6 +142,47 @@ TEST(tables_hold_what_was_added) {
     }
   }
   CHECK(cache->TotalCharge() > 0);
+}
+
+namespace {
+
+// Rules out all keys that have an x.
+struct NoX : FilterPolicy {
+  const char* Name() const override { return "test.NoX"; }
+  void CreateFilter(const Slice*, int n, std::string* dst) const override { *dst += std::to_string(n) + ";"; }
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    ++asked;
+    CHECK(!filter.empty() && filter[filter.size() - 1] == ';');
+    return key.ToString().find('x') == std::string::npos;
+  }
+  mutable int asked = 0;
+};
+
+}  // namespace
+
+TEST(filters_rule_keys_out) {
+  const NoX filter;
+  Options options;
+  options.filter_policy = &filter;
+  options.block_size = 256;
+  Entries entries = Many(300, 100);
+  entries["kex"] = "there";
+  TableFile file(entries, options);
+  Table* table = file.Open();
+  std::string found;
+  CHECK_OK(TableCache::Get(table, "kex", &found));
+  CHECK_EQ(found, "");
+  CHECK_EQ(filter.asked, 1);
+  const auto some = std::next(entries.begin(), 100);
+  CHECK_OK(TableCache::Get(table, some->first, &found));
+  CHECK_EQ(found, some->first + "=" + some->second);
+  // Of a key that is not there, the next one in its block.
+  CHECK_OK(TableCache::Get(table, "a", &found));
+  CHECK_EQ(found, entries.begin()->first + "=" + entries.begin()->second);
+  found.clear();
+  CHECK_OK(TableCache::Get(table, "z", &found));
+  CHECK_EQ(found, "");
+  CHECK_EQ(filter.asked, 3);
 }
 
 TEST(compressed_tables_are_smaller) {

@@ -78,7 +78,9 @@ std::vector<Shape> Shapes() {
       for (int i = 0; i < count; ++i) {
         std::string key;
         const size_t len = random() % 30;
-        for (size_t at = 0; at < len; ++at) key.push_back(static_cast<char>(variant % 5 == 0 ? random() : 'a' + random() % 3));
+        for (size_t at = 0; at < len; ++at) {
+          key.push_back(static_cast<char>(variant % 5 == 0 ? random() : 'a' + random() % 3));
+        }
         std::string value;
         const size_t value_len = random() % 50 == 0 ? 9000 : random() % 100;
         for (size_t at = 0; at < value_len; ++at) value.push_back(static_cast<char>(variant % 3 == 0 ? random() : 'v'));

@@ -1,0 +1,102 @@
+// Stores in an order of the program's own.
+
+#include <atomic>
+#include <stdexcept>
+
+#include "differences.h"
+#include "harness.h"
+#include "leveldb/comparator.h"
+#include "leveldb/db.h"
+#include "leveldb/write_batch.h"
+#include "stores.h"
+
+using namespace leveldb;
+
+namespace {
+
+struct OtherName : Descending {
+  const char* Name() const override { return "test.Other"; }
+};
+
+}  // namespace
+
+TEST(keys_are_in_the_order_of_the_programs_comparator) {
+  const Dir dir;
+  const Descending descending;
+  Options options = Create();
+  options.comparator = &descending;
+  std::string expected;
+  for (int i = 1999; i >= 0; --i) expected += "(" + std::to_string(i) + "=v)";
+  {
+    const auto db = Open(dir / "db", options);
+    for (int i = 0; i < 2000; ++i) Put(db.get(), std::to_string(i * 7 % 2000), "v");
+    CHECK(Contents(db.get()) == expected);
+    const Slice from = "1500", to = "500";
+    db->CompactRange(&from, &to);
+    CHECK(Contents(db.get()) == expected);
+    // The same number is the same key.
+    CHECK_EQ(Get(db.get(), "0017"), "v");
+    const std::unique_ptr<Iterator> iterator(db->NewIterator(ReadOptions()));
+    iterator->Seek("5000");
+    CHECK_EQ(iterator->key().ToString(), "1999");
+  }
+  const auto db = Open(dir / "db", options);
+  CHECK(Contents(db.get()) == expected);
+}
+
+TEST(another_comparator_is_refused) {
+  const Dir dir;
+  const Descending descending;
+  const OtherName other;
+  Options options = Create();
+  CHECK_OK(TryOpen(dir / "bytes", options));
+  options.comparator = &descending;
+  CHECK_OK(TryOpen(dir / "numbers", options));
+  CHECK(TryOpen(dir / "bytes", options).IsInvalidArgument());
+  options.comparator = &other;
+  const Status mismatch = TryOpen(dir / "numbers", options);
+  CHECK(mismatch.IsInvalidArgument());
+  CHECK(mismatch.ToString().find("test.Descending") != std::string::npos);
+  CHECK(mismatch.ToString().find("test.Other") != std::string::npos);
+  CHECK(TryOpen(dir / "numbers", Options()).IsInvalidArgument());
+  options.comparator = &descending;
+  CHECK_OK(TryOpen(dir / "numbers", options));
+}
+
+namespace {
+
+struct Throwing : Descending {
+  int Compare(const Slice& a, const Slice& b) const override {
+    if (throws) throw std::runtime_error("no order");
+    return Descending::Compare(a, b);
+  }
+  std::atomic<bool> throws{false};
+};
+
+}  // namespace
+
+TEST(a_comparator_that_throws_fails_the_call_alone) {
+  if (!SurvivesThrowingComparator()) return;
+  const Dir dir;
+  Throwing comparator;
+  Options options = Create();
+  options.comparator = &comparator;
+  const auto db = Open(dir / "db", options);
+  Put(db.get(), "1", "one");
+  Put(db.get(), "2", "two");
+  comparator.throws = true;
+  CHECK(!db->Put(WriteOptions(), "3", "three").ok());
+  WriteBatch batch;
+  batch.Put("4", "four");
+  CHECK(!db->Write(WriteOptions(), &batch).ok());
+  std::string value;
+  const Status status = db->Get(ReadOptions(), "1", &value);
+  CHECK(!status.ok() && !status.IsNotFound());
+  const std::unique_ptr<Iterator> iterator(db->NewIterator(ReadOptions()));
+  iterator->Seek("1");
+  CHECK(!iterator->Valid() && iterator->status().ToString().find("comparator") != std::string::npos);
+  comparator.throws = false;
+  CHECK_EQ(Contents(db.get()), "(2=two)(1=one)");
+  Put(db.get(), "3", "three");
+  CHECK_EQ(Get(db.get(), "3"), "three");
+}
