@@ -2,6 +2,11 @@
 
 #include "leveldb/db.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "db_impl.h"
 #include "esker_options.h"
 #include "esker_status.h"
@@ -26,13 +31,28 @@ Status DB::Delete(const WriteOptions& options, const Slice& key) {
 
 namespace {
 
-// As TakeStatus, with the way out where the directory is one of LevelDB's own.
-Status Opening(const std::string& name, esker_code code, esker_error** error) {
+// As TakeStatus, in the words that LevelDB's users look for, and with the way out where the directory is one of
+// LevelDB's own.
+Status Opening(const std::string& name, const std::string& directory, esker_code code, esker_error** error) {
   const Status status = TakeStatus(code, error);
-  if (code != ESKER_FOREIGN_STORE) return status;
-  return Status::InvalidArgument(
-      name, "holds files of LevelDB itself, and this library is Esker behind LevelDB's interface; "
-            "`esker import leveldb DIR DB` copies a directory DIR of LevelDB into a new store DB");
+  switch (code) {
+    case ESKER_FOREIGN_STORE:
+      return Status::InvalidArgument(
+          name, "holds files of LevelDB itself, and this library is Esker behind LevelDB's interface; "
+                "`esker import leveldb DIR DB` copies a directory DIR of LevelDB into a new store DB");
+    case ESKER_NOT_A_STORE:
+      // LevelDB locks the directory before it looks what is there.
+      if (access(directory.c_str(), F_OK) == 0 && access(directory.c_str(), W_OK) != 0) {
+        return Status::IOError(name + "/LOCK", std::strerror(errno));
+      }
+      return Status::InvalidArgument(name, "does not exist (create_if_missing is false)");
+    case ESKER_STORE_EXISTS:
+      return Status::InvalidArgument(name, "exists (error_if_exists is true)");
+    case ESKER_LOCKED:
+      return Status::IOError("lock " + name + "/LOCK", "another handle, here or in another process, has it");
+    default:
+      return status;
+  }
 }
 
 }  // namespace
@@ -52,7 +72,7 @@ Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
   if (code == ESKER_OK) code = esker_keyspace_open(db, nullptr, &entries, &error);
   if (code != ESKER_OK) {
     esker_db_close(&db, nullptr);
-    status = Opening(name, code, &error);
+    status = Opening(name, directory, code, &error);
     Tell(options.info_log, name + ": open: " + status.ToString());
     return status;
   }
@@ -67,7 +87,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
   esker_error* error = nullptr;
   const esker_code code = esker_destroy(directory.c_str(), &error);
   if (code == ESKER_OK) return status;
-  const Status refused = Opening(name, code, &error);
+  const Status refused = Opening(name, directory, code, &error);
   // What is not there is destroyed.
   return code == ESKER_NOT_A_STORE ? Status::OK() : refused;
 }
@@ -87,7 +107,7 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     esker_string_free(&report);
     return Status::OK();
   }
-  status = Opening(dbname, code, &error);
+  status = Opening(dbname, directory, code, &error);
   // As LevelDB has it: there was nothing to read.
   return code == ESKER_NOT_A_STORE ? Status::IOError(dbname, "repair found no files") : status;
 }

@@ -1,7 +1,11 @@
 // Stores in an order of the program's own.
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "differences.h"
 #include "harness.h"
@@ -61,6 +65,55 @@ TEST(another_comparator_is_refused) {
   CHECK(TryOpen(dir / "numbers", Options()).IsInvalidArgument());
   options.comparator = &descending;
   CHECK_OK(TryOpen(dir / "numbers", options));
+}
+
+namespace {
+
+// A name that is no text: a binding's, say, that forgets the zero at its end.
+struct Named : Descending {
+  explicit Named(std::string bytes) : name(std::move(bytes)) {}
+  const char* Name() const override { return name.c_str(); }
+  std::string name;
+};
+
+// As of an interpreter: compares only where its lock is held.
+struct Interpreted : Descending {
+  int Compare(const Slice& a, const Slice& b) const override {
+    const std::lock_guard<std::recursive_mutex> running(lock);
+    return Descending::Compare(a, b);
+  }
+  mutable std::recursive_mutex lock;
+};
+
+}  // namespace
+
+TEST(a_comparator_may_have_any_name) {
+  const Dir dir;
+  const Named odd("odd\xff\x80\n"), other("odd\xff\x81\n");
+  Options options = Create();
+  options.comparator = &odd;
+  Put(Open(dir / "db", options).get(), "1", "one");
+  options.comparator = &other;
+  CHECK(TryOpen(dir / "db", options).IsInvalidArgument());
+  options.comparator = &odd;
+  CHECK_EQ(Get(Open(dir / "db", options).get(), "1"), "one");
+}
+
+TEST(a_store_is_closed_under_the_lock_that_its_comparator_takes) {
+  const Dir dir;
+  const Interpreted interpreted;
+  Options options = Create();
+  options.comparator = &interpreted;
+  const std::lock_guard<std::recursive_mutex> running(interpreted.lock);
+  for (int round = 0; round < 3; ++round) {
+    const auto db = Open(dir / "db", options);
+    for (int i = 0; i < 100; ++i) Put(db.get(), std::to_string(round * 100 + i), "v");
+    // Long enough for a store that tidies up to begin.
+    if (round == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  const auto db = Open(dir / "db", options);
+  CHECK_EQ(Get(db.get(), "217"), "v");
+  CHECK_EQ(Get(db.get(), "17"), "v");
 }
 
 namespace {

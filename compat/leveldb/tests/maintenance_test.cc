@@ -1,5 +1,8 @@
 // Opening, destroying and repairing stores; damage; compactions, properties and sizes.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -18,13 +21,24 @@ TEST(a_store_is_made_when_asked_for) {
   const Status missing = TryOpen(dir / "db", Options());
   CHECK(missing.IsInvalidArgument());
   CHECK(missing.ToString().find(dir / "db") != std::string::npos);
-  CHECK(missing.ToString().find("create_if_missing") != std::string::npos);
+  // Bindings pass the words on, and programs look for them.
+  CHECK(missing.ToString().find("does not exist (create_if_missing is false)") != std::string::npos);
   CHECK_OK(TryOpen(dir / "db", Create()));
   CHECK_OK(TryOpen(dir / "db", Options()));
   Options options = Create();
   options.error_if_exists = true;
-  CHECK(TryOpen(dir / "db", options).IsInvalidArgument());
+  const Status there = TryOpen(dir / "db", options);
+  CHECK(there.IsInvalidArgument() && there.ToString().find("exists (error_if_exists is true)") != std::string::npos);
   CHECK_OK(TryOpen(dir / "other", options));
+}
+
+// Root may write anywhere.
+TEST(a_directory_that_cannot_be_written_is_an_error_of_the_system) {
+  const Dir dir;
+  const std::string empty = dir / "empty";
+  CHECK(mkdir(empty.c_str(), 0500) == 0);
+  const Status status = TryOpen(empty, Options());
+  CHECK(geteuid() == 0 ? status.IsInvalidArgument() : status.IsIOError());
 }
 
 TEST(the_directory_above_is_made_or_missed) {

@@ -57,6 +57,10 @@ impl Worker {
 impl Handle {
     pub(crate) fn start(store: Store) -> Result<Handle> {
         let store = Arc::new(store);
+        if !store.options.read_only && !store.options.flush_on_close {
+            // Where it cannot be done the worker tries again, and says why.
+            drop(store.flush_recovered());
+        }
         let worker = if store.options.read_only { None } else { Some(Worker::start(&store)?) };
         Ok(Handle { store, worker: Mutex::new(worker) })
     }

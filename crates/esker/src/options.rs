@@ -292,6 +292,8 @@ impl Options {
     ///
     /// To be unset where closing must not wait for a comparator of the program's: the store's own thread
     /// calls it then, and a lock that both the comparator and whoever closes the store take would stop both.
+    /// Unset, that thread compares only for writes that filled the memory: it does not tidy up while nobody
+    /// writes, and what an open recovers is flushed by the open.
     #[doc(alias = "avoid_flush_during_shutdown")]
     pub fn flush_on_close(mut self, yes: bool) -> Self {
         self.flush_on_close = yes;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker::{Comparator, Db, Options};
 use parking_lot::ReentrantMutex;
@@ -64,6 +65,8 @@ fn closing_under_a_lock_that_the_comparator_takes_waited_for_ever() {
         for n in 0..100u32 {
             db.put((round * 100 + n).to_be_bytes(), "value").unwrap();
         }
+        // Long enough for a store that tidies up to begin.
+        std::thread::sleep(Duration::from_millis(if round == 0 { 300 } else { 0 }));
         match round {
             1 => db.close().unwrap(),
             _ => drop(db),

@@ -90,7 +90,8 @@ impl Store {
             state.settle > 0
         };
         self.delete_obsolete(quiet >= TRIM_AFTER);
-        let idle = settle || quiet >= IDLE_AFTER;
+        // Where closing may not wait for a comparator, none is called while nobody writes.
+        let idle = settle || quiet >= IDLE_AFTER && self.options.flush_on_close;
         if self.work_once(idle, settle) {
             return Round::Worked;
         }

@@ -71,6 +71,13 @@ impl Store {
         in_memory > 0 && (settle || in_memory >= (1 << 20) || in_memory >= in_tables / 16)
     }
 
+    /// Writes what an open recovered from the log into tables, on this thread: before the store has one of its own.
+    pub(crate) fn flush_recovered(&self) -> Result<()> {
+        let _job = self.jobs.lock();
+        let upto = self.active_number();
+        self.all_keyspaces().iter().try_for_each(|ks| self.flush_upto(ks, upto))
+    }
+
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
