@@ -5,6 +5,7 @@
 //   exchange read DIR      reads them
 //   exchange store DIR     a store, used and closed; with LevelDB, its own files
 //   exchange dump DIR OUT  what DumpFile says of each file in DIR
+//   exchange damage DIR OUT  copies of the logs and manifests in DIR, each damaged in its own way
 //   exchange refused DIR   DIR holds files of LevelDB; nothing of the library touches them
 
 #include <algorithm>
@@ -185,6 +186,51 @@ void Dump(const std::string& dir, const std::string& out) {
   CheckOk(file->Close(), out);
 }
 
+bool IsLog(const std::string& name) { return name.size() > 4 && name.substr(name.size() - 4) == ".log"; }
+bool IsManifest(const std::string& name) { return name.rfind("MANIFEST-", 0) == 0; }
+
+// Bytes that are changed, left out or zero, mostly near the start, where records are short and headers many; and ends that
+// are cut off.
+void Damage(const std::string& dir, const std::string& out) {
+  std::vector<std::string> names;
+  CheckOk(Env::Default()->GetChildren(dir, &names), dir);
+  std::mt19937 random(23);
+  int copies = 0;
+  for (const std::string& name : names) {
+    if (!IsLog(name) && !IsManifest(name)) continue;
+    std::string whole;
+    CheckOk(ReadFileToString(Env::Default(), dir + "/" + name, &whole), name);
+    // Over the end of a block of the log.
+    constexpr size_t kMost = 70000;
+    whole.resize(std::min(whole.size(), kMost));
+    for (int i = 0; i < 120; ++i) {
+      std::string bytes = whole;
+      const size_t range = i % 3 == 0 ? bytes.size() : std::min<size_t>(bytes.size(), i % 3 == 1 ? 300 : 40);
+      const size_t at = random() % range;
+      const size_t len = std::min<size_t>(1 + random() % (i % 4 == 0 ? 40000 : 9), bytes.size() - at);
+      switch (random() % 5) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] + 1);
+          break;
+        case 2:
+          bytes.replace(at, len, len, '\0');
+          break;
+        case 3:
+          bytes.erase(at, len);
+          break;
+        default:
+          bytes.resize(random() % bytes.size());
+      }
+      const std::string number = std::to_string(++copies);
+      CheckOk(WriteStringToFile(Env::Default(), bytes, out + (IsLog(name) ? "/" + number + ".log" : "/MANIFEST-" + number)),
+              number);
+    }
+  }
+}
+
 // What the files of a directory are: names and bytes.
 std::map<std::string, std::string> Files(const std::string& dir) {
   std::vector<std::string> names;
@@ -221,10 +267,12 @@ int main(int argc, char** argv) {
     Store(argv[2]);
   } else if (what == "dump" && argc == 4) {
     Dump(argv[2], argv[3]);
+  } else if (what == "damage" && argc == 4) {
+    Damage(argv[2], argv[3]);
   } else if (what == "refused") {
     Refused(argv[2]);
   } else {
-    std::fprintf(stderr, "error: exchange write|read|store|refused DIR, or dump DIR OUT\n");
+    std::fprintf(stderr, "error: exchange write|read|store|refused DIR, or dump|damage DIR OUT\n");
     return 2;
   }
   return failures != 0;
