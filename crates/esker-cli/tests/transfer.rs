@@ -1,0 +1,181 @@
+//! import and export: what goes in comes out, and a failure leaves nothing.
+
+mod common;
+#[path = "../../esker-transfer/tests/common/mod.rs"]
+mod peers;
+
+use std::fs;
+use std::path::Path;
+
+use common::Dir;
+use esker_transfer::leveldb::Writer;
+use peers::{Operations, entries, run, state};
+
+/// A LevelDB database of this project's making.
+fn leveldb(dir: &Path, count: usize) {
+    let mut writer = Writer::create(dir, true).unwrap();
+    for n in 0..count {
+        writer.add(format!("key/{n:06}").as_bytes(), format!("value {n}").as_bytes()).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn names(dir: &Dir) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir.0.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn from_leveldb_and_back() {
+    let dir = Dir::new();
+    let Some(program) = peers::program("leveldb", "leveldb") else { return };
+    let all = Operations::random(1, 30_000);
+    run(&program, &["write", dir.path("ldb").to_str().unwrap(), "65536", "4096", "1"], &all.bytes);
+    let before = state(&dir.path("ldb"));
+    let said = dir.ok("import leveldb ldb db");
+    let expected: Vec<_> = all.map.into_iter().collect();
+    assert!(said.starts_with(&format!("imported {}", count(expected.len()))), "{said}");
+    assert!(state(&dir.path("ldb")) == before, "the source is as it was");
+    assert_eq!(dir.ok("count db"), format!("{}\n", expected.len()));
+    assert!(dir.ok("verify db").starts_with("sound: "));
+
+    let said = dir.ok("export leveldb db back");
+    assert!(said.starts_with(&format!("exported {}", count(expected.len()))), "{said}");
+    let back = entries(&run(&program, &["read", dir.path("back").to_str().unwrap()], b""));
+    assert!(back == expected, "byte for byte");
+    dir.ok("import leveldb back again --compression none --memory 8MiB");
+    assert!(dir.run("dump again --format bin").out == dir.run("dump db --format bin").out);
+    assert_eq!(names(&dir), ["again", "back", "db", "ldb"]);
+}
+
+fn count(n: usize) -> String {
+    format!("{},{:03} entries", n / 1000, n % 1000)
+}
+
+#[test]
+fn keyspaces() {
+    let dir = Dir::new();
+    leveldb(&dir.path("ldb"), 3);
+    dir.ok("import leveldb ldb db -k index");
+    assert_eq!(dir.ok("count db"), "0\n");
+    assert_eq!(dir.ok("count db -k index"), "3\n");
+    // Into a store that is there: only where a keyspace is named.
+    dir.run("import leveldb ldb db").fails(2, "-k NAME imports into a keyspace of it");
+    dir.ok("put db -k index key/000001 older");
+    dir.ok("put db -k index other there");
+    let report = dir.json("import leveldb ldb db -k index --json");
+    assert_eq!((&report["entries"], &report["skipped"]), (&3.into(), &0.into()));
+    assert_eq!((&report["keyspace"], &report["lost_count"]), (&"index".into(), &0.into()));
+    assert_eq!(dir.ok("get db -k index key/000001"), "value 1");
+    assert_eq!(dir.ok("count db -k index"), "4\n");
+    dir.ok("import leveldb ldb db -k default");
+    assert_eq!(dir.ok("count db"), "3\n");
+
+    dir.ok("keyspaces db create events --order reverse");
+    dir.run("import leveldb ldb db -k events").fails(2, "is ordered by esker.reverse");
+    dir.run("export leveldb db events.ldb -k events").fails(2, "is ordered by esker.reverse");
+    dir.run("export leveldb db out.ldb -k nope").fails(2, "no keyspace \"nope\"");
+    assert_eq!(dir.json("export leveldb db out.ldb -k index --json")["entries"], 4);
+    assert_eq!(names(&dir), ["db", "ldb", "out.ldb"]);
+}
+
+#[test]
+fn a_failed_import_leaves_nothing() {
+    let dir = Dir::new();
+    leveldb(&dir.path("ldb"), 20_000);
+    let table = dir.path("ldb/000002.ldb");
+    let whole = fs::read(&table).unwrap();
+    let mut bytes = whole.clone();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    dir.run("import leveldb ldb db").fails(3, "ldb/000002.ldb is damaged at byte ");
+    dir.run("import leveldb ldb db").fails(3, "(--salvage takes what is intact)");
+    assert_eq!(names(&dir), ["ldb"]);
+    // A keyspace that was made for it goes, one that was there is as it was.
+    dir.load("a\t1\n");
+    dir.run("import leveldb ldb db -k new").fails(3, "is damaged");
+    dir.run("import leveldb ldb db -k default").fails(3, "is damaged");
+    assert_eq!(dir.ok("scan db"), "a\t1\n");
+    assert_eq!(dir.json("keyspaces db --json").as_array().unwrap().len(), 1);
+
+    let said = dir.ok("import leveldb ldb salvaged --salvage");
+    assert!(said.contains("\nlost: ldb/000002.ldb is damaged at byte "), "{said}");
+    assert!(said.contains("an older value is there now"), "{said}");
+    let count: usize = dir.ok("count salvaged").trim().parse().unwrap();
+    assert!(count > 19_000 && count < 20_000, "{count}");
+    let report = dir.json("import leveldb ldb again --salvage --json");
+    assert_eq!((&report["lost_count"], &report["entries"]), (&1.into(), &count.into()));
+    fs::write(&table, whole).unwrap();
+    dir.ok("import leveldb ldb whole");
+}
+
+#[test]
+fn entries_that_are_too_large() {
+    let dir = Dir::new();
+    let mut writer = Writer::create(&dir.path("ldb"), true).unwrap();
+    writer.add(b"a", b"1").unwrap();
+    writer.add(&[b'b'; 65_536], b"2").unwrap();
+    writer.add(&[&b"c\xff"[..], &[b'c'; 65_535]].concat(), b"3").unwrap();
+    writer.finish().unwrap();
+    let ran = dir.run("import leveldb ldb db");
+    ran.fails(3, "the key that begins with \"c\\xffccc");
+    assert!(ran.err.contains("65537 bytes, and the limit 65536; --salvage"), "{}", ran.err);
+    assert_eq!(names(&dir), ["ldb"]);
+    assert!(dir.ok("import leveldb ldb db --salvage").ends_with("skipped 1 entry too large\n"));
+    assert_eq!(dir.ok("count db"), "2\n");
+}
+
+#[test]
+fn wrong_sources_and_targets() {
+    let dir = Dir::new();
+    leveldb(&dir.path("ldb"), 3);
+    dir.run("import leveldb none db").fails(3, "none is not there");
+    dir.load("a\t1\n");
+    dir.run("import leveldb db other").fails(3, "db is an Esker store; ");
+    dir.run("get ldb a").fails(3, "`esker import`");
+    fs::create_dir(dir.path("rocks")).unwrap();
+    dir.write("rocks/CURRENT", "MANIFEST-000004\n");
+    dir.write("rocks/OPTIONS-000005", "");
+    dir.run("import leveldb rocks other").fails(3, "`esker import rocksdb`");
+    dir.write("file", "");
+    dir.run("import leveldb ldb file").fails(3, "file is not a directory");
+    dir.run("import leveldb ldb rocks").fails(3, "rocks is a store of LevelDB");
+    fs::create_dir(dir.path("full")).unwrap();
+    dir.write("full/x", "");
+    dir.run("import leveldb ldb full").fails(3, "full holds other files");
+    dir.run("import leveldb ldb no/such/dir").fails(3, "no/such/dir.partial");
+    dir.run("export leveldb db full").fails(3, "full holds other files");
+    dir.run("export leveldb db file").fails(3, "file is there, and no directory");
+    dir.run("export leveldb none out").fails(3, "none");
+    fs::create_dir(dir.path("half.partial")).unwrap();
+    dir.run("import leveldb ldb half").fails(3, "half.partial is there");
+    fs::remove_dir(dir.path("half.partial")).unwrap();
+    assert_eq!(names(&dir), ["db", "file", "full", "ldb", "rocks"]);
+
+    // An empty directory is as good as none.
+    fs::create_dir(dir.path("empty")).unwrap();
+    dir.ok("import leveldb ldb empty");
+    assert_eq!(dir.ok("count empty"), "3\n");
+    fs::create_dir(dir.path("empty.ldb")).unwrap();
+    dir.ok("export leveldb empty empty.ldb --codec none");
+    assert_eq!(dir.json("import leveldb empty.ldb copy --json")["entries"], 3);
+}
+
+#[test]
+fn help_of_every_part_has_examples() {
+    let dir = Dir::new();
+    for (command, parts) in [("import", &["leveldb"][..]), ("export", &["leveldb"])] {
+        for part in parts {
+            let help = dir.ok(&format!("{command} {part} --help"));
+            let (_, examples) = help.split_once("Examples:").expect(part);
+            assert!(examples.contains(&format!("esker {command} {part} ")), "{help}");
+            let long = examples.lines().find(|line| line.chars().count() > 100);
+            assert_eq!(long, None, "{command} {part}: a line that would be broken");
+        }
+    }
+}
