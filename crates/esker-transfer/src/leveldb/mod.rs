@@ -13,6 +13,9 @@ mod block;
 mod coding;
 mod compression;
 mod edit;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod internal_key;
 mod name;
 mod read;

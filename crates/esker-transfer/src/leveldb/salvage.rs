@@ -160,8 +160,10 @@ impl<R: Read> Blocks<R> {
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let (mut crc, mut len) = (0, 0);
         while len < REACH {
-            if self.ahead.len() < len + TRAILER && !self.read_on()? {
-                return Ok(None);
+            while self.ahead.len() < len + TRAILER {
+                if !self.read_on()? {
+                    return Ok(None);
+                }
             }
             let stored = &self.ahead[len + 1..len + TRAILER];
             let with_kind = crc32c::crc32c_append(crc, &self.ahead[len..=len]);

@@ -126,6 +126,8 @@ pub(super) struct TableCursor {
     index: Block,
     /// The present block and where it is.
     block: Option<(Block, u64)>,
+    /// Where the blocks that were read end.
+    blocks_end: u64,
     /// Length of the user's key, and the tag of the version.
     key_len: usize,
     tag: Tag,
@@ -142,7 +144,8 @@ impl TableCursor {
         let index = table.entries(table.index)?;
         let read = table.index.size + TRAILER as u64;
         let (key_len, tag, last, block) = (0, 0, None, None);
-        Ok(TableCursor { table, index, block, key_len, tag, last, is_sorted, read })
+        let blocks_end = 0;
+        Ok(TableCursor { table, index, block, blocks_end, key_len, tag, last, is_sorted, read })
     }
 
     /// To the next version. After an error the next call goes on behind what is damaged.
@@ -165,7 +168,13 @@ impl TableCursor {
             }
             let handle = BlockHandle::read(&mut Input(self.index.value()))
                 .ok_or_else(|| self.table.damaged(at, "an entry of the index names no block"))?;
-            self.read = self.read.saturating_add(handle.size.saturating_add(TRAILER as u64));
+            // Each lies behind the one before: nothing is read twice.
+            let end = handle.offset.saturating_add(handle.size).saturating_add(TRAILER as u64);
+            if handle.offset < self.blocks_end {
+                return Err(self.table.damaged(at, "the index names a block that lies in another"));
+            }
+            self.blocks_end = end;
+            self.read = self.read.saturating_add(end - handle.offset);
             let entries = self.table.entries(handle).map_err(|e| self.with_keys(e))?;
             self.block = Some((entries, handle.offset));
         }
