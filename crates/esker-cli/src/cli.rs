@@ -39,9 +39,9 @@ enum Command {
     Del(c::del::Args),
     /// Print the entries of a range, in order
     Scan(c::scan::Args),
-    /// Load entries from TSV, CSV, JSON Lines or binary
+    /// Load entries from TSV, CSV, JSON Lines, binary or dumps of LMDB
     Load(c::load::Args),
-    /// Write entries as TSV, CSV, JSON Lines or binary
+    /// Write entries as TSV, CSV, JSON Lines, binary or dumps of LMDB
     Dump(c::dump::Args),
     /// Bring in the database of another store
     Import(c::import::Args),

@@ -166,6 +166,105 @@ fn wrong_sources_and_targets() {
     assert_eq!(dir.json("import leveldb empty.ldb copy --json")["entries"], 3);
 }
 
+/// Runs a program of another store; `None` where there is none.
+fn tool(dir: &Dir, line: &str, input: &[u8]) -> Option<Vec<u8>> {
+    let mut words = line.split_whitespace();
+    let mut command = std::process::Command::new(words.next().unwrap());
+    command.args(words).current_dir(dir.0.path());
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        println!("left out: no {line}");
+        return None;
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let feeder = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &input));
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{line}");
+    feeder.join().unwrap().unwrap();
+    Some(output.stdout)
+}
+
+#[test]
+fn dumps_of_lmdb_and_berkeley_db() {
+    let dir = Dir::new();
+    // LMDB has keys of 1 to 511 bytes.
+    let mut all = Operations::random(3, 5000).map;
+    all.retain(|key, _| (1..512).contains(&key.len()));
+    // Which mdb_dump -p does not double.
+    let plain = |bytes: &[u8]| !bytes.contains(&b'\\');
+    all.retain(|key, value| plain(key) && plain(value));
+    check_dumps(&dir, "plain", &all, &[("mdb_load -n env", "mdb_dump -n -p env")]);
+    all.insert(b"\\back\\\\slash\\41".to_vec(), b"\\\n\0".to_vec());
+    let tools = [
+        ("mdb_load -n env", "mdb_dump -n env"),
+        ("db5.3_load bdb", "db5.3_dump bdb"),
+        ("db5.3_load bdb", "db5.3_dump -p bdb"),
+        ("db5.3_load -t hash bdb", "db5.3_dump bdb"),
+    ];
+    check_dumps(&dir, "any", &all, &tools);
+}
+
+/// Dumps the entries, loads them with a tool of another store, dumps them with another, loads that.
+fn check_dumps(dir: &Dir, name: &str, all: &peers::Map, tools: &[(&str, &str)]) {
+    let mut writer = Writer::create(&dir.path(&format!("{name}.ldb")), true).unwrap();
+    all.iter().for_each(|(k, v)| writer.add(k, v).unwrap());
+    writer.finish().unwrap();
+    dir.ok(&format!("import leveldb {name}.ldb {name}"));
+    let ours = dir.run(&format!("dump {name} --format dbdump")).out;
+    let bin = dir.run(&format!("dump {name} --format bin")).out;
+    let load = |name: &str, dump: &[u8]| {
+        let ran = dir.run_with(&format!("load {name} --create --format dbdump"), dump);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert!(dir.run(&format!("dump {name} --format bin")).out == bin, "{name}");
+    };
+    load(&format!("{name}-own"), &ours);
+    for (n, (load_with, dump_with)) in tools.iter().enumerate() {
+        for file in ["env", "env-lock", "bdb"] {
+            let _ = fs::remove_file(dir.path(file));
+        }
+        // Its map has room for what the header says.
+        let with_map = [b"VERSION=3\nmapsize=268435456\n", &ours[b"VERSION=3\n".len()..]].concat();
+        let dump = if load_with.starts_with("mdb") { &with_map } else { &ours };
+        if tool(dir, load_with, dump).is_some() {
+            load(&format!("{name}-{n}"), &tool(dir, dump_with, b"").unwrap());
+        }
+    }
+}
+
+#[test]
+fn dumps_of_several_databases() {
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    dir.ok("keyspaces db create users");
+    dir.ok("put db -k users ada lovelace");
+    dir.ok("dump db all.dbdump --all");
+    dir.ok("load copy all.dbdump --all --create");
+    assert_eq!(dir.ok("scan copy -k users"), "ada\tlovelace\n");
+    assert_eq!(dir.run("dump copy --all").out, dir.run("dump db --all").out);
+    dir.run("load other all.dbdump --create").fails(3, "another database begins; --all");
+    // As LMDB has them.
+    let named =
+        String::from_utf8(dir.read("all.dbdump")).unwrap().replacen("type", "database=x\ntype", 1);
+    let sections: Vec<_> = named.split_inclusive("DATA=END\n").collect();
+    for section in sections {
+        if tool(&dir, "mdb_load -n env", section.as_bytes()).is_none() {
+            return;
+        }
+    }
+    let dump = tool(&dir, "mdb_dump -n -a env", b"").unwrap();
+    let ran = dir.run_with("load theirs --all --create --format dbdump", &dump);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(dir.ok("scan theirs -k users"), "ada\tlovelace\n");
+    assert_eq!(dir.ok("scan theirs -k x"), "a\t1\n");
+
+    dir.ok("keyspaces db create events --order reverse");
+    dir.run("dump db r.dbdump --all")
+        .fails(3, "keyspace \"events\" cannot be dumped in this format");
+    dir.run("load db all.dbdump --hex").fails(2, "dbdump has an encoding of its own");
+    dir.run("load db all.dbdump --key a").fails(2, "leave out --key");
+}
+
 #[test]
 fn help_of_every_part_has_examples() {
     let dir = Dir::new();
