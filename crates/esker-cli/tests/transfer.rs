@@ -124,10 +124,12 @@ fn entries_that_are_too_large() {
     writer.finish().unwrap();
     let ran = dir.run("import leveldb ldb db");
     ran.fails(3, "the key that begins with \"c\\xffccc");
-    assert!(ran.err.contains("65537 bytes, and the limit 65536; --salvage"), "{}", ran.err);
+    assert!(ran.err.contains("65537 bytes, and the limit 65536; --skip-large"), "{}", ran.err);
     assert_eq!(names(&dir), ["ldb"]);
     assert!(dir.ok("import leveldb ldb db --salvage").ends_with("skipped 1 entry too large\n"));
     assert_eq!(dir.ok("count db"), "2\n");
+    let report = dir.json("import leveldb ldb other --skip-large --json");
+    assert_eq!((&report["entries"], &report["skipped"]), (&2.into(), &1.into()));
 }
 
 #[test]
@@ -268,7 +270,9 @@ fn dumps_of_several_databases() {
 #[test]
 fn help_of_every_part_has_examples() {
     let dir = Dir::new();
-    for (command, parts) in [("import", &["leveldb"][..]), ("export", &["leveldb"])] {
+    for (command, parts) in
+        [("import", &["leveldb", "lmdb", "rocksdb", "sqlite"][..]), ("export", &["leveldb"])]
+    {
         for part in parts {
             let help = dir.ok(&format!("{command} {part} --help"));
             let (_, examples) = help.split_once("Examples:").expect(part);

@@ -28,6 +28,7 @@ mod tables;
 mod write;
 
 pub use read::{LevelDb, Settings};
+pub(crate) use source::hold_lock;
 pub use write::Writer;
 
 /// The order of keys that LevelDB has when a program names no other.

@@ -34,7 +34,7 @@ const CURRENT_BYTES: usize = 1000;
 
 impl Source {
     pub fn open(dir: &Path) -> Result<Source> {
-        let lock = lock(dir)?;
+        let lock = hold_lock(dir)?;
         let (files, current) = look(dir)?;
         Ok(Source { dir: dir.to_owned(), files, current, _lock: lock })
     }
@@ -62,7 +62,8 @@ impl Source {
     }
 }
 
-fn lock(dir: &Path) -> Result<Option<File>> {
+/// The lock that keeps those out who would open a database of LevelDB or RocksDB.
+pub(crate) fn hold_lock(dir: &Path) -> Result<Option<File>> {
     let path = dir.join(name::LOCK);
     let file = match File::open(&path) {
         Ok(file) => file,

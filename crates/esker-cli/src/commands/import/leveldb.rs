@@ -56,8 +56,9 @@ pub(super) fn run(args: Args) -> Outcome {
     let progress = Rc::new(Progress::bytes("importing", Some(source.size())));
     let shown = Rc::clone(&progress);
     source.on_step(move |bytes| shown.set(bytes));
+    let skip = args.salvage || args.target.skip_large;
     let entries = source.entries().map_err(broken)?;
-    let imported = target.fill(entries, || source.check_unchanged(), args.salvage)?;
+    let imported = target.fill(entries, || source.check_unchanged(), skip)?;
     progress.clear();
     target.summary(&imported, source.report())
 }

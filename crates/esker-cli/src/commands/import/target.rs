@@ -27,6 +27,9 @@ pub(super) struct TargetArgs {
     /// Keyspace to import into, which is made when it is missing; DB may then be a store
     #[arg(long, short = 'k', value_name = "NAME")]
     pub keyspace: Option<String>,
+    /// Leave out entries that are too large for a store, and count them
+    #[arg(long)]
+    pub skip_large: bool,
     #[command(flatten)]
     pub compression: CompressionArgs,
     #[command(flatten)]
@@ -303,6 +306,6 @@ fn too_large(key: &[u8], value: &[u8]) -> String {
     };
     format!(
         "the key that begins with \"{begins}\": {what} is {len} bytes, and the limit {most}; \
-         --salvage leaves such entries out and counts them"
+         --skip-large leaves such entries out and counts them"
     )
 }
