@@ -115,6 +115,39 @@ fn a_failed_import_leaves_nothing() {
 }
 
 #[test]
+fn a_killed_import_leaves_no_store() {
+    let dir = Dir::new();
+    leveldb(&dir.path("ldb"), 300_000);
+    let before = state(&dir.path("ldb"));
+    let mut killed = 0;
+    for wait_ms in [0, 20, 50, 100, 150, 200, 300, 400, 600] {
+        let mut child = dir
+            .command()
+            .args(["import", "leveldb", "ldb", "db"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait_ms));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(state(&dir.path("ldb")) == before);
+        if dir.path("db").exists() {
+            assert_eq!(dir.ok("count db"), "300000\n");
+            fs::remove_dir_all(dir.path("db")).unwrap();
+        } else {
+            killed += 1;
+            if dir.path("db.partial").exists() {
+                dir.run("import leveldb ldb db").fails(3, "db.partial is there");
+                fs::remove_dir_all(dir.path("db.partial")).unwrap();
+            }
+        }
+    }
+    assert!(killed > 0);
+    dir.ok("import leveldb ldb db");
+    assert_eq!(dir.ok("count db"), "300000\n");
+}
+
+#[test]
 fn entries_that_are_too_large() {
     let dir = Dir::new();
     let mut writer = Writer::create(&dir.path("ldb"), true).unwrap();
@@ -166,6 +199,56 @@ fn wrong_sources_and_targets() {
     fs::create_dir(dir.path("empty.ldb")).unwrap();
     dir.ok("export leveldb empty empty.ldb --codec none");
     assert_eq!(dir.json("import leveldb empty.ldb copy --json")["entries"], 3);
+}
+
+#[test]
+fn from_other_stores_by_their_libraries() {
+    let dir = Dir::new();
+    let path = |name: &str| dir.path(name).to_str().unwrap().to_owned();
+    let mut all = Operations::default();
+    (0..3000u32).for_each(|n| all.put(&n.to_be_bytes(), &n.to_le_bytes().repeat(9)));
+    leveldb(&dir.path("ldb"), 3);
+    if let Some(program) = peers::program("lmdb", "lmdb") {
+        run(&program, &[&path("env.mdb"), "users", "0"], &all.bytes);
+        dir.run("import lmdb env.mdb a").fails(3, "choose one with --db NAME");
+        dir.run("import lmdb ldb a").fails(3, "ldb is a LevelDB database");
+        dir.run("import leveldb env.mdb a").fails(3, "`esker import lmdb`");
+        assert!(!dir.path("a").exists() && !dir.path("a.partial").exists());
+        assert!(dir.ok("import lmdb env.mdb a --db users").starts_with("imported 3,000 entries"));
+        assert_eq!(dir.ok("get a --hex 00000007").trim(), "07000000".repeat(9));
+    }
+    if let Some(program) = peers::program("rocksdb", "rocksdb") {
+        run(&program, &[&path("rocks"), "users", "-"], &all.bytes);
+        dir.run("import leveldb rocks b").fails(3, "`esker import rocksdb`");
+        let mut held = std::process::Command::new(&program)
+            .args([&path("open"), "default", "-"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !dir.run("import rocksdb open b").err.contains("open/LOCK is held by another process")
+        {
+            assert!(std::time::Instant::now() < until, "an open database is refused");
+            let _ = fs::remove_dir_all(dir.path("b"));
+        }
+        drop(held.stdin.take());
+        assert!(held.wait().unwrap().success());
+        let said = dir.ok("import rocksdb rocks b --db users -k users");
+        assert!(said.starts_with("imported 3,000 entries"), "{said}");
+        let report = dir.json("import rocksdb rocks b -k default --json");
+        assert_eq!(report["entries"], 0);
+        assert!(report["notes"][0].as_str().unwrap().contains("users"), "{report}");
+        assert_eq!(dir.ok("count b -k users"), "3000\n");
+    }
+    if let Some(program) = peers::program("sqlite", "sqlite3") {
+        run(&program, &[&path("app"), "CREATE TABLE kv(k, v)"], &all.bytes);
+        dir.run("import leveldb app c").fails(3, "`esker import sqlite`");
+        dir.run("import sqlite app c --table kv --key k --value w").fails(3, "no such column: w");
+        assert!(!dir.path("c").exists());
+        dir.ok("import sqlite app c --table kv --key k --value v --memory 8MiB");
+        assert_eq!(dir.ok("count c"), "3000\n");
+        assert_eq!(dir.ok("get c --hex 00000007").trim(), "07000000".repeat(9));
+    }
 }
 
 /// Runs a program of another store; `None` where there is none.

@@ -254,3 +254,93 @@ pub(super) fn lost(error: Error) -> Result<Lost> {
         other => Err(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::BlockBuilder;
+    use super::super::coding::put_varint;
+    use super::super::internal_key::tag;
+    use super::*;
+    use std::io::Write;
+
+    /// A table of some blocks, each of which has ten versions, stored as `pack` makes it.
+    fn table(kind: u8, pack: impl Fn(&[u8]) -> Vec<u8>) -> tempfile::NamedTempFile {
+        let mut file = Vec::new();
+        let mut index = BlockBuilder::new(1);
+        let mut write = |block: &[u8], kind: u8| {
+            let mut handle = Vec::new();
+            put_varint(&mut handle, file.len() as u64);
+            put_varint(&mut handle, block.len() as u64);
+            file.extend_from_slice(block);
+            file.push(kind);
+            file.extend_from_slice(&checksum(&[block, &[kind]]).to_le_bytes());
+            handle
+        };
+        for n in 0..5u8 {
+            let mut block = BlockBuilder::new(16);
+            let key = |m: u8| [&[n, m][..], &tag(3, 1).to_le_bytes()].concat();
+            (0..10).for_each(|m| block.add(&key(m), &[n; 50]));
+            let handle = write(&pack(&block.finish()), kind);
+            index.add(&key(9), &handle);
+        }
+        let mut footer = [0, 0].to_vec();
+        footer.extend(write(&index.finish(), 0));
+        footer.resize(FOOTER - 8, 0);
+        file.extend(footer);
+        file.extend(MAGIC.to_le_bytes());
+        let mut out = tempfile::NamedTempFile::new().unwrap();
+        out.write_all(&file).unwrap();
+        out
+    }
+
+    fn count(file: &tempfile::NamedTempFile) -> Result<usize> {
+        let mut cursor = TableCursor::new(Table::open(file.path())?, true)?;
+        let mut found = 0;
+        while cursor.advance()? {
+            assert_eq!(cursor.key(), [found / 10, found % 10]);
+            assert_eq!((cursor.tag(), cursor.value()), (3 << 8 | 1, &[found / 10; 50][..]));
+            found += 1;
+        }
+        Ok(found.into())
+    }
+
+    #[test]
+    fn tables_of_every_compression() {
+        use flate2::Compression;
+        use flate2::write::{DeflateEncoder, ZlibEncoder};
+        let zlib = |bytes: &[u8]| {
+            let mut out = ZlibEncoder::new(Vec::new(), Compression::default());
+            out.write_all(bytes).unwrap();
+            out.finish().unwrap()
+        };
+        let deflate = |bytes: &[u8]| {
+            let mut out = DeflateEncoder::new(Vec::new(), Compression::default());
+            out.write_all(bytes).unwrap();
+            out.finish().unwrap()
+        };
+        let snappy = |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).unwrap();
+        assert_eq!(count(&table(0, <[u8]>::to_vec)).unwrap(), 50);
+        assert_eq!(count(&table(1, snappy)).unwrap(), 50);
+        assert_eq!(count(&table(2, |b| zstd::bulk::compress(b, 3).unwrap())).unwrap(), 50);
+        assert_eq!(count(&table(2, zlib)).unwrap(), 50);
+        assert_eq!(count(&table(4, deflate)).unwrap(), 50);
+        let unknown = count(&table(3, <[u8]>::to_vec)).unwrap_err().to_string();
+        assert!(unknown.contains("unknown compression 3"), "{unknown}");
+    }
+
+    #[test]
+    fn keys_that_do_not_ascend_are_damage() {
+        // The first block twice: all are of the same length.
+        let file = table(0, <[u8]>::to_vec);
+        let mut bytes = std::fs::read(file.path()).unwrap();
+        let opened = Table::open(file.path()).unwrap();
+        let mut index = opened.entries(opened.index).unwrap();
+        assert!(index.advance().unwrap());
+        let first = BlockHandle::read(&mut Input(index.value())).unwrap();
+        let len = first.size as usize + TRAILER;
+        bytes.copy_within(..len, len);
+        std::fs::write(file.path(), &bytes).unwrap();
+        let error = count(&file).unwrap_err().to_string();
+        assert!(error.contains(&format!("byte {len}: keys are not in order")), "{error}");
+    }
+}

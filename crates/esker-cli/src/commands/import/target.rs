@@ -156,12 +156,14 @@ impl<'a> Target<'a> {
         }
         let keyspace = open_keyspace(&db, name, there.is_some())?;
         let loaded = keyspace.try_bulk_load(entries);
-        if loaded.is_err() && there.is_none() {
-            drop(keyspace);
-            db.drop_keyspace(name)?;
-        }
+        drop(keyspace);
+        let dropped = match there {
+            None if loaded.is_err() => db.drop_keyspace(name),
+            _ => Ok(()),
+        };
         let closed = db.close();
         let loaded = loaded?;
+        dropped?;
         closed?;
         Ok(loaded)
     }
