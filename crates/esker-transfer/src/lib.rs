@@ -8,6 +8,7 @@
 //! A source is opened to be read and is never changed. What its files say of lengths and places are
 //! claims, which are held against the bytes that are there before memory is taken for them.
 #![deny(unsafe_code)]
+#![allow(rustdoc::private_intra_doc_links)]
 
 mod error;
 mod kind;
