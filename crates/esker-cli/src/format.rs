@@ -107,9 +107,12 @@ impl Format {
         }
         let chosen = key.is_some() || value.is_some();
         match self {
-            Format::Bin | Format::Dbdump if chosen => wrong(
-                "bin and dbdump hold keys and values and nothing else; leave out --key and --value",
-            ),
+            Format::Bin | Format::Dbdump if chosen => {
+                let name = if self == Format::Bin { "bin" } else { "dbdump" };
+                wrong(format!(
+                    "{name} holds keys and values and nothing else; leave out --key and --value"
+                ))
+            }
             Format::Dbdump => Ok(Box::new(dbdump::Reader::new(source, limits))),
             Format::Bin => Ok(Box::new(bin::Reader::new(source, limits))),
             Format::Jsonl => {

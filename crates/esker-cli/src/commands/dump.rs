@@ -26,7 +26,7 @@ Examples:
   esker dump ./db users.jsonl --key user.id         the values, which are JSON lines
   esker dump ./db table.csv                         a header, key,value, and a row for each
   esker dump ./db everything.bin --all              all keyspaces, for esker load --all
-  esker dump ./db --format dbdump | mdb_load ./env  text that LMDB's own command reads
+  esker dump ./db --format dbdump | db_load x.db    what Berkeley DB and LMDB read, see below
   esker dump ./db --prefix user: --format bin | ssh host esker load ./db --format bin
 
 The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte.
@@ -37,8 +37,11 @@ jsonl writes values only, and only values that are JSON on one line. With --key 
 that every key is what a load with that --key would take from the value, so that nothing is lost.
 
 --all writes every keyspace with its name, its order (a comparator's name where it is a program's
-own), compression and threshold, in tsv or bin; in dbdump by its name alone. On a terminal tsv and jsonl are escaped as `esker
-scan` does, in ways that a load reads.";
+own), compression and threshold, in tsv or bin; in dbdump by its name alone. On a terminal tsv and
+jsonl are escaped as `esker scan` does, in ways that a load reads.
+
+mdb_load makes a map of 1 MiB unless the header says how large, which db_load does not know:
+  esker dump ./db --format dbdump | sed 's/^HEADER=END/mapsize=10737418240\\n&/' | mdb_load ./env";
 
 /// How many entries between two updates of the progress bar.
 const STEP: u64 = 1024;
