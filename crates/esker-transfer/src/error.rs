@@ -89,13 +89,19 @@ pub struct Report {
     pub lost: Vec<Lost>,
     /// How many there were.
     pub lost_count: u64,
-    /// What is worth knowing and no loss.
+    /// What is worth knowing and no loss; the first of it.
     pub notes: Vec<String>,
 }
 
 impl Report {
     /// As many are kept: a disk that fails may have millions.
     const MOST: usize = 1000;
+
+    pub(crate) fn note(&mut self, note: String) {
+        if self.notes.len() < Self::MOST {
+            self.notes.push(note);
+        }
+    }
 
     pub(crate) fn lose(&mut self, lost: Lost) {
         self.lost_count += 1;

@@ -25,7 +25,8 @@ pub(crate) fn load(store: &str, names: &[String], package: &str) -> Result<&'sta
     )))
 }
 
-/// Names of a library whose file has its version: that without one, then all there are.
+/// Names of a library whose file has its version: that without one, then all there are, the newest
+/// first as far as their names tell.
 pub(crate) fn any_version(stem: &str) -> Vec<String> {
     let arch = std::env::consts::ARCH;
     let asked = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -38,7 +39,7 @@ pub(crate) fn any_version(stem: &str) -> Vec<String> {
         is_one.then(|| e.path().to_str().map(str::to_owned)).flatten()
     });
     let mut names: Vec<_> = names.collect();
-    names.sort();
+    names.sort_by(|a, b| b.cmp(a));
     names.insert(0, stem.to_owned());
     names
 }

@@ -123,7 +123,7 @@ pub fn open(path: &Path, db: Option<&str>, scratch: &Path) -> Result<Opened> {
     let mut report = Report::default();
     let others: Vec<_> = families.iter().filter(|f| *f != name).cloned().collect();
     if !others.is_empty() && db.is_none() {
-        report.notes.push(format!(
+        report.note(format!(
             "only the column family {name} is read; --db NAME reads another: {}",
             others.join(", ")
         ));

@@ -81,7 +81,7 @@ impl LevelDb {
             Ok(state) => Some(state),
             Err(Error::Damaged(lost)) if settings.salvage => {
                 report.lose(lost);
-                report.notes.push(
+                report.note(
                     "without a manifest all tables and logs in the directory are read: what was \
                      deleted from the database but not from the disk may be back"
                         .into(),
@@ -181,7 +181,7 @@ impl LevelDb {
                 self.source.dir.display()
             )));
         }
-        self.report.notes.push(format!(
+        self.report.note(format!(
             "keys were in the order of the comparator {name:?} and are in that of their bytes now"
         ));
         Ok(())
@@ -244,7 +244,7 @@ impl LevelDb {
                     }
                 }
                 Event::Torn(at) if is_last => {
-                    self.report.notes.push(format!(
+                    self.report.note(format!(
                         "{} ends inside the record at byte {at}, as a crash leaves it; that write \
                          had not returned",
                         path.display()
@@ -312,7 +312,7 @@ fn read_manifest(source: &Source, report: &mut Report) -> Result<State> {
         let (at, what) = match records.next(&mut record).map_err(Error::io("read", &path))? {
             Event::End => break,
             Event::Torn(at) => {
-                report.notes.push(format!(
+                report.note(format!(
                     "{} ends inside the record at byte {at}, as a crash leaves it",
                     path.display()
                 ));

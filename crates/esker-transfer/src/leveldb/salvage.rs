@@ -96,7 +96,7 @@ impl Salvage<'_> {
         }
         let found = if found == 1 { "1 block was".into() } else { format!("{found} blocks were") };
         let what = format!("{found} found in it without its index, up to byte {}", blocks.at);
-        self.report.notes.push(format!("{}: {what}", path.display()));
+        self.report.note(format!("{}: {what}", path.display()));
         Ok(())
     }
 

@@ -19,18 +19,26 @@ pub fn program(name: &str, library: &str) -> Option<PathBuf> {
     // The tests of other crates use it too.
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let source = crates.join(format!("esker-transfer/tests/c/{name}.c"));
-    let program = dir.join(format!("transfer-{name}-{}", std::process::id()));
+    // By its text: a program of an earlier run is as good, and another source has another one.
+    let mut hash = std::hash::DefaultHasher::new();
+    std::hash::Hash::hash(&fs::read(&source).expect("a source"), &mut hash);
+    let hash = std::hash::Hasher::finish(&hash);
+    let program = dir.join(format!("transfer-{name}-{hash:016x}"));
     if program.exists() {
         return Some(program);
     }
+    let partial = dir.join(format!("transfer-{name}-{}", std::process::id()));
     let built = Command::new("cc")
         .args(["-O1", "-Wall", "-o"])
-        .arg(&program)
+        .arg(&partial)
         .arg(&source)
         .arg(format!("-l{library}"))
         .output();
     match built {
-        Ok(output) if output.status.success() => Some(program),
+        Ok(output) if output.status.success() => {
+            fs::rename(&partial, &program).expect("a program");
+            Some(program)
+        }
         Ok(output) => {
             println!("left out: {name}.c: {}", String::from_utf8_lossy(&output.stderr));
             None
