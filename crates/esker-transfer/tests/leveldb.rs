@@ -32,6 +32,14 @@ fn read(dir: &Path) -> Vec<Entry> {
     all
 }
 
+/// What is said of a database that is not taken.
+fn error_of(dir: &Path) -> String {
+    match read_with(dir, settings()) {
+        Err(e) => e.to_string(),
+        Ok((all, report)) => panic!("{} entries, {report:?}", all.len()),
+    }
+}
+
 fn sorted(map: &Map) -> Vec<Entry> {
     map.iter().map(|(k, v)| (k.clone(), v.clone())).collect()
 }
@@ -285,8 +293,26 @@ fn another_table_in_the_place_of_one() {
     let other = dir.path().join("other");
     write(&other, &[(b"zzz".to_vec(), b"".to_vec())], true).unwrap();
     fs::copy(other.join("000002.ldb"), db.join("000002.ldb")).unwrap();
-    let error = read_with(&db, settings()).unwrap_err().to_string();
+    let error = error_of(&db);
     assert!(error.contains("000002.ldb") && error.contains("by the manifest"), "{error}");
+
+    // One of the same size, whose first key, or last, is another.
+    let make = |name: &str, keys: &dyn Fn(u32) -> String| {
+        let path = dir.path().join(name);
+        let entries: Vec<Entry> = (0..100).map(|n| (keys(n).into_bytes(), vec![1; 20])).collect();
+        write(&path, &entries, false).unwrap();
+        path.join("000002.ldb")
+    };
+    let right = make("right", &|n| format!("b{n:03}"));
+    let bytes = fs::read(&right).unwrap();
+    let first = make("first", &|n| if n == 0 { "b00/".into() } else { format!("b{n:03}") });
+    let last = make("last", &|n| if n == 99 { "b09:".into() } else { format!("b{n:03}") });
+    for other in [first, last] {
+        assert_eq!(fs::metadata(&other).unwrap().len(), bytes.len() as u64);
+        fs::copy(&other, &right).unwrap();
+        let error = error_of(&dir.path().join("right"));
+        assert!(error.contains("other keys than the manifest says"), "{error}");
+    }
 }
 
 #[test]
@@ -297,7 +323,7 @@ fn manifest_and_current() {
     let manifest = db.join("MANIFEST-000001");
     let whole = fs::read(&manifest).unwrap();
     let fails = |what: &str| {
-        let error = read_with(&db, settings()).unwrap_err().to_string();
+        let error = error_of(&db);
         assert!(error.contains(what), "{error}");
         let (some, report) = salvage(&db);
         same(&some, &all);
@@ -333,7 +359,7 @@ fn a_damaged_log() {
     let log = state(&db).into_iter().find(|(name, ..)| name.ends_with(".log")).unwrap();
     let path = db.join(&log.0);
     flip(&path, 100_000);
-    let error = read_with(&db, settings()).unwrap_err().to_string();
+    let error = error_of(&db);
     assert!(error.contains(&log.0) && error.contains("is damaged at byte 99"), "{error}");
     let (some, report) = salvage(&db);
     assert!(some.len() > 4500 && some.len() < 5000, "{}", some.len());
@@ -345,9 +371,14 @@ fn a_damaged_log() {
     let (some, report) = read_with(&db, settings()).unwrap();
     same(&some, &expected[..4999]);
     assert!(report.lost_count == 0 && report.notes[0].contains("had not returned"), "{report:?}");
+    // With a newer log it should have been whole.
+    fs::write(db.join("000099.log"), b"").unwrap();
+    let error = error_of(&db);
+    assert!(error.contains("the file is cut off inside a record"), "{error}");
+    fs::remove_file(db.join("000099.log")).unwrap();
     // Gone: the manifest knows that it was there.
     fs::remove_file(&path).unwrap();
-    let error = read_with(&db, settings()).unwrap_err().to_string();
+    let error = error_of(&db);
     assert!(error.contains(&log.0) && error.contains("the file is missing"), "{error}");
     assert_eq!(salvage(&db).1.lost_count, 1);
 }
@@ -433,7 +464,7 @@ fn another_comparator() {
     let db = dir.path().join("db");
     let all = Operations::random(5, 30_000);
     run(&leveldb, &["write-reverse", text(&db), "65536", "4096", "1"], &all.bytes);
-    let error = read_with(&db, settings()).unwrap_err().to_string();
+    let error = error_of(&db);
     assert!(error.contains("comparator \"idb_cmp1\", which is that of IndexedDB"), "{error}");
     assert!(error.contains("--raw"), "{error}");
     let raw = Settings { raw: true, memory: 1 << 20, ..settings() };

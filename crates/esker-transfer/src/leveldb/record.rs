@@ -330,7 +330,13 @@ mod tests {
         bytes.extend(write(&records));
         let (again, events) = read(&bytes);
         assert_eq!(again, [&records[..], &records[..]].concat());
-        assert_eq!(events, [Event::Damage(end, "zeros where records were".into())]);
+        let hole = [Event::Damage(end, "zeros where records were".into())];
+        assert_eq!(events, hole);
+        // With the rest of the block behind them.
+        let mut bytes = write(&records);
+        bytes.resize(bytes.len() + 30, 0);
+        bytes.extend(write(&records));
+        assert_eq!(read(&bytes), (records, hole.to_vec()));
     }
 
     #[test]

@@ -82,7 +82,8 @@ impl Salvage<'_> {
                 Ok(Some(bytes)) => {
                     self.position.add(blocks.at - at);
                     if !self.block(bytes)? {
-                        // Of the index, or of a filter, which lie behind all data.
+                        // Behind all data lie filters, then the names of them: a block that is empty, or whose
+                        // keys are none of versions.
                         break;
                     }
                     found += 1;
@@ -106,7 +107,7 @@ impl Salvage<'_> {
         // Twice: nothing is taken of a block that turns out to be another's.
         let mut found = 0;
         for push in [false, true] {
-            if push && (found == 0 || is_index(&bytes)) {
+            if push && found == 0 {
                 return Ok(false);
             }
             let Ok(mut entries) = block::Entries::new(&bytes[..]) else { return Ok(false) };
@@ -120,22 +121,6 @@ impl Salvage<'_> {
         }
         Ok(true)
     }
-}
-
-/// Whether the values of a block are handles of blocks that lie behind each other from the beginning on.
-fn is_index(bytes: &[u8]) -> bool {
-    let Ok(mut entries) = block::Entries::new(bytes) else { return false };
-    let (mut end, mut any) = (0u64, false);
-    while let Ok(true) = entries.advance() {
-        let mut input = super::coding::Input(entries.value());
-        let (Some(offset), Some(size)) = (input.varint(), input.varint()) else { return false };
-        if offset != end || !input.is_empty() {
-            return false;
-        }
-        end = offset.saturating_add(size).saturating_add(TRAILER as u64);
-        any = true;
-    }
-    any
 }
 
 /// Finds blocks by their checksums.
