@@ -14,7 +14,8 @@ target=${1:-all} seconds=${2:-60}
 if [ "$target" = seeds ]; then
     export ESKER_FUZZ_WRITE_SEEDS=1 ESKER_FUZZ_SECONDS=0
     cargo test --locked -p esker --lib fuzzing::drive_tests::seeds
-    exec cargo test --locked -p esker-cli --lib formats::fuzz
+    cargo test --locked -p esker-cli --lib formats::fuzz
+    exec cargo test --locked -p esker-transfer --lib leveldb::fuzz
 fi
 
 targets=()

@@ -95,10 +95,10 @@ need_leveldb() {
 need_first_peers() { apt_install liblmdb0 libleveldb1d; }
 
 # The libraries that the whole benchmark compares with. It finds them at run time; Berkeley DB and WiredTiger
-# need a C compiler and their headers too. One that this release does not have keeps out nothing else.
+# need a C compiler and their headers too. The commands of LMDB and Berkeley DB are for tests of dumps. One that this release does not have keeps out nothing else.
 need_peers() {
     local packages=(gcc libc6-dev liblmdb-dev libleveldb-dev librocksdb-dev libsqlite3-dev
-        libdb5.3-dev libkyotocabinet-dev libwiredtiger-dev) package
+        libdb5.3-dev libkyotocabinet-dev libwiredtiger-dev lmdb-utils db5.3-util) package
     apt_install "${packages[@]}" && return 0
     for package in "${packages[@]}"; do
         apt_install "$package" || note "no $package: what needs it is left out"

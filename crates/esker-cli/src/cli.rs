@@ -39,10 +39,14 @@ enum Command {
     Del(c::del::Args),
     /// Print the entries of a range, in order
     Scan(c::scan::Args),
-    /// Load entries from TSV, CSV, JSON Lines or binary
+    /// Load entries from TSV, CSV, JSON Lines, binary or dumps of LMDB
     Load(c::load::Args),
-    /// Write entries as TSV, CSV, JSON Lines or binary
+    /// Write entries as TSV, CSV, JSON Lines, binary or dumps of LMDB
     Dump(c::dump::Args),
+    /// Bring in the database of another store
+    Import(c::import::Args),
+    /// Write a keyspace as the database of another store
+    Export(c::export::Args),
     /// Count entries
     Count(c::count::Args),
     /// Show the shape of a store
@@ -82,6 +86,8 @@ impl Cli {
             Command::Scan(args) => c::scan::run(args),
             Command::Load(args) => c::load::run(args),
             Command::Dump(args) => c::dump::run(args),
+            Command::Import(args) => c::import::run(args),
+            Command::Export(args) => c::export::run(args),
             Command::Count(args) => c::count::run(args),
             Command::Stats(args) => c::stats::run(args),
             Command::Verify(args) => c::verify::run(args),

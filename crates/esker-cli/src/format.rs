@@ -10,7 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::formats::all::{ReadKeyspaces, WriteKeyspaces};
 use crate::formats::columns::Columns;
 use crate::formats::jsonl::FieldPath;
-use crate::formats::{Limits, ReadEntries, WriteEntries, bin, csv, jsonl, tsv};
+use crate::formats::{Limits, ReadEntries, WriteEntries, bin, csv, dbdump, jsonl, tsv};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -22,6 +22,8 @@ pub(crate) enum Format {
     Jsonl,
     /// Length-prefixed binary
     Bin,
+    /// The text of mdb_dump and db_dump
+    Dbdump,
 }
 
 /// What was said about the input beside its format.
@@ -61,6 +63,7 @@ impl Format {
             "csv" => Some(Format::Csv),
             "jsonl" | "ndjson" => Some(Format::Jsonl),
             "bin" => Some(Format::Bin),
+            "dbdump" => Some(Format::Dbdump),
             _ => None,
         };
         asked_for.or_else(by_name).unwrap_or(Format::Tsv)
@@ -68,8 +71,13 @@ impl Format {
 
     /// Refuses an encoding that has no meaning in this format, rather than ignoring it.
     pub fn check_encoding(self, encoding: Encoding) -> Outcome {
-        if self == Format::Bin && encoding != Encoding::Plain {
-            return wrong("bin holds bytes as they are; leave out --hex and --base64");
+        let has_own = match self {
+            Format::Bin => "bin holds bytes as they are",
+            Format::Dbdump => "dbdump has an encoding of its own",
+            Format::Tsv | Format::Csv | Format::Jsonl => return Ok(()),
+        };
+        if encoding != Encoding::Plain {
+            return wrong(format!("{has_own}; leave out --hex and --base64"));
         }
         Ok(())
     }
@@ -77,8 +85,8 @@ impl Format {
     /// Refuses formats that hold the entries of one keyspace only.
     pub fn check_all(self) -> Outcome {
         match self {
-            Format::Tsv | Format::Bin => Ok(()),
-            Format::Csv | Format::Jsonl => wrong("--all is of the formats tsv and bin"),
+            Format::Tsv | Format::Bin | Format::Dbdump => Ok(()),
+            Format::Csv | Format::Jsonl => wrong("--all is of the formats tsv, bin and dbdump"),
         }
     }
 
@@ -94,14 +102,18 @@ impl Format {
         if self != Format::Csv && delimiter.is_some() {
             return wrong("--delimiter is of CSV; leave it out, or add --format csv");
         }
-        if matches!(self, Format::Jsonl | Format::Bin) && header.is_some() {
+        if matches!(self, Format::Jsonl | Format::Bin | Format::Dbdump) && header.is_some() {
             return wrong("a header is of tables; leave it out, or add --format csv or tsv");
         }
         let chosen = key.is_some() || value.is_some();
         match self {
-            Format::Bin if chosen => {
-                wrong("bin holds keys and values and nothing else; leave out --key and --value")
+            Format::Bin | Format::Dbdump if chosen => {
+                let name = if self == Format::Bin { "bin" } else { "dbdump" };
+                wrong(format!(
+                    "{name} holds keys and values and nothing else; leave out --key and --value"
+                ))
             }
+            Format::Dbdump => Ok(Box::new(dbdump::Reader::new(source, limits))),
             Format::Bin => Ok(Box::new(bin::Reader::new(source, limits))),
             Format::Jsonl => {
                 let Some(key) = key else {
@@ -154,6 +166,7 @@ impl Format {
         self.check_encoding(encoding)?;
         Ok(match self {
             Format::Bin => Box::new(bin::Reader::new(source, limits).of_all()),
+            Format::Dbdump => Box::new(dbdump::Reader::new(source, limits).of_all()),
             _ => Box::new(tsv::Reader::new(source, encoding, limits).of_all()),
         })
     }
@@ -170,6 +183,7 @@ impl Format {
             Format::Csv => Box::new(csv::Writer::new(out, encoding)),
             Format::Jsonl => Box::new(jsonl::Writer::new(out, key, encoding)),
             Format::Bin => Box::new(bin::Writer::new(out)),
+            Format::Dbdump => Box::new(dbdump::Writer::new(out)),
         }
     }
 
@@ -181,6 +195,7 @@ impl Format {
     ) -> Box<dyn WriteKeyspaces + 'o> {
         match self {
             Format::Bin => Box::new(bin::Writer::new(out)),
+            Format::Dbdump => Box::new(dbdump::Writer::new(out)),
             _ => Box::new(tsv::Writer::new(out, encoding)),
         }
     }

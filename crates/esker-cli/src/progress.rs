@@ -55,10 +55,15 @@ impl Progress {
         }
         self.0.set_position(position);
     }
+
+    /// Off the screen, where somebody else still holds it.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.clear();
     }
 }

@@ -63,17 +63,34 @@ pub(crate) fn open_to_fill(
     if names.iter().any(|n| n == CURRENT) {
         return open(args, compression, order, false);
     }
-    let db = args.db.display();
     if !create {
         return Err(Failure::Broken(format!(
-            "there is no store in {db}; check the path, or make one with --create"
+            "there is no store in {}; check the path, or make one with --create",
+            args.db.display()
         )));
     }
+    check_room(&args.db, &names)?;
+    open(args, compression, order, true)
+}
+
+/// Whether there is a store; where there is none, one can be made.
+pub(crate) fn is_store(db: &Path) -> Result<bool, Failure> {
+    let names = look_at(db)?;
+    let is_store = names.iter().any(|n| n == CURRENT);
+    if !is_store {
+        check_room(db, &names)?;
+    }
+    Ok(is_store)
+}
+
+/// Refuses a directory with files of others.
+fn check_room(db: &Path, names: &[String]) -> Outcome {
     match names.iter().find(|n| !left_by_a_killed_start(n)) {
-        None => open(args, compression, order, true),
+        None => Ok(()),
         Some(other) => Err(Failure::Broken(format!(
-            "{db} holds other files, {other:?} for one; a store is made in a new directory, or in \
-             an empty one"
+            "{} holds other files, {other:?} for one; a store is made in a new directory, or in an \
+             empty one",
+            db.display()
         ))),
     }
 }
@@ -117,7 +134,8 @@ pub(crate) fn look_at(db: &Path) -> Result<Vec<String>, Failure> {
     let names: Vec<_> = names.collect();
     if fs::read(db.join(CURRENT)).is_ok_and(|line| is_of_leveldb(&line)) {
         return broken(format!(
-            "{} is a store of LevelDB, RocksDB or another of that family, not of Esker",
+            "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker import` \
+             makes a store of it",
             db.display()
         ));
     }

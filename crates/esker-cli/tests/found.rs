@@ -431,7 +431,7 @@ fn load_chooses_columns() {
         ("in.csv --delimiter ab", "ASCII character"),
         ("in.csv --header --no-header", "cannot be used with"),
         ("x.bin --key k", "bin holds keys"),
-        ("in.csv --all", "formats tsv and bin"),
+        ("in.csv --all", "formats tsv, bin and dbdump"),
     ] {
         dir.write("x.bin", "");
         dir.run(&format!("load db {flags}")).fails(2, what);
@@ -522,7 +522,7 @@ fn all_keyspaces_and_back() {
     dir.run_with("load new --format bin --create", &all).fails(3, "with --all");
     dir.run_with("load half --all --format bin --create", &all[..all.len() - 30])
         .fails(3, "truncated");
-    dir.run("dump db --all --format jsonl").fails(2, "formats tsv and bin");
+    dir.run("dump db --all --format jsonl").fails(2, "formats tsv, bin and dbdump");
     dir.run("dump db --all -k down").fails(2, "cannot be used with");
 }
 

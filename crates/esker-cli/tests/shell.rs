@@ -6,13 +6,15 @@ use std::process::Stdio;
 
 use common::{Dir, Ran};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "put",
     "get",
     "del",
     "scan",
     "load",
     "dump",
+    "import",
+    "export",
     "count",
     "stats",
     "verify",

@@ -175,6 +175,37 @@ fn unsafe_code_stands_in_listed_modules_and_says_why_it_is_sound() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where `unsafe` may stand in the crate that reads other stores: where their libraries are called.
+const UNSAFE_OF_TRANSFER: &[&str] = &["library.rs", "lmdb.rs", "rocksdb.rs", "sqlite.rs"];
+
+#[test]
+fn other_stores_are_read_without_unsafe_code_but_by_their_libraries() {
+    let root = src().join("../../esker-transfer/src");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    assert!(all.len() > 20, "only {} files", all.len());
+    let mut used = BTreeSet::new();
+    for path in all {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("//!"), "{name} does not begin with what it is about");
+        assert!(text.lines().count() <= 600, "{name} is too long");
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            if !["unsafe {", "unsafe impl"].iter().any(|u| code.contains(u)) {
+                continue;
+            }
+            let place = format!("{name}:{}", at + 1);
+            assert!(UNSAFE_OF_TRANSFER.contains(&&*name), "{place}: unsafe is not allowed here");
+            let before = lines[at.saturating_sub(8)..=at].join("\n");
+            assert!(before.contains("SAFETY"), "{place}: no SAFETY comment");
+            used.insert(name.clone());
+        }
+    }
+    assert_eq!(used.len(), UNSAFE_OF_TRANSFER.len(), "only {used:?} have unsafe code");
+}
+
 #[test]
 fn only_env_asks_the_operating_system_for_files() {
     let mut wrong = Vec::new();

@@ -26,6 +26,7 @@ Examples:
   esker dump ./db users.jsonl --key user.id         the values, which are JSON lines
   esker dump ./db table.csv                         a header, key,value, and a row for each
   esker dump ./db everything.bin --all              all keyspaces, for esker load --all
+  esker dump ./db --format dbdump | db_load x.db    what Berkeley DB and LMDB read, see below
   esker dump ./db --prefix user: --format bin | ssh host esker load ./db --format bin
 
 The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte.
@@ -36,8 +37,11 @@ jsonl writes values only, and only values that are JSON on one line. With --key 
 that every key is what a load with that --key would take from the value, so that nothing is lost.
 
 --all writes every keyspace with its name, its order (a comparator's name where it is a program's
-own), compression and threshold, in tsv or bin. On a terminal tsv and jsonl are escaped as `esker
-scan` does, in ways that a load reads.";
+own), compression and threshold, in tsv or bin; in dbdump by its name alone. On a terminal tsv and
+jsonl are escaped as `esker scan` does, in ways that a load reads.
+
+mdb_load makes a map of 1 MiB unless the header says how large, which db_load does not know:
+  esker dump ./db --format dbdump | sed 's/^HEADER=END/mapsize=10737418240\\n&/' | mdb_load ./env";
 
 /// How many entries between two updates of the progress bar.
 const STEP: u64 = 1024;
@@ -75,12 +79,9 @@ pub(crate) fn run(args: Args) -> Outcome {
     let file = args.file.as_deref().filter(|f| *f != Path::new("-"));
     let format = Format::pick(args.format, file);
     let encoding = args.encoding.encoding();
-    // In binary the flags still say how --prefix, --from and --to are written.
-    let of_format = if format == Format::Bin && !args.range.is_everything() {
-        Encoding::Plain
-    } else {
-        encoding
-    };
+    // In formats of bytes the flags still say how --prefix, --from and --to are written.
+    let is_own = matches!(format, Format::Bin | Format::Dbdump);
+    let of_format = if is_own && !args.range.is_everything() { Encoding::Plain } else { encoding };
     format.check_encoding(of_format)?;
     let to_terminal = file.is_none() && std::io::stdout().is_terminal();
     check(&args, format, to_terminal)?;
@@ -117,6 +118,9 @@ pub(crate) fn run(args: Args) -> Outcome {
         Ok(()) => out.finish(),
         Err(Stop::Store(e)) => Err(e.into()),
         Err(Stop::Output(e)) => Err(out.failure(&e)),
+        Err(Stop::UnfitKeyspace { name, why }) => Err(Failure::Broken(format!(
+            "keyspace {name:?} cannot be dumped in this format: {why}; dump as tsv or bin"
+        ))),
         Err(Stop::Unfit { key, why }) => Err(Failure::Broken(format!(
             "the entry with key {key} cannot be dumped as jsonl: {why}; dump as tsv or bin"
         ))),
@@ -131,7 +135,7 @@ fn check(args: &Args, format: Format, to_terminal: bool) -> Outcome {
         format.check_all()?;
     }
     match format {
-        Format::Tsv | Format::Csv | Format::Bin if args.key.is_some() => {
+        Format::Tsv | Format::Csv | Format::Bin | Format::Dbdump if args.key.is_some() => {
             wrong("--key names a field of JSON lines; leave it out, or add --format jsonl")
         }
         Format::Csv | Format::Bin if escape == Escape::Always => {
@@ -195,7 +199,10 @@ fn copy_all(
         let order = store::order_named(&head.order).unwrap_or_default();
         let everything = Bounds::new(&order, None, None, None);
         let mut walk = Walk::entries(&keyspace, order, everything, false);
-        writer.begin_keyspace(head).map_err(|e| Stop::of(e, b""))?;
+        writer.begin_keyspace(head).map_err(|e| match e {
+            WriteError::Io(e) => Stop::Output(e),
+            WriteError::Unfit(why) => Stop::UnfitKeyspace { name: head.name.clone(), why },
+        })?;
         copy(&mut walk, writer, &mut entries, on_step)?;
         writer.end_keyspace().map_err(Stop::Output)?;
     }
@@ -207,6 +214,7 @@ enum Stop {
     Store(esker::Error),
     Output(std::io::Error),
     Unfit { key: String, why: String },
+    UnfitKeyspace { name: String, why: String },
 }
 
 impl Stop {

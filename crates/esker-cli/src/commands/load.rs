@@ -31,6 +31,7 @@ Examples:
   esker load ./db users.jsonl --key user.id         the field is the key, the line the value
   zcat data.tsv.gz | esker load ./db                from a pipe
   esker load ./db data.tsv --skip-bad               count bad lines and go on
+  mdb_dump ./env | esker load ./db --format dbdump  what LMDB's own command writes
   esker dump ./db --format bin | esker load ./copy --format bin --create
   esker dump ./db --format bin --all | esker load ./copy --format bin --all --create
 
@@ -48,11 +49,15 @@ Formats:
   bin    8 bytes `ESKERKV` and 01, then for every entry the length of the key and of the value, 4
          bytes each, little-endian, then key and value; at the end 8 bytes ff and the number of
          entries in 8 bytes. Dumps may be put one after the other.
+  dbdump what mdb_dump of LMDB and db_dump of Berkeley DB write, with or without their -p: a header
+         with VERSION=3, then a line for each key and each value, then DATA=END. A key's second
+         value is a bad line.
 
   --all  tsv: a line of #keyspace, name, order, compression and threshold before the entries of
          each. bin: 8 bytes `ESKERDB` and 01, the number of keyspaces in 4 bytes, then for each its
          name and its order, the length of each in 4 bytes before it, compression (0 none, 1 lz4, 2
-         zstd) in 1 byte, threshold in 8, and its entries as above.
+         zstd) in 1 byte, threshold in 8, and its entries as above. dbdump: one dump after the
+         other, as mdb_dump -a writes them, each into the keyspace that its line database= names.
 
 --key and --value choose columns of csv and tsv by name, where there is a header, or by number
 from 1. Without them the first column is the key and, of two, the other the value.

@@ -2,7 +2,9 @@
 //! read and written again reads the same.
 
 use super::columns::Columns;
-use super::{Limits, ReadEntries, ReadError, WriteEntries, WriteError, bin, csv, jsonl, tsv};
+use super::{
+    Limits, ReadEntries, ReadError, WriteEntries, WriteError, bin, csv, dbdump, jsonl, tsv,
+};
 use crate::encoding::Encoding;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -48,6 +50,8 @@ fn write(mut writer: impl WriteEntries, entries: &Entries) {
 
 /// From this first byte on the rest is CSV.
 const CSV: u8 = 9;
+/// With this the text of mdb_dump.
+const DBDUMP: u8 = 255;
 
 fn load_csv(mode: u8, data: &[u8]) {
     let encoding = [Encoding::Plain, Encoding::Hex, Encoding::Base64][usize::from(mode / 2) % 3];
@@ -64,6 +68,13 @@ fn load_csv(mode: u8, data: &[u8]) {
 /// Reads the bytes in every format: the first says in which, and in which encoding.
 pub fn load(data: &[u8]) {
     let Some((&mode, data)) = data.split_first() else { return };
+    if mode == DBDUMP {
+        let entries = read(dbdump::Reader::new(data, LIMITS), data.len());
+        let mut out = Vec::new();
+        write(dbdump::Writer::new(&mut out), &entries);
+        assert!(read(dbdump::Reader::new(&out[..], LIMITS), out.len()) == entries);
+        return;
+    }
     if mode >= CSV {
         return load_csv(mode - CSV, data);
     }
@@ -113,6 +124,7 @@ mod tests {
             b"\x01a.b\n{\"a\":{\"b\":\"k\",\"b\":2}}\n{\"a\":null}\n".to_vec(),
             packed,
             b"\x09\xef\xbb\xbfkey,value\r\na,\"b \"\"c\"\"\n,\"\n\n,\nbad\"row,1\n".to_vec(),
+            b"\xffVERSION=3\nformat=print\nduplicates=1\nHEADER=END\n \\\\k\\00\n v\n k\n v\n k\n w\nDATA=END\n".to_vec(),
             b"\x0c00ff,ff\n6,zz\n".to_vec(),
         ]
     }

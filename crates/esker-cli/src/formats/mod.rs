@@ -1,4 +1,5 @@
-//! The formats entries are loaded from and dumped to: [`tsv`], [`csv`], [`jsonl`] and [`bin`].
+//! The formats entries are loaded from and dumped to: [`tsv`], [`csv`], [`jsonl`],
+//! [`bin`] and [`dbdump`].
 //!
 //! Readers and writers stream: what they hold is one entry, whatever the length of the input. They
 //! know nothing of the store, so they can be tested and fuzzed alone.
@@ -7,6 +8,7 @@ pub mod all;
 pub mod bin;
 pub mod columns;
 pub mod csv;
+pub mod dbdump;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz;
