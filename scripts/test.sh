@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs
 #   scripts/test.sh --all      every test at full length, and the campaigns:
-#                              features oldest capi leveldb callers long models miri tsan bench report
+#                              features oldest capi leveldb suites callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
 #
 # ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
@@ -17,7 +17,7 @@ exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy targets tests docs)
-campaigns=(features oldest capi leveldb callers long models miri tsan bench report)
+campaigns=(features oldest capi leveldb suites callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
 --all)
@@ -124,6 +124,11 @@ leveldb() {
     need_leveldb || return 1
     need_valgrind || true
     compat/leveldb/test.sh
+}
+
+# Programs and test suites of others on the library in LevelDB's place: docs/COMPATIBILITY.md.
+suites() {
+    need_leveldb && compat/leveldb/suites/run.sh
 }
 
 # The C library as users get it: installed below a prefix and packed for Debian, and a program that finds it there by
@@ -327,6 +332,7 @@ step features features
 step oldest oldest
 step capi capi
 step leveldb leveldb
+step suites suites
 step callers callers
 step long long
 step models models
