@@ -29,7 +29,9 @@ impl WriteBatch {
         py: Python<'_>,
         work: impl FnOnce(&mut esker::WriteBatch) -> Outcome<T> + Send,
     ) -> Outcome<T> {
-        py.detach(|| work(self.inner.lock().unwrap_or_else(PoisonError::into_inner).get_mut()?))
+        crate::wait::detach(py, || {
+            work(self.inner.lock().unwrap_or_else(PoisonError::into_inner).get_mut()?)
+        })
     }
 
     fn add(

@@ -26,7 +26,7 @@ impl Cursor {
         py: Python<'_>,
         work: impl FnOnce(&mut esker::Cursor) -> esker::Result<T> + Send,
     ) -> Outcome<T> {
-        py.detach(|| {
+        crate::wait::detach(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let cursor = inner.as_mut().ok_or(Fail::Closed("cursor"))?;
             Ok(work(cursor.get_mut()?)?)
@@ -77,7 +77,7 @@ impl Cursor {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| {
+        crate::wait::detach(py, || {
             drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
         });
     }

@@ -37,7 +37,7 @@ impl Drop for DB {
     fn drop(&mut self) {
         if let Ok(db) = self.db.get_mut() {
             let db = db.take();
-            Python::attach(|py| py.detach(|| drop(db)));
+            Python::attach(|py| crate::wait::detach(py, || drop(db)));
         }
     }
 }
@@ -86,7 +86,7 @@ pub fn open<'py>(
     if let Some(name) = order {
         o = o.comparator(options::order(name)?);
     }
-    let db = py.detach(|| o.open(&path))?;
+    let db = crate::wait::detach(py, || o.open(&path))?;
     let reader = Reader::new(db.default_keyspace().clone(), None);
     let db = DB { db: Own::new(Some(db)), closed: AtomicBool::new(false), path };
     let made = PyClassInitializer::from(reader).add_subclass(Keyspace).add_subclass(db);
@@ -100,7 +100,7 @@ impl DB {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        Ok(py.detach(|| db.clone().close())?)
+        Ok(crate::wait::detach(py, || db.clone().close())?)
     }
 
     #[getter]
@@ -135,32 +135,32 @@ impl DB {
 
     fn flush(&self, py: Python<'_>) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.flush())?)
+        Ok(crate::wait::detach(py, || db.flush())?)
     }
 
     fn sync(&self, py: Python<'_>) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.sync())?)
+        Ok(crate::wait::detach(py, || db.sync())?)
     }
 
     fn wait_for_compactions(&self, py: Python<'_>) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.wait_for_compactions())?)
+        Ok(crate::wait::detach(py, || db.wait_for_compactions())?)
     }
 
     fn resume(&self, py: Python<'_>) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.resume())?)
+        Ok(crate::wait::detach(py, || db.resume())?)
     }
 
     fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.checkpoint(&path))?)
+        Ok(crate::wait::detach(py, || db.checkpoint(&path))?)
     }
 
     fn property(&self, py: Python<'_>, name: &str) -> Outcome<Option<String>> {
         let db = self.db()?;
-        Ok(py.detach(|| db.property(name)))
+        Ok(crate::wait::detach(py, || db.property(name)))
     }
 
     fn snapshot(&self) -> Outcome<Snapshot> {
@@ -212,13 +212,13 @@ impl DB {
             o = o.blob_threshold(bytes);
         }
         let db = self.db()?;
-        let keyspace = py.detach(|| db.create_keyspace(name, o))?;
+        let keyspace = crate::wait::detach(py, || db.create_keyspace(name, o))?;
         keyspace_object(py, keyspace)
     }
 
     fn drop_keyspace(&self, py: Python<'_>, name: &str) -> Outcome<()> {
         let db = self.db()?;
-        Ok(py.detach(|| db.drop_keyspace(name))?)
+        Ok(crate::wait::detach(py, || db.drop_keyspace(name))?)
     }
 
     fn keyspaces(&self) -> Outcome<Vec<String>> {
@@ -237,7 +237,7 @@ impl DB {
 
     fn stats<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyDict>> {
         let db = self.db()?;
-        let s = py.detach(|| db.stats());
+        let s = crate::wait::detach(py, || db.stats());
         let d = PyDict::new(py);
         let keyspaces: PyResult<Vec<_>> = s.keyspaces.iter().map(|k| figures(py, k)).collect();
         d.set_item("keyspaces", keyspaces?)?;

@@ -102,7 +102,7 @@ impl Walk {
         };
         let entries = guard.get_mut()?;
         if entries.fetched.is_empty() {
-            py.detach(|| entries.fetch(self.reverse));
+            crate::wait::detach(py, || entries.fetch(self.reverse));
         }
         match entries.fetched.pop_front() {
             Some(entry) => Ok(Some(entry)),

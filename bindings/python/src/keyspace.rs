@@ -65,7 +65,8 @@ impl Drop for Reader {
     /// It may have the last handle on its store, which is closed then, and that may wait.
     fn drop(&mut self) {
         // SAFETY: nobody uses it after this.
-        Python::attach(|py| py.detach(|| unsafe { ManuallyDrop::drop(&mut self.source) }));
+        let source = unsafe { ManuallyDrop::take(&mut self.source) };
+        Python::attach(|py| crate::wait::detach(py, || drop(source)));
     }
 }
 
@@ -80,7 +81,7 @@ impl Reader {
 
     fn value(&self, py: Python<'_>, key: &Given<'_>) -> Outcome<Option<esker::Slice>> {
         let (source, key) = (self.source()?, key.get());
-        Ok(py.detach(|| read!(source, of => of.get(key)))?)
+        Ok(crate::wait::detach(py, || read!(source, of => of.get(key)))?)
     }
 
     fn walk(
@@ -139,14 +140,14 @@ impl Reader {
         let keys = keys.collect::<PyResult<Vec<Given<'_>>>>()?;
         let keys: Vec<&[u8]> = keys.iter().map(Given::get).collect();
         let source = self.source()?;
-        let values = py.detach(|| read!(source, of => of.multi_get(&keys)))?;
+        let values = crate::wait::detach(py, || read!(source, of => of.multi_get(&keys)))?;
         let values = values.iter().map(|v| v.as_ref().map(|v| PyBytes::new(py, v)));
         Ok(PyList::new(py, values)?)
     }
 
     fn __contains__(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {
         let (source, key) = (self.source()?, key.get());
-        Ok(py.detach(|| read!(source, of => of.contains_key(key)))?)
+        Ok(crate::wait::detach(py, || read!(source, of => of.contains_key(key)))?)
     }
 
     fn __iter__(&self) -> Outcome<Walk> {
@@ -225,7 +226,7 @@ fn write(
 ) -> Outcome<()> {
     let keyspace = &self_.as_super().source()?.keyspace;
     let durability = durability.map(options::durability).transpose()?;
-    Ok(self_.py().detach(|| match (value, durability) {
+    Ok(crate::wait::detach(self_.py(), || match (value, durability) {
         (Some(value), None) => keyspace.put(key, value),
         (Some(value), Some(durability)) => keyspace.put_with(key, value, durability),
         (None, None) => keyspace.delete(key),
@@ -275,7 +276,7 @@ impl Keyspace {
     ) -> Outcome<()> {
         let keyspace = &self_.as_super().source()?.keyspace;
         let bounds = crate::items::bounds(start, stop);
-        Ok(self_.py().detach(|| keyspace.compact_range::<Vec<u8>>(bounds))?)
+        Ok(crate::wait::detach(self_.py(), || keyspace.compact_range::<Vec<u8>>(bounds))?)
     }
 
     #[pyo3(signature = (start=None, stop=None))]

@@ -16,6 +16,7 @@ mod maintenance;
 mod options;
 mod snapshot;
 mod view;
+mod wait;
 
 use pyo3::prelude::*;
 
@@ -36,5 +37,6 @@ fn _esker(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(maintenance::verify, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::repair, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::destroy, m)?)?;
-    fork::watch(m)
+    fork::watch(m)?;
+    wait::watch(m)
 }

@@ -25,7 +25,7 @@ struct Source {
 
 impl Source {
     fn fetch(&mut self) {
-        Python::attach(|py| {
+        crate::wait::attach(|py| {
             let Some(iterator) = self.iterator.take() else { return };
             match self.take_chunk(iterator.bind(py)) {
                 Ok(true) => self.iterator = Some(iterator),
@@ -69,5 +69,5 @@ pub fn bulk_load(
 ) -> Outcome<u64> {
     let iterator = Some(entries.try_iter()?.unbind());
     let source = Source { iterator, chunk: VecDeque::new(), raised: None };
-    py.detach(move || keyspace.try_bulk_load(source))
+    crate::wait::detach(py, move || keyspace.try_bulk_load(source))
 }

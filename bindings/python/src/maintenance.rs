@@ -17,9 +17,9 @@ pub fn verifying(
     progress: Option<Py<PyAny>>,
     run: impl FnOnce(&mut dyn FnMut(u64, u64)) -> esker::Result<VerifyReport> + Send,
 ) -> Outcome<Bound<'_, PyDict>> {
-    let found = py.detach(|| {
+    let found = crate::wait::detach(py, || {
         let mut tell = |done: u64, total: u64| {
-            let told = Python::attach(|py| {
+            let told = crate::wait::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map(|p| p.call1(py, (done, total))).transpose().map(drop)
             });
@@ -60,7 +60,7 @@ pub fn verify(
 
 #[pyfunction]
 pub fn repair(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyDict>> {
-    let done = py.detach(|| Db::repair(&path))?;
+    let done = crate::wait::detach(py, || Db::repair(&path))?;
     let d = PyDict::new(py);
     d.set_item("changed", done.changed)?;
     d.set_item("tables", done.tables)?;
@@ -73,5 +73,5 @@ pub fn repair(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyDict>> {
 
 #[pyfunction]
 pub fn destroy(py: Python<'_>, path: PathBuf) -> Outcome<()> {
-    Ok(py.detach(|| Db::destroy(&path))?)
+    Ok(crate::wait::detach(py, || Db::destroy(&path))?)
 }

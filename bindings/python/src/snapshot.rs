@@ -23,7 +23,7 @@ impl Snapshot {
         py: Python<'_>,
         work: impl FnOnce(&esker::Snapshot) -> T + Send,
     ) -> Outcome<T> {
-        py.detach(|| {
+        crate::wait::detach(py, || {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             Ok(work(inner.as_ref().ok_or(Fail::Closed("snapshot"))?.get()?))
         })
@@ -38,7 +38,7 @@ impl Snapshot {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| {
+        crate::wait::detach(py, || {
             drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
         });
     }

@@ -1,6 +1,8 @@
 """What comes too late, and what threads do to each other."""
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 
@@ -137,3 +139,23 @@ def test_a_call_that_waits_lets_others_run(db):
     took, began = max(calls)
     meanwhile = [tick for tick in ticks if began + took * 0.1 < tick < began + took * 0.9]
     assert len(meanwhile) > 10, (took, len(meanwhile))
+
+
+def test_the_interpreter_ends_under_daemon_threads(path):
+    program = f"""
+import esker, threading, time
+db = esker.open({str(path)!r})
+db[b"a"] = b"1"
+kept = iter(db), db.get_view(b"a"), db.cursor(), db.snapshot()
+def forever():
+    while True:
+        db.put(b"k", b"v" * 1000, durability="synced")
+        next(iter(db))
+for _ in range(3):
+    threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert esker.verify(path)["problems"] == []
