@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs
 #   scripts/test.sh --all      every test at full length, and the campaigns:
-#                              features oldest capi leveldb suites callers long models miri tsan bench report
+#                              features oldest capi leveldb suites bindings callers long models miri tsan bench report
 #   scripts/test.sh STEP...    only these
 #
 # ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
@@ -17,7 +17,7 @@ exec </dev/null
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy targets tests docs)
-campaigns=(features oldest capi leveldb suites callers long models miri tsan bench report)
+campaigns=(features oldest capi leveldb suites bindings callers long models miri tsan bench report)
 case "${1:-}" in
 '') wanted=("${quick[@]}") ;;
 --all)
@@ -83,7 +83,7 @@ need_tests() {
 # no test runs on here, without what needs a C compiler for them.
 targets() {
     local status=0 target dir workspace
-    for workspace in fuzz crates/esker-bench-engines; do
+    for workspace in fuzz crates/esker-bench-engines bindings/python; do
         cargo update --workspace --locked --manifest-path $workspace/Cargo.toml || status=1
     done
     dir=$(target_dir)/targets
@@ -173,6 +173,22 @@ c_program() {
         [ -s "$prefix/$name" ] || { echo "no $prefix/$name"; status=1; }
     done
     ls "$prefix"/share/man/man1/esker.1* "$prefix"/share/man/man1/esker-load.1* || status=1
+    return $status
+}
+
+# The bindings for other languages, those whose language is here.
+bindings() {
+    local status=0 left_out=() pair tool
+    for pair in go:go python:python3; do
+        tool=${pair#*:}
+        if command -v "$tool" >/dev/null; then
+            say "bindings/${pair%:*}"
+            timeout --kill-after=10 900 "bindings/${pair%:*}/test.sh" || status=1
+        else
+            left_out+=("${pair%:*}")
+        fi
+    done
+    [ ${#left_out[@]} -eq 0 ] || note "left out for want of their languages: ${left_out[*]}"
     return $status
 }
 
@@ -333,6 +349,7 @@ step oldest oldest
 step capi capi
 step leveldb leveldb
 step suites suites
+step bindings bindings
 step callers callers
 step long long
 step models models

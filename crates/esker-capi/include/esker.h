@@ -763,6 +763,13 @@ esker_code esker_keyspace_stats(const esker_keyspace *keyspace,
                                 size_t size,
                                 esker_error **error);
 
+// The name of the order of a keyspace's keys: "esker.bytewise", "esker.reverse", or that of the
+// comparator it was made with. For languages that cannot ask the library which of two keys comes first.
+// It is the caller's (esker_string_free). Errors: ESKER_CLOSED, ESKER_KEYSPACE.
+esker_code esker_keyspace_comparator(const esker_keyspace *keyspace,
+                                     esker_string *name,
+                                     esker_error **error);
+
 // Reads and checks everything in an open store: checksums, order, counts, references. ESKER_OK when it
 // is sound; ESKER_CORRUPTION when it is not, with an error that has the first problem.
 //

@@ -430,6 +430,12 @@ class Keyspace {
     detail::call(esker_keyspace_stats, handle(), &stats, sizeof stats);
     return stats;
   }
+  /* The name of the order of its keys. */
+  std::string comparator() const {
+    esker_string text;
+    detail::call(esker_keyspace_comparator, handle(), &text);
+    return detail::taken(text);
+  }
   esker_keyspace *handle() const noexcept { return held_.get(); }
 
  private:

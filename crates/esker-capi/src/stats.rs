@@ -8,7 +8,8 @@ use std::mem::size_of;
 use crate::db::esker_db;
 use crate::error::{Failure, esker_code, esker_error};
 use crate::ffi::{call, place, shared};
-use crate::keyspace::{dropped, esker_keyspace};
+use crate::keyspace::{KeyspaceState, dropped, esker_keyspace};
+use crate::text::esker_string;
 
 use esker_code::*;
 
@@ -173,17 +174,39 @@ pub unsafe extern "C" fn esker_keyspace_stats(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            fill(stats, size, || {
-                let state = shared(keyspace)?;
-                let all = state.db.stats();
-                // Asked afterwards: one that was dropped meanwhile may have a successor of its name.
-                state.check_open()?;
-                let found = all.keyspaces.iter().find(|k| k.name == state.keyspace.name());
-                Ok(found.map(of_keyspace).ok_or_else(|| dropped(&state.keyspace))?)
-            })?;
+            fill(stats, size, || Ok(of_keyspace(&figures(shared(keyspace)?)?)))?;
             Ok(ESKER_OK)
         })
     }
+}
+
+/// The name of the order of a keyspace's keys: "esker.bytewise", "esker.reverse", or that of the
+/// comparator it was made with. For languages that cannot ask the library which of two keys comes first.
+/// It is the caller's (esker_string_free). Errors: ESKER_CLOSED, ESKER_KEYSPACE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_keyspace_comparator(
+    keyspace: *const esker_keyspace,
+    name: *mut esker_string,
+    error: *mut *mut esker_error,
+) -> esker_code {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let at = place(name, "name")?;
+            at.write(esker_string::NONE);
+            at.write(esker_string::new(figures(shared(keyspace)?)?.comparator));
+            Ok(ESKER_OK)
+        })
+    }
+}
+
+/// What the engine knows of a keyspace that is there.
+fn figures(of: &KeyspaceState) -> Result<esker::KeyspaceStats, Failure> {
+    let all = of.db.stats();
+    // Asked afterwards: one that was dropped meanwhile may have a successor of its name.
+    of.check_open()?;
+    let found = all.keyspaces.into_iter().find(|k| k.name == of.keyspace.name());
+    Ok(found.ok_or_else(|| dropped(&of.keyspace))?)
 }
 
 fn of_keyspace(k: &esker::KeyspaceStats) -> esker_keyspace_stat {

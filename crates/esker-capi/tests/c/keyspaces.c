@@ -110,6 +110,16 @@ int main(int argc, char **argv) {
   CHECK(smaller[0] == stats.sequence && smaller[1] == 3 && smaller[2] == 77);
   GIVES(ESKER_INVALID_ARGUMENT, esker_db_stats(db, &stats, 0, &error));
 
+  /* Orders have names. */
+  esker_string order;
+  OK(esker_keyspace_comparator(ks, &order, &error));
+  CHECK(strcmp(order.data, "esker.bytewise") == 0 && order.len == 14);
+  esker_string_free(&order);
+  OK(esker_keyspace_comparator(log, &order, &error));
+  CHECK(strcmp(order.data, "esker.reverse") == 0);
+  esker_string_free(&order);
+  GIVES(ESKER_INVALID_ARGUMENT, esker_keyspace_comparator(ks, NULL, &error));
+
   uint64_t all = 0, half = 0, none = 77;
   OK(esker_approximate_size(ks, NULL, 0, NULL, 0, &all, &error));
   OK(esker_approximate_size(ks, NULL, 0, "key 001000", 10, &half, &error));
@@ -131,6 +141,8 @@ int main(int argc, char **argv) {
   GIVES(ESKER_KEYSPACE, esker_put(log, "a", 1, "b", 1, ESKER_DURABILITY_DEFAULT, &error));
   GIVES(ESKER_KEYSPACE, esker_keyspace_stats(log, &stat, sizeof stat, &error));
   CHECK(stat.id == 0 && stat.blob_threshold == 0);
+  GIVES(ESKER_KEYSPACE, esker_keyspace_comparator(log, &order, &error));
+  CHECK(order.data == NULL && order.len == 0);
   GIVES(ESKER_KEYSPACE, esker_cursor_open(same, false, &cursor, &error));
 
   esker_keyspace_close(&view);

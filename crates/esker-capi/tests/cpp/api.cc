@@ -94,6 +94,7 @@ static void store(const std::string &dir) {
   CHECK((*log.cursor().begin()).key == "2");
   CHECK((db.keyspaces() == std::vector<std::string>{"default", "log"}));
   CHECK(db.keyspace("log").get("1")->view() == "one" && log.stats().id == 1);
+  CHECK(db.keyspace("log").comparator() == log.comparator() && log.comparator().find("esker.") == 0);
   db.drop_keyspace("log");
   CHECK(code_of([&] { log.get("1"); }) == ESKER_KEYSPACE);
   CHECK(code_of([&] { db.keyspace("log"); }) == ESKER_KEYSPACE);

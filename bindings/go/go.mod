@@ -1,0 +1,3 @@
+module example.invalid/esker/bindings/go
+
+go 1.24

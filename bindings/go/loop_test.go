@@ -1,0 +1,145 @@
+package esker
+
+import (
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func filled(t *testing.T, path string, n int) *DB {
+	t.Helper()
+	db := open(t, path, nil)
+	var batch Batch
+	for i := range n {
+		batch.Put(fmt.Appendf(nil, "key %06d", i), fmt.Appendf(nil, "%0100d", i))
+	}
+	ok(t, db.Write(&batch))
+	return db
+}
+
+func TestALoopMayBeLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	db := filled(t, path, 10000)
+	for range 100 {
+		for entry, err := range db.All() {
+			ok(t, err)
+			if string(entry.Key) == "key 000003" {
+				break
+			}
+		}
+	}
+	func() {
+		defer func() { _ = recover() }()
+		for range db.All() {
+			panic("out of the loop")
+		}
+	}()
+	next, stop := iter.Pull2(db.Backward(nil, nil))
+	if entry, err, _ := next(); err != nil || string(entry.Key) != "key 009999" {
+		t.Fatal(entry, err)
+	}
+	stop()
+	ok(t, db.Close())
+	// No loop has left a cursor, which would keep the lock.
+	open(t, path, nil)
+}
+
+func TestALoopSeesOneMoment(t *testing.T) {
+	db := filled(t, filepath.Join(t.TempDir(), "store"), 5000)
+	all := db.All()
+	n := 0
+	for entry, err := range all {
+		ok(t, err)
+		ok(t, db.Delete(entry.Key))
+		ok(t, db.Put(append([]byte("new "), entry.Key...), nil))
+		n++
+	}
+	if n != 5000 {
+		t.Fatal(n)
+	}
+	// The same walk again begins at another moment.
+	if found := keys(t, all); len(found) != 5000 || found[0] != "new key 000000" {
+		t.Fatal(len(found))
+	}
+}
+
+func TestALoopGoesOnWhenItsBodyClosesTheStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	db := filled(t, path, 20000)
+	n := 0
+	for entry, err := range db.All() {
+		ok(t, err)
+		if n == 10 {
+			ok(t, db.Close())
+			_, err := Open(path, nil)
+			gives(t, err, ErrLocked)
+		}
+		if string(entry.Key) != fmt.Sprintf("key %06d", n) {
+			t.Fatal(n, string(entry.Key))
+		}
+		n++
+	}
+	if n != 20000 {
+		t.Fatal(n)
+	}
+	open(t, path, nil)
+	for entry, err := range db.All() {
+		gives(t, err, ErrClosed)
+		if entry.Key != nil {
+			t.Fatal(entry)
+		}
+		n++
+	}
+	if n != 20001 {
+		t.Fatal("an error is given once", n)
+	}
+}
+
+func TestEntriesStayAfterTheLoop(t *testing.T) {
+	db := filled(t, filepath.Join(t.TempDir(), "store"), 5000)
+	var kept []Entry
+	for entry, err := range db.All() {
+		ok(t, err)
+		kept = append(kept, entry)
+	}
+	ok(t, db.Close())
+	for i, entry := range kept {
+		if string(entry.Key) != fmt.Sprintf("key %06d", i) || string(entry.Value) != fmt.Sprintf("%0100d", i) {
+			t.Fatal(i, string(entry.Key), string(entry.Value))
+		}
+	}
+}
+
+func TestShortScans(t *testing.T) {
+	db := fresh(t)
+	for _, key := range []string{"user/1", "user/2", "user/3", "zone", "user0"} {
+		ok(t, db.Put([]byte(key), []byte("value")))
+	}
+	for name, c := range map[string]struct {
+		entries  Entries
+		expected []string
+	}{
+		"prefix":     {db.Prefix([]byte("user/")), []string{"user/1", "user/2", "user/3"}},
+		"range":      {db.Range([]byte("user/2"), []byte("zone")), []string{"user/2", "user/3", "user0"}},
+		"backward":   {db.Backward([]byte("user/2"), []byte("user/3")), []string{"user/2"}},
+		"none":       {db.Range([]byte("z"), []byte("a")), []string{}},
+		"none back":  {db.Backward([]byte("z"), []byte("a")), []string{}},
+		"below none": {db.Range(nil, []byte{}), []string{}},
+		"both":       {db.Scan(Scan{Prefix: []byte("user"), From: []byte("user/3")}), []string{"user/3", "user0"}},
+	} {
+		if found := keys(t, c.entries); !slices.Equal(found, c.expected) {
+			t.Errorf("%s: %q, not %q", name, found, c.expected)
+		}
+	}
+	cursor, err := db.KeysCursor()
+	ok(t, err)
+	defer cursor.Close()
+	if !cursor.Seek([]byte("user/9")) || string(cursor.Key()) != "user0" || len(cursor.Value()) != 0 {
+		t.Fatalf("%q", cursor.Key())
+	}
+	if cursor.Last(); cursor.Next() || cursor.Key() != nil || cursor.Value() != nil || cursor.Err() != nil {
+		t.Fatalf("%q", cursor.Key())
+	}
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds the library, and checks and tests the Go package, also under the race detector. What is missing is installed with apt.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
+. scripts/setup.sh
+exec </dev/null
+need_build_tools
+
+command -v go >/dev/null || apt_install golang-go
+need_go=$(sed -n 's/^go //p' bindings/go/go.mod)
+have_go=$(go env GOVERSION) && have_go=${have_go#go}
+[ "$(printf '%s\n' "$need_go" "$have_go" | sort -V | head -n 1)" = "$need_go" ] || {
+    echo "error: Go $have_go is too old; https://go.dev/dl has $need_go and newer" >&2
+    exit 1
+}
+
+cargo build --release --locked -p esker-capi
+lib=$(target_dir)/release
+cd bindings/go
+# Where the target directory is another than the package looks in.
+[ "$lib" -ef ../../target/release ] || export CGO_LDFLAGS="-L$lib ${CGO_LDFLAGS:-}"
+
+status=0
+unformatted=$(gofmt -l .)
+[ -z "$unformatted" ] || { echo "not formatted: $unformatted"; status=1; }
+go vet ./... || status=1
+# go does not see when the library changes.
+go test -count=1 -timeout 300s ./... || status=1
+ESKER_OPS=${ESKER_OPS:-1000} go test -count=1 -timeout 300s -race ./... || status=1
+exit $status

@@ -1,0 +1,65 @@
+"""What the package raises. Each message is one line: what failed, where, and the way out."""
+
+
+class EskerError(Exception):
+    """Any error of a store's."""
+
+
+class NotFoundError(EskerError, KeyError):
+    """The key has no value. Its argument is the key."""
+
+
+class InvalidArgumentError(EskerError, ValueError):
+    """An argument that cannot be: a key too long, keys out of order in a bulk load, a batch of another store, ..."""
+
+
+class IoError(EskerError, OSError):
+    """The operating system refused a call, or the disk is full. `errno` is its number, where there is one."""
+
+
+class CorruptionError(EskerError):
+    """Stored bytes are not what was written: `verify` lists all damage, `repair` saves what is intact."""
+
+
+class NotAStoreError(EskerError):
+    """The directory holds no store."""
+
+
+class ForeignStoreError(EskerError):
+    """The directory holds a store of LevelDB, RocksDB or another of that family."""
+
+
+class StoreExistsError(EskerError):
+    """A store is there, and `error_if_exists` was asked for."""
+
+
+class LockedError(EskerError):
+    """The store is open elsewhere, in this process or another."""
+
+
+class UnsupportedError(EskerError):
+    """The store has a format or a compression that this build does not have."""
+
+
+class ComparatorError(EskerError):
+    """A keyspace has another order than was given, or one of a program's own."""
+
+
+class KeyspaceError(EskerError):
+    """A keyspace of that name exists, or is missing, or was dropped."""
+
+
+class ReadOnlyError(EskerError):
+    """A write to a store that was opened read-only."""
+
+
+class HaltedError(EskerError):
+    """An earlier failure stopped all writes; reads go on. Remove the cause, then call `resume`."""
+
+
+class ClosedError(EskerError, ValueError):
+    """The store, or the object, was closed."""
+
+
+class InternalError(EskerError):
+    """A bug in Esker, which is to be reported."""

@@ -1,0 +1,98 @@
+//! Cursors, which go where they are told.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::bytes::Given;
+use crate::error::{Fail, Outcome};
+use crate::fork::Own;
+
+/// A cursor over a keyspace, as it was when the cursor was opened. Threads that use one wait for each other.
+#[pyclass(frozen, module = "esker")]
+pub struct Cursor {
+    inner: Mutex<Option<Own<esker::Cursor>>>,
+}
+
+impl Cursor {
+    pub fn new(cursor: esker::Cursor) -> Cursor {
+        Cursor { inner: Mutex::new(Some(Own::new(cursor))) }
+    }
+
+    /// Works with the cursor, without the interpreter's lock.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut esker::Cursor) -> esker::Result<T> + Send,
+    ) -> Outcome<T> {
+        crate::wait::detach(py, || {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let cursor = inner.as_mut().ok_or(Fail::Closed("cursor"))?;
+            Ok(work(cursor.get_mut()?)?)
+        })
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    fn first(&self, py: Python<'_>) -> Outcome<bool> {
+        self.with(py, |c| c.first())
+    }
+
+    fn last(&self, py: Python<'_>) -> Outcome<bool> {
+        self.with(py, |c| c.last())
+    }
+
+    #[pyo3(signature = (key, /))]
+    fn seek(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {
+        let key = key.get();
+        self.with(py, |c| c.seek(key))
+    }
+
+    #[pyo3(signature = (key, /))]
+    fn seek_for_prev(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {
+        let key = key.get();
+        self.with(py, |c| c.seek_for_prev(key))
+    }
+
+    fn next(&self, py: Python<'_>) -> Outcome<bool> {
+        self.with(py, |c| c.next())
+    }
+
+    fn prev(&self, py: Python<'_>) -> Outcome<bool> {
+        self.with(py, |c| c.prev())
+    }
+
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> Outcome<Option<Bound<'py, PyBytes>>> {
+        let key = self.with(py, |c| Ok(c.valid().then(|| c.key().to_vec())))?;
+        Ok(key.map(|key| PyBytes::new(py, &key)))
+    }
+
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> Outcome<Option<Bound<'py, PyBytes>>> {
+        let value = self.with(py, |c| Ok(c.valid().then(|| c.value().to_vec())))?;
+        Ok(value.map(|value| PyBytes::new(py, &value)))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        crate::wait::detach(py, || {
+            drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
+    }
+
+    fn __enter__(self_: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        self_
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        self.close(py);
+    }
+}

@@ -1,0 +1,77 @@
+//! Checking stores, saving what is intact, and removing them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+
+use esker::{Db, Finding, VerifyReport};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Fail, Outcome};
+
+/// Runs a verification with the program's `progress(done, total)`, and looks for Ctrl-C.
+///
+/// The engine's call cannot be stopped by an answer; it can by a panic, which it lets through.
+pub fn verifying(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    run: impl FnOnce(&mut dyn FnMut(u64, u64)) -> esker::Result<VerifyReport> + Send,
+) -> Outcome<Bound<'_, PyDict>> {
+    let found = crate::wait::detach(py, || {
+        let mut tell = |done: u64, total: u64| {
+            let told = crate::wait::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map(|p| p.call1(py, (done, total))).transpose().map(drop)
+            });
+            if let Err(e) = told {
+                resume_unwind(Box::new(e));
+            }
+        };
+        match catch_unwind(AssertUnwindSafe(|| run(&mut tell))) {
+            Ok(found) => found.map_err(Fail::from),
+            Err(panic) => match panic.downcast::<PyErr>() {
+                Ok(e) => Err(Fail::Python(*e)),
+                Err(panic) => resume_unwind(panic),
+            },
+        }
+    })?;
+    let d = PyDict::new(py);
+    d.set_item("files", found.files)?;
+    d.set_item("bytes", found.bytes)?;
+    d.set_item("entries", found.entries)?;
+    d.set_item("problems", told(&found.problems))?;
+    Ok(d)
+}
+
+fn told(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}
+
+#[pyfunction]
+#[pyo3(signature = (path, *, progress=None))]
+pub fn verify(
+    py: Python<'_>,
+    path: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> Outcome<Bound<'_, PyDict>> {
+    let options = esker::Options::new();
+    verifying(py, progress, |tell| options.verify_with(&path, tell))
+}
+
+#[pyfunction]
+pub fn repair(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyDict>> {
+    let done = crate::wait::detach(py, || Db::repair(&path))?;
+    let d = PyDict::new(py);
+    d.set_item("changed", done.changed)?;
+    d.set_item("tables", done.tables)?;
+    d.set_item("entries", done.entries)?;
+    d.set_item("problems", told(&done.problems))?;
+    d.set_item("lost", told(&done.lost))?;
+    d.set_item("unchecked", told(&done.unchecked))?;
+    Ok(d)
+}
+
+#[pyfunction]
+pub fn destroy(py: Python<'_>, path: PathBuf) -> Outcome<()> {
+    Ok(crate::wait::detach(py, || Db::destroy(&path))?)
+}

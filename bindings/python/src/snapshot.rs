@@ -1,0 +1,59 @@
+//! Snapshots of the whole store.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::error::{Fail, Outcome};
+use crate::fork::Own;
+
+/// The whole store, all keyspaces, as it was at one moment.
+#[pyclass(frozen, module = "esker")]
+pub struct Snapshot {
+    inner: Mutex<Option<Own<esker::Snapshot>>>,
+}
+
+impl Snapshot {
+    pub fn new(snapshot: esker::Snapshot) -> Snapshot {
+        Snapshot { inner: Mutex::new(Some(Own::new(snapshot))) }
+    }
+
+    pub fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&esker::Snapshot) -> T + Send,
+    ) -> Outcome<T> {
+        crate::wait::detach(py, || {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(work(inner.as_ref().ok_or(Fail::Closed("snapshot"))?.get()?))
+        })
+    }
+}
+
+#[pymethods]
+impl Snapshot {
+    #[getter]
+    fn sequence(&self, py: Python<'_>) -> Outcome<u64> {
+        self.with(py, |snapshot| snapshot.sequence())
+    }
+
+    fn close(&self, py: Python<'_>) {
+        crate::wait::detach(py, || {
+            drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
+    }
+
+    fn __enter__(self_: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        self_
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        self.close(py);
+    }
+}

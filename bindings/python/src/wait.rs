@@ -1,0 +1,67 @@
+//! Calls that may wait, without the interpreter's lock; and the end of the interpreter.
+//!
+//! A daemon thread may be in such a call when the interpreter ends. Python would end it where it asks for the lock again, by unwinding
+//! through frames of ours, which aborts the process. So such threads are stopped here, for good, before they ask.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// The thread that ends the interpreter, which goes on.
+static LAST: OnceLock<ThreadId> = OnceLock::new();
+
+fn is_stopped() -> bool {
+    ENDING.load(Ordering::SeqCst) && LAST.get() != Some(&thread::current().id())
+}
+
+fn stop_if_ending() {
+    if is_stopped() {
+        WAITING.fetch_sub(1, Ordering::SeqCst);
+        loop {
+            thread::park();
+        }
+    }
+}
+
+/// Runs something without the interpreter's lock.
+pub fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    WAITING.fetch_add(1, Ordering::SeqCst);
+    let done = py.detach(|| {
+        stop_if_ending();
+        let done = work();
+        stop_if_ending();
+        done
+    });
+    WAITING.fetch_sub(1, Ordering::SeqCst);
+    done
+}
+
+/// Takes the interpreter's lock again, within `detach`.
+pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    stop_if_ending();
+    Python::attach(work)
+}
+
+/// Waits for other threads to come to where they are stopped, for ten seconds at most.
+#[pyfunction]
+fn at_exit(py: Python<'_>) {
+    let _ = LAST.set(thread::current().id());
+    ENDING.store(true, Ordering::SeqCst);
+    let until = Instant::now() + Duration::from_secs(10);
+    py.detach(|| {
+        while WAITING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Asks Python to say when it ends.
+pub fn watch(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.py().import("atexit")?.call_method1("register", (wrap_pyfunction!(at_exit, m)?,))?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Builds the wheel, installs it into an empty environment, and tests it there, with the oldest and the newest Python that is here.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
+. scripts/setup.sh
+exec </dev/null
+need_build_tools
+
+command -v python3 >/dev/null || apt_install python3 python3-venv
+target=$(target_dir)/bindings-python
+mkdir -p "$target"
+cd bindings/python
+
+# Tools in an environment of their own: nothing of the system's Python is changed.
+tools=$target/tools
+[ -x "$tools/bin/maturin" ] || {
+    rm -rf "$tools"
+    python3 -m venv "$tools" || { apt_install python3-venv && python3 -m venv "$tools"; }
+    "$tools/bin/pip" install -q 'maturin>=1.7,<2'
+}
+
+status=0
+cargo fmt --check || status=1
+CARGO_TARGET_DIR=$target cargo clippy --release --locked -- -D warnings || status=1
+rm -rf "$target/wheels"
+CARGO_TARGET_DIR=$target "$tools/bin/maturin" build -q --release --locked --out "$target/wheels"
+
+# Whether a Python is there, can make environments, and is not older than 3.9.
+usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' >/dev/null 2>&1; }
+pythons=()
+for version in ${ESKER_PYTHONS:-3.9 3.10 3.11 3.12 3.13 3.14}; do
+    for python in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python3; do
+        usable "$python" && pythons+=("$python") && break
+    done
+done
+[ ${#pythons[@]} -gt 0 ] || pythons=(python3)
+chosen=("${pythons[0]}")
+[ ${#pythons[@]} -eq 1 ] || chosen+=("${pythons[-1]}")
+for python in "${chosen[@]}"; do
+    say "$("$python" --version)"
+    venv=$target/venv
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check --no-index "$target"/wheels/esker-*.whl || { status=1; continue; }
+    "$venv/bin/pip" install -q --disable-pip-version-check pytest
+    timeout --kill-after=10 300 "$venv/bin/python" -m pytest -q -p no:cacheprovider || status=1
+done
+exit $status

@@ -1,0 +1,161 @@
+"""What comes too late, and what threads do to each other."""
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import esker
+
+
+def test_everything_says_that_it_is_closed(path):
+    db = esker.open(path)
+    other = db.create_keyspace("other")
+    other[b"a"] = b"1"
+    snapshot = db.snapshot()
+    view, cursor, walk = other.at(snapshot), other.cursor(), other.items()
+    batch = db.batch()
+    batch.put(b"b", b"", keyspace=other)
+    db.close()
+    db.close()
+    for call in (
+        lambda: db[b"a"], lambda: db.get(b"a"), lambda: db.get_view(b"a"), lambda: db.multi_get([b"a"]), lambda: b"a" in db,
+        lambda: iter(db), lambda: db.items(), lambda: db.prefix(b"a"), lambda: db.cursor(), lambda: db.put(b"a", b""),
+        lambda: db.delete(b"a"), lambda: db.bulk_load([(b"a", b"")]), lambda: db.compact_range(),
+        lambda: db.at(snapshot), lambda: db.write(batch), lambda: db.batch(), db.flush, db.sync, db.wait_for_compactions, db.resume,
+        lambda: db.checkpoint("x"), lambda: db.property("esker.stats"), db.snapshot, lambda: db.keyspace("other"),
+        lambda: db.create_keyspace("x"), lambda: db.drop_keyspace("x"), db.keyspaces, db.verify, db.stats, db.__enter__,
+        lambda: other[b"a"], lambda: other.put(b"a", b""), lambda: list(other), lambda: view[b"a"], lambda: list(view),
+        lambda: batch.__exit__(None, None, None),
+    ):  # fmt: skip
+        with pytest.raises(esker.ClosedError):
+            call()
+    assert "closed" in repr(db)
+    # What walks keeps what it walks over, and the lock.
+    with pytest.raises(esker.LockedError):
+        esker.open(path)
+    assert list(walk) == [(b"a", b"1")] and cursor.first() and cursor.value == b"1"
+    cursor.close()
+    del walk
+    esker.open(path).close()
+
+
+def test_a_store_that_is_forgotten_is_closed(path):
+    db = esker.open(path)
+    db[b"a"] = b"1"
+    keyspace = db.create_keyspace("other")
+    del db
+    gc.collect()
+    keyspace[b"a"] = b"2"  # its last handle
+    del keyspace
+    gc.collect()
+    with esker.open(path) as db:
+        assert db[b"a"] == b"1" and db.keyspace("other")[b"a"] == b"2"
+
+
+@pytest.mark.parametrize("wait", [0, 0.002, 0.01, 0.03])
+def test_closing_while_threads_use_it(path, wait):
+    db = esker.open(path)
+    for n in range(2000):
+        db[b"%04d" % n] = b"x" * 50
+    other = db.create_keyspace("other")
+    cursor = db.cursor()
+    wrong, late = [], []
+
+    def use(work):
+        try:
+            while True:
+                work()
+        except esker.ClosedError:
+            late.append(work)
+        except BaseException as e:  # noqa: BLE001
+            wrong.append(e)
+
+    def batch():
+        with db.batch() as b:
+            b.put(b"a", b"1", keyspace=other)
+
+    works = [
+        lambda: db[b"0001"], lambda: other.put(b"a", b"x" * 100), batch, lambda: [None for _ in db.items()],
+        lambda: (cursor.last(), cursor.prev(), cursor.value), lambda: db.at(db.snapshot())[b"0001"], db.sync,
+        lambda: bytes(db.get_view(b"0002")),
+    ]  # fmt: skip
+    threads = [threading.Thread(target=use, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    time.sleep(wait)
+    closing = [threading.Thread(target=call) for call in (db.close, db.close, cursor.close)]
+    for thread in closing:
+        thread.start()
+    for thread in threads + closing:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not wrong and len(late) == len(works)
+    with esker.open(path) as db:
+        assert len(list(db)) == 2000
+
+
+def test_threads_share_a_walk_and_a_batch(db):
+    for n in range(20000):
+        db[b"%05d" % n] = b""
+    walk, batch = iter(db), esker.WriteBatch()
+    taken = [[] for _ in range(4)]
+
+    def take(mine):
+        for key in walk:
+            mine.append(key)
+            batch.put(key, b"1")
+
+    threads = [threading.Thread(target=take, args=(mine,)) for mine in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(sum(taken, [])) == [b"%05d" % n for n in range(20000)] and len(batch) == 20000
+    db.write(batch)
+    assert set(db.values()) == {b"1"}
+
+
+def test_a_call_that_waits_lets_others_run(db):
+    """While one thread is in a long call, another one goes on."""
+    for n in range(400):
+        db[b"%d" % n] = b"x" * 100_000
+    calls = []
+
+    def wait():
+        for call in (db.flush, db.compact_range, db.verify, db.sync):
+            began = time.perf_counter()
+            call()
+            calls.append((time.perf_counter() - began, began))
+
+    thread = threading.Thread(target=wait)
+    ticks = []
+    thread.start()
+    while thread.is_alive():
+        ticks.append(time.perf_counter())
+    took, began = max(calls)
+    meanwhile = [tick for tick in ticks if began + took * 0.1 < tick < began + took * 0.9]
+    assert len(meanwhile) > 10, (took, len(meanwhile))
+
+
+def test_the_interpreter_ends_under_daemon_threads(path):
+    program = f"""
+import esker, threading, time
+db = esker.open({str(path)!r})
+db[b"a"] = b"1"
+kept = iter(db), db.get_view(b"a"), db.cursor(), db.snapshot()
+def forever():
+    while True:
+        db.put(b"k", b"v" * 1000, durability="synced")
+        next(iter(db))
+for _ in range(3):
+    threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert esker.verify(path)["problems"] == []
