@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 
 use crate::compaction::background;
+use crate::comparator;
 use crate::error::{Error, Result};
 use crate::store::{KeyspaceState, Store, Writer};
 use crate::version::{Change, ManifestEdit};
@@ -59,7 +60,7 @@ impl Handle {
         let store = Arc::new(store);
         if !store.options.read_only && !store.options.flush_on_close {
             // Where it cannot be done the worker tries again, and says why.
-            drop(store.flush_recovered());
+            drop(comparator::catch(|| store.flush_recovered()));
         }
         let worker = if store.options.read_only { None } else { Some(Worker::start(&store)?) };
         Ok(Handle { store, worker: Mutex::new(worker) })

@@ -129,7 +129,6 @@ fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
             key[shared] += 1;
             let newest = tag(super::internal_key::MAX_SEQUENCE, VALUE);
             key.extend_from_slice(&newest.to_le_bytes());
-            debug_assert!(key.len() < user.len() + TAG_BYTES + 1);
             key
         }
         _ => last.to_vec(),

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
@@ -117,16 +116,18 @@ impl Store {
     }
 
     /// How urgent the compactions of a keyspace are, 0 to 1. Writers slow down for the most urgent of those that
-    /// are written to: what a quiet one lacks waits until the others leave time for it.
+    /// are written to: what a quiet one lacks waits until the others leave time for it. The caller holds the
+    /// right to merge.
     fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
-        ks.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
-        let written_to = |other: &KeyspaceState| {
-            other.id == ks.id || other.view.load().memtables.iter().any(|m| !m.is_empty())
-        };
-        let all = self.all_keyspaces();
-        let pressures = all.iter().filter(|k| written_to(k)).map(|k| &k.pressure);
-        let most = pressures.map(|p| p.load(Ordering::Relaxed)).max().unwrap_or(0);
-        self.backpressure.set_pressure(most as f64 / 1000.0);
+        let written_to =
+            |ks: &KeyspaceState| ks.view.load().memtables.iter().any(|m| !m.is_empty());
+        let (most_urgent, most) = self.backpressure.pressure();
+        let other = (most_urgent != ks.id && pressure < most)
+            .then(|| self.keyspaces.read().by_id.get(&most_urgent).cloned())
+            .flatten();
+        if !other.is_some_and(|other| written_to(&other)) {
+            self.backpressure.set_pressure(ks.id, pressure);
+        }
     }
 
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
@@ -246,14 +247,16 @@ mod tests {
         quiet.put("key", "value").unwrap();
         store.note_pressure(&all[0], 0.9);
         store.note_pressure(&all[1], 0.1);
-        assert_eq!(store.backpressure.pressure(), 0.9);
+        assert_eq!(store.backpressure.pressure(), (0, 0.9));
+        store.note_pressure(&all[0], 0.5);
+        assert_eq!(store.backpressure.pressure(), (0, 0.5));
         // Nobody writes to it any more.
         db.flush().unwrap();
-        all[0].pressure.store(900, std::sync::atomic::Ordering::Relaxed);
+        store.note_pressure(&all[0], 0.9);
         store.note_pressure(&all[1], 0.1);
-        assert_eq!(store.backpressure.pressure(), 0.1);
+        assert_eq!(store.backpressure.pressure(), (all[1].id, 0.1));
         db.drop_keyspace("quiet").unwrap();
         store.note_pressure(&all[0], 0.0);
-        assert_eq!(store.backpressure.pressure(), 0.0);
+        assert_eq!(store.backpressure.pressure(), (0, 0.0));
     }
 }

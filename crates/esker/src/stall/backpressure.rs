@@ -25,7 +25,7 @@ pub(crate) struct Backpressure {
     flush_writes: AtomicU64,
     /// When the next may interrupt a compaction, in nanoseconds since `start`.
     next_flush: AtomicU64,
-    /// How urgent compactions are, in thousandths.
+    /// The keyspace whose compactions are the most urgent, in the upper half; how urgent, in thousandths.
     pressure: AtomicU64,
     soft: u64,
     hard: u64,
@@ -186,17 +186,20 @@ impl Backpressure {
 
     /// How many times as long as flushes compactions are to take.
     fn compacting(&self) -> f64 {
-        MOST_COMPACTING * self.pressure() * self.pressure()
+        let (_, pressure) = self.pressure();
+        MOST_COMPACTING * pressure * pressure
     }
 
-    /// How urgent the compactions are that are under way or due, 0 to 1.
-    pub(crate) fn pressure(&self) -> f64 {
-        self.pressure.load(Ordering::Relaxed) as f64 / 1000.0
+    /// How urgent the compactions are that are under way or due, 0 to 1, and of which keyspace they are.
+    pub(crate) fn pressure(&self) -> (u32, f64) {
+        let noted = self.pressure.load(Ordering::Relaxed);
+        ((noted >> 32) as u32, (noted & u64::from(u32::MAX)) as f64 / 1000.0)
     }
 
     /// As [`pressure`](Backpressure::pressure).
-    pub(crate) fn set_pressure(&self, pressure: f64) {
-        self.pressure.store((pressure * 1000.0) as u64, Ordering::Relaxed);
+    pub(crate) fn set_pressure(&self, keyspace: u32, pressure: f64) {
+        let noted = u64::from(keyspace) << 32 | (pressure * 1000.0) as u64;
+        self.pressure.store(noted, Ordering::Relaxed);
     }
 
     /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.

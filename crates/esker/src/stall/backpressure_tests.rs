@@ -67,14 +67,14 @@ fn a_flush_interrupts_a_compaction_from_half_of_the_soft_cap_on() {
 fn a_compaction_that_presses_has_its_share_of_the_time() {
     let (p, cap) = new();
     p.set_pending(cap / 4);
-    p.set_pressure(1.0);
+    p.set_pressure(0, 1.0);
     p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));
     assert!(!p.flush_may_interrupt(), "8,000 seconds are the compaction's");
     // Writers are not stopped for it.
     p.set_pending(cap / 4 * 3 + 1);
     assert!(p.flush_may_interrupt());
     // Nothing presses: the next one comes when it is wanted.
-    p.set_pressure(0.0);
+    p.set_pressure(0, 0.0);
     p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));
     p.set_pending(cap / 4);
     assert!(p.flush_may_interrupt());
@@ -86,7 +86,7 @@ fn writers_go_at_the_rate_of_flushes_that_share_the_time() {
         let (p, cap) = new();
         p.note_flush(1_000_000_000, 1_000_000_000, Duration::from_secs(1));
         p.set_pending(cap / 2);
-        p.set_pressure(pressure);
+        p.set_pressure(0, pressure);
         p.admit(1 << 20)
     };
     let Admission::Wait(shared) = wait(1.0) else { panic!("nothing to wait for") };

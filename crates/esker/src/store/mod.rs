@@ -180,8 +180,6 @@ pub(crate) struct KeyspaceState {
     pub busy_runs: Mutex<Vec<u64>>,
     /// Where a compaction that was too large for one piece goes on.
     pub compaction_cursor: Mutex<Option<Vec<u8>>>,
-    /// How urgent its compactions were after its last flush, in thousandths.
-    pub pressure: AtomicU64,
 }
 
 impl KeyspaceState {
@@ -206,7 +204,6 @@ impl KeyspaceState {
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
             compaction_cursor: Mutex::default(),
-            pressure: AtomicU64::new(0),
         }
     }
 
