@@ -6,8 +6,8 @@ import "sync/atomic"
 // closing refuses further calls, and the object is freed when the last call has left. So nothing waits for a lock, and a
 // program that closes a store while others use it gets errors, not crashes.
 //
-// A call pays two atomic additions to one word, which many cores that use one handle share: some ten nanoseconds, beside the
-// fifty that a call into C costs. Goroutines that have a handle each (DB.OpenKeyspace) do not share it.
+// A call pays two atomic additions to one word, which many cores that use one handle share. Goroutines that have a handle
+// each (DB.OpenKeyspace) do not share it.
 type handle struct {
 	state atomic.Int64 // how many calls are under way, and the two bits below
 	free  func()       // runs once, when nothing uses the object any more

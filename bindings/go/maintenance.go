@@ -38,6 +38,9 @@ func Verify(ctx context.Context, path string) (report string, err error) {
 
 // verify runs a verification, which looks at a flag that is set when ctx is done.
 func verify(ctx context.Context, run func(*C.int32_t, *C.esker_string) error) (string, error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
 	flag := (*C.int32_t)(C.calloc(1, C.sizeof_int32_t))
 	defer C.free(unsafe.Pointer(flag))
 	set := make(chan struct{})

@@ -3,12 +3,14 @@ package esker
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAStoreIsFoundAgain(t *testing.T) {
@@ -274,17 +276,33 @@ func TestDamageIsFoundAndRepaired(t *testing.T) {
 
 func TestAVerificationStopsWithItsContext(t *testing.T) {
 	db := fresh(t)
-	for i := range 1000 {
-		ok(t, db.Put([]byte{byte(i >> 8), byte(i)}, make([]byte, 1000)))
+	rows := func(yield func([]byte, []byte) bool) {
+		value := make([]byte, 10000)
+		for i := range 5000 {
+			rand.Read(value)
+			if !yield([]byte{byte(i >> 8), byte(i)}, value) {
+				return
+			}
+		}
 	}
-	ok(t, db.Flush())
-	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := db.BulkLoad(rows)
+	ok(t, err)
 	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	// Set before or while it reads: both are seen, but the flag may come too late for so short a run.
-	if _, err := db.Verify(ctx); err != nil && !errors.Is(err, why) {
-		t.Fatal(err)
+	_, err = db.Verify(ctx)
+	gives(t, err, why)
+	// In the middle of it. It takes some milliseconds; that one of many is stopped within them is enough.
+	for range 200 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Millisecond, func() { cancel(why) })
+		_, err := db.Verify(ctx)
+		if errors.Is(err, why) {
+			return
+		}
+		ok(t, err)
 	}
+	t.Fatal("no verification was stopped")
 }
 
 func TestDestroy(t *testing.T) {
