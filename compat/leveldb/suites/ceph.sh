@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 suite() {
     about="Debian ceph-base, ceph-kvstore-tool: keys written, listed, read, compacted, removed"
-    apt_install ceph-base python3-plyvel || return
+    install_without_service ceph-base ceph-crash && apt_install python3-plyvel || return
     local db=$run/db n
     # The tool opens stores that are there.
     with_library /usr/bin/python3 - "$db" <<'END' || return

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 suite() {
     about="Debian minetest-server: a world made, opened again after kill -9, moved to SQLite and back"
-    apt_install minetest-server sqlite3 || return
+    install_without_service minetest-server minetest-server && apt_install sqlite3 || return
     local world=$run/world backend
     mkdir -p "$world"
     for backend in backend auth_backend player_backend mod_storage_backend; do

@@ -63,6 +63,14 @@ as_nobody() {
     fi
 }
 
+# Installs a package with a service that Debian starts, which nobody asked for: unless it was there before, it is ended.
+install_without_service() {
+    local package=$1 service=$2
+    installed "$package" && return 0
+    apt_install "$package" || return
+    [ ! -d /run/systemd/system ] || as_root systemctl disable --now "$service" || note "$service may be running now"
+}
+
 # Counts a test of a suite that is a program's doings: `check "what is expected" command...`.
 check() {
     local what=$1 && shift

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::block::BlockBuilder;
 use super::coding::{checksum, put_varint};
 use super::compression::{self, pack};
-use super::internal_key::{TAG_BYTES, split, tag};
+use super::internal_key::{split, tag};
 use super::table::{BlockHandle, FOOTER, MAGIC, TRAILER};
 use crate::merge::{Tag, VALUE};
 
