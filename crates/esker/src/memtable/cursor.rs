@@ -60,6 +60,12 @@ impl MemtableCursor {
         self.load(false);
     }
 
+    /// Whether the current key has one version.
+    #[inline]
+    pub(crate) fn is_only_version(&self) -> bool {
+        self.versions.len() == 1
+    }
+
     /// Where the current value lies, for a compaction that leaves it there. Only when valid.
     pub(crate) fn value_pointer(&self) -> ValuePointer {
         self.memtable.segment.pointer_to(self.versions[self.at])

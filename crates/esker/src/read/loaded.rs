@@ -110,7 +110,9 @@ impl HasMeta for LoadedTable {
 pub(crate) struct LoadedRun {
     /// The tables and the search among them.
     pub run: Arc<Run<Arc<LoadedTable>>>,
-    /// Whether every key has one version and none is a tombstone.
+    /// Whether every key has one version.
+    pub unique: bool,
+    /// The same, and none is a tombstone.
     pub clean: bool,
     /// The largest sequence in it.
     pub max_seq: Seq,
@@ -119,9 +121,10 @@ pub(crate) struct LoadedRun {
 impl LoadedRun {
     pub(crate) fn new(run: Arc<Run<Arc<LoadedTable>>>) -> LoadedRun {
         let tables = run.tables();
-        let clean = tables.iter().all(|t| t.meta.unique_keys && t.meta.tombstones == 0);
+        let unique = tables.iter().all(|t| t.meta.unique_keys);
+        let clean = unique && tables.iter().all(|t| t.meta.tombstones == 0);
         let max_seq = tables.iter().map(|t| t.meta.max_seq).max().unwrap_or(0);
-        LoadedRun { run, clean, max_seq }
+        LoadedRun { run, unique, clean, max_seq }
     }
 
     /// Its tables, by ascending key.

@@ -8,6 +8,8 @@
 
 use std::cmp::Ordering;
 
+use super::merge_queue::MergeQueue;
+use super::run_cursor::SeekTo;
 use super::source::SourceCursor;
 use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
@@ -24,35 +26,59 @@ enum Direction {
 pub(crate) struct MergeCursor {
     order: KeyOrder,
     sources: Vec<SourceCursor>,
-    /// Indexes of the valid sources; the current entry is that of the first.
-    queue: Vec<usize>,
+    /// The valid sources; the current entry is that of the first.
+    queue: MergeQueue,
     direction: Direction,
 }
 
 impl MergeCursor {
     /// Merges `sources`, however many, runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<SourceCursor>) -> MergeCursor {
-        let queue = Vec::with_capacity(sources.len());
+        let queue = MergeQueue::new(&order, sources.len());
         MergeCursor { order, sources, queue, direction: Direction::Forward }
+    }
+
+    #[inline]
+    fn first_source(&self) -> usize {
+        self.queue.fronts()[0].source as usize
     }
 
     /// The source of the current entry. Only when valid.
     #[inline]
     pub(crate) fn current(&self) -> &SourceCursor {
-        &self.sources[self.queue[0]]
+        &self.sources[self.first_source()]
     }
 
-    /// On past all versions of the current key, if that is known without comparing keys: there is one
-    /// source left, and it is a memtable. `false` (and no move) otherwise. Only when valid.
+    /// On past all versions of the current key, if that is known without comparing keys. `false` (and no
+    /// move) otherwise. Only when valid.
     #[inline]
-    pub(crate) fn next_key(&mut self) -> bool {
-        let ([only], Direction::Forward) = (&self.queue[..], self.direction) else { return false };
-        let SourceCursor::Memtable(source) = &mut self.sources[*only] else { return false };
-        source.next_key();
-        if !source.valid() {
-            self.queue.clear();
+    pub(crate) fn next_key(&mut self) -> Result<bool> {
+        if self.direction != Direction::Forward || !self.queue.first_differs() {
+            return Ok(false);
         }
-        true
+        let first = self.first_source();
+        let moved = self.sources[first].next_key();
+        self.arrive(moved)
+    }
+
+    /// The same backwards: back past the current entry, if it is known to be all there is of its key.
+    #[inline]
+    pub(crate) fn prev_key(&mut self) -> Result<bool> {
+        if !self.is_only_version() {
+            return Ok(false);
+        }
+        let first = self.first_source();
+        let moved = self.sources[first].prev().map(|()| true);
+        self.arrive(moved)
+    }
+
+    /// Whether a walk backwards is on an entry that is known to be all there is of its key. `false` says
+    /// nothing. Only when valid.
+    #[inline]
+    pub(crate) fn is_only_version(&self) -> bool {
+        self.direction == Direction::Reverse
+            && self.queue.first_differs()
+            && self.current().is_only_version()
     }
 
     /// To no entry.
@@ -60,58 +86,54 @@ impl MergeCursor {
         self.queue.clear();
     }
 
-    /// Internal order: key ascending, then sequence descending, then the newer run first.
+    /// The first source has moved, if it could.
     #[inline]
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let (x, y) = (&self.sources[a], &self.sources[b]);
-        let by_key = self.order.compare(x.key(), y.key());
-        by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b)))
-    }
-
-    #[inline]
-    fn in_order(&self, a: usize, b: usize) -> bool {
-        match self.direction {
-            Direction::Forward => self.compare(a, b) == Ordering::Less,
-            Direction::Reverse => self.compare(a, b) == Ordering::Greater,
-        }
-    }
-
-    fn rebuild(&mut self, direction: Direction) {
-        self.direction = direction;
-        self.queue.clear();
-        for i in 0..self.sources.len() {
-            if self.sources[i].valid() {
-                self.queue.push(i);
-                self.sift_up(self.queue.len() - 1);
+    fn arrive(&mut self, moved: Result<bool>) -> Result<bool> {
+        match moved {
+            Ok(true) => {
+                self.sift_first();
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(e) => {
+                self.queue.clear();
+                Err(e)
             }
         }
     }
 
-    /// Moves the element at `at` forward to its place among those before it.
-    fn sift_up(&mut self, mut at: usize) {
-        while at > 0 && self.in_order(self.queue[at], self.queue[at - 1]) {
-            self.queue.swap(at, at - 1);
-            at -= 1;
-        }
+    /// Positions all sources. In tables a search waits for memory that nobody has used lately, several times
+    /// over: all runs are searched in step, so that they wait together.
+    fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        self.queue.clear();
+        self.sources.iter_mut().for_each(|s| s.approach(key, to));
+        self.sources.iter_mut().try_for_each(|s| s.locate(key, to))?;
+        self.sources.iter_mut().try_for_each(|s| s.arrive(key, to))
+    }
+
+    fn rebuild(&mut self, direction: Direction) {
+        self.direction = direction;
+        let sources = &self.sources;
+        let valid = (0..sources.len()).filter(|i| sources[*i].valid()).map(|i| i as u32);
+        let before = in_order(&self.order, sources, direction);
+        let key = |i: u32| sources[i as usize].key();
+        self.queue.fill(direction == Direction::Reverse, valid, key, before);
     }
 
     /// The first source has moved: puts it where it belongs now.
     #[inline]
     fn sift_first(&mut self) {
-        if !self.sources[self.queue[0]].valid() {
-            self.queue.remove(0);
-            return;
+        let sources = &self.sources;
+        if !sources[self.queue.fronts()[0].source as usize].valid() {
+            return self.queue.remove_first();
         }
-        let mut at = 0;
-        while at + 1 < self.queue.len() && self.in_order(self.queue[at + 1], self.queue[at]) {
-            self.queue.swap(at, at + 1);
-            at += 1;
-        }
+        let before = in_order(&self.order, sources, self.direction);
+        self.queue.sift_first(|i| sources[i as usize].key(), before);
     }
 
     /// Puts every source but the current one just past the current entry in the new direction.
     fn turn(&mut self, direction: Direction) -> Result<()> {
-        let current = self.queue[0];
+        let current = self.first_source();
         let key = self.sources[current].key().to_vec();
         let seq = self.sources[current].seq();
         // Filled again at the end: after an error the cursor is not valid.
@@ -148,10 +170,29 @@ impl MergeCursor {
     }
 }
 
+/// Whether the entry of one source comes before that of another, in internal order: key ascending, then
+/// sequence descending, then the newer run first.
+#[inline]
+fn in_order<'s>(
+    order: &'s KeyOrder,
+    sources: &'s [SourceCursor],
+    direction: Direction,
+) -> impl Fn(u32, u32) -> bool + use<'s> {
+    move |a, b| {
+        let (x, y) = (&sources[a as usize], &sources[b as usize]);
+        let by_key = order.compare(x.key(), y.key());
+        let ordering = by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b)));
+        match direction {
+            Direction::Forward => ordering == Ordering::Less,
+            Direction::Reverse => ordering == Ordering::Greater,
+        }
+    }
+}
+
 impl InternalCursor for MergeCursor {
     #[inline]
     fn valid(&self) -> bool {
-        !self.queue.is_empty()
+        !self.queue.fronts().is_empty()
     }
 
     fn first(&mut self) -> Result<()> {
@@ -173,19 +214,13 @@ impl InternalCursor for MergeCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.queue.clear();
-        for s in &mut self.sources {
-            s.seek(key)?;
-        }
+        self.search(key, SeekTo::AtOrAfter)?;
         self.rebuild(Direction::Forward);
         Ok(())
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.queue.clear();
-        for s in &mut self.sources {
-            s.seek_for_prev(key)?;
-        }
+        self.search(key, SeekTo::AtOrBefore)?;
         self.rebuild(Direction::Reverse);
         Ok(())
     }
@@ -195,13 +230,9 @@ impl InternalCursor for MergeCursor {
         if self.direction == Direction::Reverse {
             self.turn(Direction::Forward)?;
         }
-        let first = self.queue[0];
-        if let Err(e) = self.sources[first].next() {
-            self.queue.clear();
-            return Err(e);
-        }
-        self.sift_first();
-        Ok(())
+        let first = self.first_source();
+        let moved = self.sources[first].next().map(|()| true);
+        self.arrive(moved).map(drop)
     }
 
     #[inline]
@@ -209,13 +240,9 @@ impl InternalCursor for MergeCursor {
         if self.direction == Direction::Forward {
             self.turn(Direction::Reverse)?;
         }
-        let first = self.queue[0];
-        if let Err(e) = self.sources[first].prev() {
-            self.queue.clear();
-            return Err(e);
-        }
-        self.sift_first();
-        Ok(())
+        let first = self.first_source();
+        let moved = self.sources[first].prev().map(|()| true);
+        self.arrive(moved).map(drop)
     }
 
     #[inline]

@@ -10,6 +10,7 @@ pub(crate) mod get;
 pub(crate) mod iter;
 pub(crate) mod loaded;
 pub(crate) mod merge_cursor;
+mod merge_queue;
 pub(crate) mod run_cursor;
 pub(crate) mod slice;
 pub(crate) mod source;

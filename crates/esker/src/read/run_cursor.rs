@@ -7,6 +7,15 @@ use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::table::TableCursor;
 
+/// Which entry a search is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SeekTo {
+    /// The first one at or after the key.
+    AtOrAfter,
+    /// The last one at or before it.
+    AtOrBefore,
+}
+
 /// Walks the tables of a run one after the other.
 pub(crate) struct RunCursor {
     run: Arc<LoadedRun>,
@@ -28,6 +37,12 @@ impl RunCursor {
         &self.run.tables()[self.at]
     }
 
+    /// Whether no key has two versions in the run.
+    #[inline]
+    pub(super) fn has_unique_keys(&self) -> bool {
+        self.run.unique
+    }
+
     #[inline]
     fn inner(&self) -> &TableCursor {
         self.cursor.as_ref().expect("a valid run cursor has a table cursor")
@@ -39,6 +54,53 @@ impl RunCursor {
             self.cursor = Some(self.run.tables()[at].table.cursor());
         }
         self.cursor.as_mut().expect("just set")
+    }
+
+    /// The first of three parts of a search: finds the table, and asks for its block index. Whoever searches
+    /// several runs does each part for all of them, so that they wait for memory at the same time. All three
+    /// are given the same.
+    pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
+        let at = match to {
+            SeekTo::AtOrAfter => {
+                Some(self.run.run.seek(&self.order, key)).filter(|at| *at < self.run.tables().len())
+            }
+            SeekTo::AtOrBefore => self.run.run.seek_for_prev(&self.order, key),
+        };
+        match at {
+            Some(at) => self.open(at).prefetch(),
+            None => self.cursor = None,
+        }
+    }
+
+    /// The second part: finds the block, and asks for it.
+    pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        let at_or_before = to == SeekTo::AtOrBefore;
+        self.cursor.as_mut().map_or(Ok(()), |c| c.locate(key, at_or_before))
+    }
+
+    /// The third part: finds the entry.
+    pub(super) fn arrive(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        match (&mut self.cursor, to) {
+            (None, _) => Ok(()),
+            (Some(c), SeekTo::AtOrAfter) => c.seek_located(key),
+            (Some(c), SeekTo::AtOrBefore) => c.seek_for_prev_located(key),
+        }
+    }
+
+    /// Asks for the entry after next, in a walk over several sources: until its turn comes there is time.
+    #[inline]
+    pub(super) fn prefetch_next(&self) {
+        if let Some(c) = &self.cursor {
+            c.prefetch_next();
+        }
+    }
+
+    /// The same backwards.
+    #[inline]
+    pub(super) fn prefetch_prev(&self) {
+        if let Some(c) = &self.cursor {
+            c.prefetch_prev();
+        }
     }
 
     #[cold]
@@ -87,22 +149,15 @@ impl InternalCursor for RunCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let at = self.run.run.seek(&self.order, key);
-        if at == self.run.tables().len() {
-            self.cursor = None;
-            return Ok(());
-        }
-        self.open(at).seek(key)
+        self.approach(key, SeekTo::AtOrAfter);
+        self.locate(key, SeekTo::AtOrAfter)?;
+        self.arrive(key, SeekTo::AtOrAfter)
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        match self.run.run.seek_for_prev(&self.order, key) {
-            Some(at) => self.open(at).seek_for_prev(key),
-            None => {
-                self.cursor = None;
-                Ok(())
-            }
-        }
+        self.approach(key, SeekTo::AtOrBefore);
+        self.locate(key, SeekTo::AtOrBefore)?;
+        self.arrive(key, SeekTo::AtOrBefore)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What a compaction reads from: a memtable or a run, without dynamic dispatch.
 
-use super::run_cursor::RunCursor;
+use super::run_cursor::{RunCursor, SeekTo};
 use crate::Result;
 use crate::key::{InternalCursor, Kind, Seq, Stored};
 use crate::memtable::MemtableCursor;
@@ -22,6 +22,54 @@ macro_rules! each {
     };
 }
 
+impl SourceCursor {
+    /// On past all versions of the current key, if that takes no comparison of keys. `false` (and no move)
+    /// otherwise. Only when valid.
+    #[inline]
+    pub(super) fn next_key(&mut self) -> Result<bool> {
+        match self {
+            SourceCursor::Memtable(c) => c.next_key(),
+            SourceCursor::Run(c) if c.has_unique_keys() => {
+                c.next()?;
+                c.prefetch_next();
+            }
+            SourceCursor::Run(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The parts of a search in a run: see [`RunCursor::approach`]. In a memtable all is done in the last.
+    pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
+        if let SourceCursor::Run(c) = self {
+            c.approach(key, to);
+        }
+    }
+
+    pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        match self {
+            SourceCursor::Memtable(_) => Ok(()),
+            SourceCursor::Run(c) => c.locate(key, to),
+        }
+    }
+
+    pub(super) fn arrive(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        match (self, to) {
+            (SourceCursor::Run(c), _) => c.arrive(key, to),
+            (SourceCursor::Memtable(c), SeekTo::AtOrAfter) => c.seek(key),
+            (SourceCursor::Memtable(c), SeekTo::AtOrBefore) => c.seek_for_prev(key),
+        }
+    }
+
+    /// Whether the source is known to have one version of the current key. Only when valid.
+    #[inline]
+    pub(super) fn is_only_version(&self) -> bool {
+        match self {
+            SourceCursor::Memtable(c) => c.is_only_version(),
+            SourceCursor::Run(c) => c.has_unique_keys(),
+        }
+    }
+}
+
 impl InternalCursor for SourceCursor {
     #[inline]
     fn valid(&self) -> bool {
@@ -41,11 +89,17 @@ impl InternalCursor for SourceCursor {
     }
     #[inline]
     fn next(&mut self) -> Result<()> {
-        each!(self, c => c.next())
+        match self {
+            SourceCursor::Memtable(c) => c.next(),
+            SourceCursor::Run(c) => c.next().inspect(|()| c.prefetch_next()),
+        }
     }
     #[inline]
     fn prev(&mut self) -> Result<()> {
-        each!(self, c => c.prev())
+        match self {
+            SourceCursor::Memtable(c) => c.prev(),
+            SourceCursor::Run(c) => c.prev().inspect(|()| c.prefetch_prev()),
+        }
     }
     #[inline]
     fn key(&self) -> &[u8] {

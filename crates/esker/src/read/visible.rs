@@ -23,9 +23,9 @@ enum Value {
 enum WalkState {
     Invalid,
     /// The inner cursor is on the current entry.
-    Forward,
+    OnEntry,
     /// The inner cursor is before all versions of the current key; key and value are held here.
-    Reverse,
+    Before,
 }
 
 /// The newest visible version of each key, tombstones left out.
@@ -35,7 +35,7 @@ pub(crate) struct VisibleCursor {
     seq: Seq,
     keys_only: bool,
     state: WalkState,
-    /// Forward: the key whose older versions are skipped. Reverse: the current key.
+    /// On an entry: the key whose older versions are skipped. Before one: the current key.
     key_buf: Vec<u8>,
     value_buf: Vec<u8>,
     value: Value,
@@ -103,7 +103,7 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
         match self.state {
-            WalkState::Forward => self.inner.key(),
+            WalkState::OnEntry => self.inner.key(),
             _ => &self.key_buf,
         }
     }
@@ -163,14 +163,16 @@ impl VisibleCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
             WalkState::Invalid => Ok(()),
-            WalkState::Forward if self.inner.next_key() => self.settle_forward(false, STEP),
-            WalkState::Forward => {
+            WalkState::OnEntry => {
+                if self.inner.next_key()? {
+                    return self.settle_forward(false, STEP);
+                }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 self.inner.next()?;
                 self.settle_forward(true, STEP)
             }
-            WalkState::Reverse => {
+            WalkState::Before => {
                 self.inner.seek(&self.key_buf)?;
                 self.settle_forward(true, STEP)
             }
@@ -182,7 +184,10 @@ impl VisibleCursor {
     pub(crate) fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
             WalkState::Invalid => Ok(()),
-            WalkState::Forward => {
+            WalkState::OnEntry => {
+                if self.inner.prev_key()? {
+                    return self.settle_reverse(STEP);
+                }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
@@ -190,7 +195,7 @@ impl VisibleCursor {
                 }
                 self.settle_reverse(STEP)
             }
-            WalkState::Reverse => self.settle_reverse(STEP),
+            WalkState::Before => self.settle_reverse(STEP),
         }
     }
 
@@ -265,7 +270,7 @@ impl VisibleCursor {
             match self.inner.kind() {
                 Kind::Put => {
                     self.hold_inner_value()?;
-                    self.state = WalkState::Forward;
+                    self.state = WalkState::OnEntry;
                     break;
                 }
                 Kind::Delete => {
@@ -337,11 +342,18 @@ impl VisibleCursor {
     }
 
     /// From the inner entry (the oldest version of some key) back to the first key with a visible
-    /// version; holds that version and leaves the inner cursor before the key.
+    /// version. Leaves the inner cursor on it, if it is known to be the only one; otherwise holds that
+    /// version and leaves the inner cursor before the key.
     fn settle_reverse(&mut self, rarity: u32) -> Result<()> {
         let (mut dead, mut leaps) = (0, 0);
         self.gave_up = false;
         while self.inner.valid() {
+            let visible = self.inner.seq() <= self.seq && self.inner.kind() == Kind::Put;
+            if visible && self.inner.is_only_version() {
+                self.hold_inner_value()?;
+                self.state = WalkState::OnEntry;
+                break;
+            }
             self.key_buf.clear();
             self.key_buf.extend_from_slice(self.inner.key());
             let mut found = None;
@@ -369,7 +381,7 @@ impl VisibleCursor {
                 self.inner.prev()?;
             }
             if found == Some(Kind::Put) {
-                self.state = WalkState::Reverse;
+                self.state = WalkState::Before;
                 break;
             }
             dead += 1;

@@ -36,6 +36,8 @@ pub(crate) struct TableCursor {
     /// Number of the block, and its first page.
     ordinal: u32,
     page: u32,
+    /// The block that a search is to enter: of this table at all times.
+    located: u32,
     /// Blocks entered from a neighbour in this direction since the last seek.
     streak: u32,
     forward: bool,
@@ -96,6 +98,7 @@ impl TableCursor {
             key: vec![0; table.props.max_key_len as usize + SLACK],
             ordinal: u32::MAX,
             page: 0,
+            located: 0,
             streak: 0,
             forward: true,
             asked: 0,
@@ -165,6 +168,71 @@ impl TableCursor {
             return Ok(());
         }
         self.prev_block()
+    }
+
+    /// Asks for what a search begins with.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.table.block_index.prefetch();
+    }
+
+    /// The first part of a search: finds the block, and asks for its memory. `at_or_before`: for
+    /// `seek_for_prev`. Whoever searches several tables does this for all of them first, so that they wait
+    /// for memory at the same time.
+    pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
+        self.valid = false;
+        self.streak = 0;
+        self.located = self.table.locate(key, at_or_before)?;
+        self.table.prefetch_block(self.located);
+        Ok(())
+    }
+
+    /// The second part of `seek`, with the same key.
+    pub(crate) fn seek_located(&mut self, key: &[u8]) -> Result<()> {
+        let ordinal = self.located;
+        self.enter(ordinal)?;
+        let slot = self.block.rank(&self.table.order, key, false);
+        if page_hints::is_due() {
+            self.table.mark_sought(ordinal);
+        }
+        if slot < self.block.count {
+            self.load(slot);
+        } else if ordinal + 1 < self.table.block_index.blocks {
+            self.enter(ordinal + 1)?;
+            self.load(0);
+        }
+        Ok(())
+    }
+
+    /// The second part of `seek_for_prev`, with the same key.
+    pub(crate) fn seek_for_prev_located(&mut self, key: &[u8]) -> Result<()> {
+        let ordinal = self.located;
+        self.enter(ordinal)?;
+        // Only the first block may hold nothing at or before the key.
+        let rank = self.block.rank(&self.table.order, key, true);
+        if page_hints::is_due() {
+            self.table.mark_sought(ordinal);
+        }
+        if rank > 0 {
+            self.load(rank - 1);
+        }
+        Ok(())
+    }
+
+    /// Asks for the entry after the next one, if it is in the same block.
+    #[inline]
+    pub(crate) fn prefetch_next(&self) {
+        if self.valid && self.slot + 2 < self.block.count {
+            self.block.prefetch(self.slot + 2);
+        }
+    }
+
+    /// Asks for the entry before the previous one, if it is in the same block.
+    #[inline]
+    pub(crate) fn prefetch_prev(&self) {
+        if self.valid && self.slot >= 2 {
+            self.block.prefetch(self.slot - 2);
+        }
     }
 
     #[inline(never)]
@@ -260,37 +328,13 @@ impl InternalCursor for TableCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.valid = false;
-        self.streak = 0;
-        let ordinal = self.table.locate(key, false)?;
-        self.enter(ordinal)?;
-        let slot = self.block.rank(&self.table.order, key, false);
-        if page_hints::is_due() {
-            self.table.mark_sought(ordinal);
-        }
-        if slot < self.block.count {
-            self.load(slot);
-        } else if ordinal + 1 < self.table.block_index.blocks {
-            self.enter(ordinal + 1)?;
-            self.load(0);
-        }
-        Ok(())
+        self.locate(key, false)?;
+        self.seek_located(key)
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.valid = false;
-        self.streak = 0;
-        let ordinal = self.table.locate(key, true)?;
-        self.enter(ordinal)?;
-        // Only the first block may hold nothing at or before the key.
-        let rank = self.block.rank(&self.table.order, key, true);
-        if page_hints::is_due() {
-            self.table.mark_sought(ordinal);
-        }
-        if rank > 0 {
-            self.load(rank - 1);
-        }
-        Ok(())
+        self.locate(key, true)?;
+        self.seek_for_prev_located(key)
     }
 
     #[inline]

@@ -28,6 +28,23 @@ pub(crate) fn first_bytes(n: usize) -> u64 {
     if n >= 8 { !0 } else { !(!0 >> (8 * n)) }
 }
 
+/// Whether a key begins with these bytes. Prefixes are short: a call to compare memory costs more.
+#[inline]
+pub(crate) fn begins_with(key: &[u8], prefix: &[u8]) -> bool {
+    let n = prefix.len();
+    if key.len() < n {
+        return false;
+    }
+    let mut at = 0;
+    while at + 8 <= n {
+        if key[at..at + 8] != prefix[at..at + 8] {
+            return false;
+        }
+        at += 8;
+    }
+    (word_at(key, at) ^ word_at(prefix, at)) & first_bytes(n - at) == 0
+}
+
 /// Length of what two strings begin with in common.
 #[inline]
 pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
@@ -100,6 +117,7 @@ mod tests {
             for b in &keys {
                 let shared = a.iter().zip(b).take_while(|(x, y)| x == y).count();
                 assert_eq!(common_prefix(a, b), shared, "{a:?} {b:?}");
+                assert_eq!(begins_with(a, b), a.starts_with(b), "{a:?} {b:?}");
                 for at in 0..=shared {
                     let heads = [KeyOrder::Bytewise, KeyOrder::Reverse].map(|order| {
                         let heads = Heads::new(&order);
