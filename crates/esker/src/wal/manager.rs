@@ -183,9 +183,13 @@ impl SegmentManager {
         Ok(Arc::new(result?))
     }
 
-    /// A segment that was made and is not wanted.
+    /// A segment that was made and is not wanted: the next one is made from its file. Not left for `collect`: a
+    /// background thread that is busy makes spares too late again and again, and each would stay open and mapped.
     pub(crate) fn discard(&self, segment: Arc<Segment>) {
-        self.inner.lock().retired.push(segment);
+        match Arc::try_unwrap(segment) {
+            Ok(segment) => self.let_go(segment, false),
+            Err(held) => self.inner.lock().retired.push(held),
+        }
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
@@ -396,20 +400,28 @@ impl SegmentManager {
             (free, trimmed)
         };
         for segment in free {
-            let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
-            // A file with a second name belongs to a checkpoint too and must not change.
-            let shared = segment.links().map_or(true, |n| n > 1);
-            // Nor is one used again that a sync failed for.
-            let failed = segment.sync_failed();
-            drop(segment);
-            if shared || failed || trim {
-                self.obsolete.push(Obsolete::Remove(path));
-            } else {
-                self.recycle(path, bytes);
+            match Arc::try_unwrap(segment) {
+                Ok(segment) => self.let_go(segment, trim),
+                Err(held) => self.inner.lock().retired.push(held),
             }
         }
         for (path, _) in trimmed {
             self.obsolete.push(Obsolete::Remove(path));
+        }
+    }
+
+    /// Closes a segment that nobody uses, and keeps its file for a new one, or has it removed.
+    fn let_go(&self, segment: Segment, remove: bool) {
+        let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
+        // A file with a second name belongs to a checkpoint too and must not change.
+        let shared = segment.links().map_or(true, |n| n > 1);
+        // Nor is one used again that a sync failed for.
+        let failed = segment.sync_failed();
+        drop(segment);
+        if shared || failed || remove {
+            self.obsolete.push(Obsolete::Remove(path));
+        } else {
+            self.recycle(path, bytes);
         }
     }
 
@@ -537,6 +549,26 @@ mod tests {
         fn partial_cmp(&self, other: &Counted) -> Option<std::cmp::Ordering> {
             Some(self.cmp(other))
         }
+    }
+
+    /// They waited, with their files open, for the background thread, which was too busy to make spares in time.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no file mappings")]
+    fn spares_that_came_too_late_waited_with_their_files_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        let env: Arc<dyn Env> = Arc::new(crate::env::OsEnv::new());
+        let obsolete = Arc::new(ObsoleteFiles::default());
+        let manager = SegmentManager::new(Arc::clone(&env), path.clone(), obsolete);
+        for number in 1..=2 * POOL_FILES as u64 {
+            manager.discard(Arc::new(Segment::create(&env, &path, number, 1 << 16, None).unwrap()));
+            assert_eq!(manager.totals().mapped, 0, "after {number}");
+            let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let open =
+                open.filter(|e| std::fs::read_link(e.path()).is_ok_and(|to| to.starts_with(&path)));
+            assert_eq!(open.count(), 0, "after {number}");
+        }
+        assert_eq!(manager.inner.lock().pool.len(), POOL_FILES);
     }
 
     #[test]
