@@ -374,7 +374,7 @@ impl Db {
         self.handle().close()
     }
 
-    /// Removes the store in `path`: all its files, and the directory if nothing else is in it.
+    /// Removes the store in `path`: all its files, those in `lost/` too, and the directory if nothing else is in it.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
         crate::destroy::destroy(&OsEnv::new(), &resolve(path.as_ref())?)
     }

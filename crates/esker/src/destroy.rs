@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::env::{Env, LockMode, OpenMode};
 use crate::error::{Error, Result};
-use crate::filename::{self, CURRENT, DESTROYED, LOCK};
+use crate::filename::{self, CURRENT, DESTROYED, LOCK, LOST};
 use crate::store::lock_dir;
 use crate::version;
 
@@ -51,6 +51,7 @@ fn mark(env: &dyn Env, dir: &Path) -> Result<()> {
 /// Removes what a directory holds of a store that is none any more or not yet, but the lock's file, whose lock the
 /// caller has. The mark goes when the rest is durably gone.
 pub(crate) fn remove_rest(env: &dyn Env, dir: &Path) -> Result<()> {
+    remove_lost(env, &dir.join(LOST))?;
     // Listed when nobody else is in it.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let goes =
@@ -62,6 +63,21 @@ pub(crate) fn remove_rest(env: &dyn Env, dir: &Path) -> Result<()> {
         env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         remove(env, &dir.join(DESTROYED))?;
     }
+    Ok(())
+}
+
+/// Removes what a repair put aside, and its directory if nothing else is in it.
+fn remove_lost(env: &dyn Env, lost: &Path) -> Result<()> {
+    let names = match env.list(lost) {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
+        listed => listed.map_err(|e| Error::io("list", lost, e))?,
+    };
+    for name in names.iter().filter(|n| filename::parse(n).is_some()) {
+        remove(env, &lost.join(name))?;
+    }
+    drop(env.remove_dir(lost));
     Ok(())
 }
 

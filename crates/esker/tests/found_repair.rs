@@ -161,6 +161,34 @@ fn a_repaired_store_was_larger_than_before() {
 }
 
 #[test]
+fn destroying_a_repaired_store_left_what_the_repair_had_put_aside() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    let damaged = || {
+        closed(&dir, Options::new(), 5000);
+        flip(&tables(&dir)[0], 4096 + 100);
+        assert_eq!(Db::repair(&dir).unwrap().lost.len(), 1);
+        assert_eq!(fs::read_dir(dir.join("lost")).unwrap().count(), 1);
+    };
+    damaged();
+    Db::destroy(&dir).unwrap();
+    assert!(!dir.exists());
+    // What is not the store's stays, also there.
+    damaged();
+    fs::write(dir.join("lost/notes.txt"), "what I saw").unwrap();
+    Db::destroy(&dir).unwrap();
+    let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["lost"]);
+    assert_eq!(fs::read_dir(dir.join("lost")).unwrap().count(), 1);
+    // Nor does a file of that name disturb.
+    fs::remove_dir_all(&dir).unwrap();
+    closed(&dir, Options::new(), 10);
+    fs::write(dir.join("lost"), "mine").unwrap();
+    Db::destroy(&dir).unwrap();
+    assert!(dir.join("lost").is_file());
+}
+
+#[test]
 fn a_loss_was_listed_twice() {
     let root = tempdir().unwrap();
     let dir = root.path().join("db");
