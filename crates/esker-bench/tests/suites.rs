@@ -145,7 +145,7 @@ fn a_users_file_is_loaded_and_read_back() {
 #[test]
 fn a_row_stops_at_its_time_and_counts_what_it_did() {
     let dir = tempfile::tempdir().unwrap();
-    let loaded = ["--entries", "3000", "--rows", "fillrandom,readrandom,deleterandom"];
+    let loaded = ["--entries", "400", "--rows", "fillrandom,readrandom,deleterandom"];
     // A hundredth of the entries is written synced.
     let synced = ["--entries", "20k", "--rows", "fillsync,fillsync4", "--threads", "4"];
     let common = ["--json", "-", "--row-seconds", "0.1", "--set", "delay_us=4000"];
