@@ -46,6 +46,30 @@ step() {
     fi
 }
 
+# Two steps at the same time, each of which keeps one core busy. What the first says comes when both are done.
+side_by_side() {
+    local first=$1 second=$2 log pid start=$SECONDS
+    if [[ " ${wanted[*]} " != *" $first "* || " ${wanted[*]} " != *" $second "* ]]; then
+        step "$first" "$first"
+        step "$second" "$second"
+        return 0
+    fi
+    log=$(mktemp)
+    "$first" >"$log" 2>&1 &
+    pid=$!
+    step "$second" "$second"
+    say "$first: beside $second"
+    if wait "$pid"; then
+        passed+=("$first ($((SECONDS - start)) s, beside $second)")
+        cat "$log"
+    else
+        failed+=("$first")
+        cat "$log"
+        echo "FAILED: $first" >&2
+    fi
+    rm -f "$log"
+}
+
 # Tools that come with the compiler.
 need_components() {
     local missing=()
@@ -83,7 +107,7 @@ need_tests() {
 # no test runs on here, without what needs a C compiler for them.
 targets() {
     local status=0 target dir workspace
-    for workspace in fuzz crates/esker-bench-engines bindings/python; do
+    for workspace in fuzz crates/esker-bench-engines bindings/python bindings/java/native bindings/node/native; do
         cargo update --workspace --locked --manifest-path $workspace/Cargo.toml || status=1
     done
     dir=$(target_dir)/targets
@@ -176,10 +200,12 @@ c_program() {
     return $status
 }
 
-# The bindings for other languages, those whose language is here.
+# The bindings for other languages, and the stores for systems in Java, those whose language is here. Their campaigns, which take
+# up to an hour each, are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
 bindings() {
     local status=0 left_out=() pair tool
-    for pair in go:go python:python3; do
+    local -x ESKER_CAMPAIGN=
+    for pair in go:go python:python3 node:node java:javac infinispan:javac kafka-streams:javac; do
         tool=${pair#*:}
         if command -v "$tool" >/dev/null; then
             say "bindings/${pair%:*}"
@@ -352,8 +378,7 @@ step suites suites
 step bindings bindings
 step callers callers
 step long long
-step models models
-step miri miri
+side_by_side models miri
 step tsan tsan
 step bench bench
 step report report

@@ -1,0 +1,62 @@
+package io.esker.infinispan;
+
+import io.esker.Esker;
+import io.esker.WriteBatch;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.infinispan.persistence.spi.PersistenceException;
+
+/**
+ * What the default keyspace of a store says about the others: which pair of keyspaces counts, and how their keys were made.
+ *
+ * <p>Removing everything makes a new pair and lets this record name it, in one write; what the record does not name is left over
+ * and dropped when the store is opened.
+ *
+ * @param segmented whether keys begin with the segment that Infinispan gave; otherwise with 0
+ * @param segments how many segments there are
+ * @param generation the number in the names of both keyspaces
+ */
+record Layout(boolean segmented, int segments, long generation) {
+    private static final byte[] KEY = "layout".getBytes(StandardCharsets.US_ASCII);
+    private static final byte VERSION = 1;
+    private static final int BYTES = 14;
+
+    /** The record of this store; null when the store is new. */
+    static Layout read(Esker esker) {
+        byte[] stored = esker.keyspace().get(KEY);
+        if (stored == null) {
+            return null;
+        }
+        if (stored.length != BYTES || stored[0] != VERSION) {
+            throw new PersistenceException("the store in " + esker.directory()
+                    + " was made by a newer version of the Esker cache store; open it with that");
+        }
+        ByteBuffer fields = ByteBuffer.wrap(stored, 1, BYTES - 1);
+        return new Layout(fields.get() != 0, fields.getInt(), fields.getLong());
+    }
+
+    void addTo(WriteBatch batch) {
+        batch.put(KEY, ByteBuffer.allocate(BYTES).put(VERSION).put((byte) (segmented ? 1 : 0)).putInt(segments)
+                .putLong(generation).array());
+    }
+
+    boolean makesSameKeysAs(Layout other) {
+        return segmented == other.segmented && (!segmented || segments == other.segments);
+    }
+
+    Layout withGeneration(long number) {
+        return new Layout(segmented, segments, number);
+    }
+
+    String entriesName() {
+        return "entries-" + generation;
+    }
+
+    String expiryName() {
+        return "expiry-" + generation;
+    }
+
+    boolean names(String keyspace) {
+        return keyspace.equals("default") || keyspace.equals(entriesName()) || keyspace.equals(expiryName());
+    }
+}

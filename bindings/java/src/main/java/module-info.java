@@ -1,0 +1,4 @@
+/** The embedded key-value store Esker. */
+module io.esker {
+    exports io.esker;
+}

@@ -1,0 +1,163 @@
+package io.esker.kafka;
+
+import io.esker.WriteBatch;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.ToLongFunction;
+
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.state.KeyValueIterator;
+
+/**
+ * The segments of time of a store, a keyspace each, so that what expires goes with its keyspace, at once and without deletions.
+ *
+ * <p>A segment may have an index by time beside its values. One thread writes; any number reads.
+ */
+final class Segments {
+    private static final String VALUES = "segment.";
+    private static final String TIMES = "times.";
+    private static final byte[] NOTHING = new byte[0];
+    /** A key of an index, before all others, that is there when nothing is missing. */
+    private static final byte[] COMPLETE = {0};
+
+    /** One segment. */
+    static final class Segment {
+        private final Table values;
+        /** The index, null where the store has none. */
+        private final Table times;
+
+        Segment(Table values, Table times) {
+            this.values = values;
+            this.times = times;
+        }
+
+        Table values() {
+            return values;
+        }
+
+        Table times() {
+            return times;
+        }
+    }
+
+    private final TaskStore store;
+    private final Format format;
+    private final long retentionMs;
+    private final long intervalMs;
+    private final boolean indexed;
+    private final ConcurrentSkipListMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
+
+    Segments(TaskStore store, Format format, long retentionMs, long intervalMs, boolean indexed) {
+        this.store = store;
+        this.format = format;
+        this.retentionMs = retentionMs;
+        this.intervalMs = intervalMs;
+        this.indexed = indexed;
+    }
+
+    /**
+     * Opens the segments there are. Where an index is missing or was not finished it is made, where nobody wants it it is dropped.
+     *
+     * @param timeOfKey the time in a key
+     */
+    void open(ToLongFunction<Bytes> timeOfKey) {
+        segments.clear();
+        Collection<String> names = store.tableNames();
+        for (String name : names) {
+            if (name.startsWith(TIMES) && !indexed) store.drop(store.table(name));
+            if (!name.startsWith(VALUES)) continue;
+            Segment segment = add(id(name));
+            if (indexed && store.get(segment.times, COMPLETE) == null) makeIndex(segment, timeOfKey);
+        }
+    }
+
+    private long id(String keyspace) {
+        try {
+            return Long.parseLong(keyspace.substring(VALUES.length(), keyspace.length() - format.suffix().length()));
+        } catch (NumberFormatException | IndexOutOfBoundsException e) {
+            throw new ProcessorStateException("Store " + store.name() + " has a keyspace " + keyspace + ", which is no segment of it", e);
+        }
+    }
+
+    private void makeIndex(Segment segment, ToLongFunction<Bytes> timeOfKey) {
+        try (KeyValueIterator<Bytes, byte[]> values = segment.values.iterate(null, null, true, true)) {
+            while (values.hasNext()) {
+                KeyValue<Bytes, byte[]> entry = values.next();
+                store.put(segment.times, Keys.indexed(timeOfKey.applyAsLong(entry.key), entry.key.get()), NOTHING);
+            }
+        }
+        store.put(segment.times, COMPLETE, NOTHING);
+    }
+
+    private Segment add(long id) {
+        return segments.computeIfAbsent(id, key -> new Segment(
+                store.table(VALUES + id + format.suffix()), indexed ? store.table(TIMES + id) : null));
+    }
+
+    /** Whether segments have an index by time. */
+    boolean isIndexed() {
+        return indexed;
+    }
+
+    void clear() {
+        segments.clear();
+    }
+
+    long id(long timeMs) {
+        return timeMs / intervalMs;
+    }
+
+    /** The segment of a time, or null. */
+    Segment of(long timeMs) {
+        return segments.get(id(timeMs));
+    }
+
+    /** The segment of that number, made where it is missing; null when it expired. Drops those that expired. */
+    Segment live(long id, long streamTimeMs) {
+        if (id < id(streamTimeMs - retentionMs)) return null;
+        Segment segment = segments.get(id);
+        if (segment == null) {
+            segment = add(id);
+            if (indexed) store.put(segment.times, COMPLETE, NOTHING);
+        }
+        dropExpired(streamTimeMs);
+        return segment;
+    }
+
+    void dropExpired(long streamTimeMs) {
+        NavigableMap<Long, Segment> expired = segments.headMap(id(streamTimeMs - retentionMs), false);
+        while (true) {
+            var first = expired.pollFirstEntry();
+            if (first == null) return;
+            store.drop(first.getValue().values);
+            if (first.getValue().times != null) store.drop(first.getValue().times);
+        }
+    }
+
+    /** The segments between two times, both among them. */
+    List<Segment> between(long fromMs, long toMs, boolean forward) {
+        long from = id(fromMs);
+        long to = id(toMs);
+        if (from > to) return List.of();
+        NavigableMap<Long, Segment> part = segments.subMap(from, true, to, true);
+        return new ArrayList<>((forward ? part : part.descendingMap()).values());
+    }
+
+    /** Adds a write and what the index has of it; a null value deletes. */
+    void put(Segment segment, byte[] key, byte[] value, long timeMs) {
+        store.put(segment.values, key, value);
+        if (segment.times != null) store.put(segment.times, Keys.indexed(timeMs, key), value == null ? null : NOTHING);
+    }
+
+    /** The same into a batch. */
+    void add(WriteBatch batch, Segment segment, byte[] key, byte[] value, long timeMs) {
+        store.add(batch, segment.values, key, value);
+        if (segment.times != null) store.add(batch, segment.times, Keys.indexed(timeMs, key), value == null ? null : NOTHING);
+    }
+}

@@ -1,0 +1,377 @@
+package io.esker.kafka;
+
+import io.esker.Esker;
+import io.esker.EskerException;
+import io.esker.WriteBatch;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.apache.kafka.streams.errors.TaskCorruptedException;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.state.internals.StoreQueryUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The Esker store of one state store of one task, in {@code <task directory>/esker/<name>}.
+ *
+ * <p>Writes wait on the heap until the task commits, and are then written in one batch with the offsets of the changelog and the
+ * position: after a crash the store is as of a commit, and knows which. When too much waits it is written without offsets, and in
+ * the same batch a mark says that the store is ahead of them. Opened with that mark, the store is as good as any other one under
+ * at-least-once, and corrupted under exactly-once, where Kafka Streams then builds it anew from the changelog.
+ *
+ * <p>One thread writes at a time, under the lock of this object; reads take no lock.
+ */
+final class TaskStore {
+    private static final Logger LOG = LoggerFactory.getLogger(TaskStore.class);
+    private static final String PARENT = "esker";
+    /** Expired segments that wait for a commit, until this many do: under exactly-once commits are rare. */
+    private static final int MOST_DOOMED = 2;
+    private static final int MOST_KEY_BYTES = 65536;
+    private static final int MOST_VALUE_BYTES = 1 << 30;
+
+    private final String name;
+    private final AtomicLong newestReader = new AtomicLong(-1);
+    private final Set<MergedIterator> iterators = ConcurrentHashMap.newKeySet();
+    private final Map<String, Table> tables = new ConcurrentHashMap<>();
+    private final List<Table> doomed = new ArrayList<>();
+
+    private volatile boolean open;
+    private volatile long sequence;
+    private volatile long bufferedBytes;
+    /** Null until the first write of a new store. */
+    private volatile Esker esker;
+    private Commits commits;
+    private final Position position = Position.emptyPosition();
+    private StateStoreContext context;
+    private EskerStreamsConfig config;
+    private Format format;
+    private boolean sessions;
+    private Path directory;
+    private boolean exactlyOnce;
+
+    TaskStore(String name) {
+        this.name = Objects.requireNonNull(name, "name");
+    }
+
+    /**
+     * Opens the store. Where there is none yet it is made by the first write: a task may have stores that it never writes to, and
+     * such a one takes no memory and no files.
+     *
+     * @param sessions whether it holds sessions
+     * @throws ProcessorStateException if it cannot be opened, as another process has it, or is of a later format
+     * @throws TaskCorruptedException if it may hold what was never committed, under exactly-once
+     */
+    synchronized void open(StateStoreContext context, Format format, boolean sessions) {
+        if (open) return;
+        config = new EskerStreamsConfig(context.appConfigs());
+        this.context = context;
+        this.format = format;
+        this.sessions = sessions;
+        exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
+        directory = context.stateDir().toPath().resolve(PARENT).resolve(name);
+        if (Files.exists(directory)) {
+            openDirectory();
+        } else {
+            StoreQueryUtils.maybeMigrateExistingPositionFile(context.stateDir(), name, position);
+        }
+        open = true;
+    }
+
+    private void openDirectory() {
+        try {
+            Files.createDirectories(directory);
+            esker = Esker.open(directory, config.options());
+        } catch (IOException | EskerException e) {
+            throw new ProcessorStateException("Error opening store " + name + " at location " + directory + ": " + e.getMessage(), e);
+        }
+        boolean done = false;
+        try {
+            commits = new Commits(esker);
+            if (exactlyOnce && commits.isAhead()) {
+                throw new TaskCorruptedException(Set.of(context.taskId()), new ProcessorStateException("Store " + name
+                        + " may hold writes that were never committed, as its process ended before it could commit them"));
+            }
+            Upgrade.toFormat(esker, name, format, sessions);
+            position.merge(commits.position());
+            StoreQueryUtils.maybeMigrateExistingPositionFile(context.stateDir(), name, position);
+            done = true;
+        } catch (EskerException e) {
+            throw new ProcessorStateException("Error opening store " + name + " at location " + directory + ": " + e.getMessage(), e);
+        } finally {
+            if (!done) {
+                esker.close();
+                esker = null;
+            }
+        }
+    }
+
+    String name() {
+        return name;
+    }
+
+    boolean isOpen() {
+        return open;
+    }
+
+    Position position() {
+        return position;
+    }
+
+    /** The store; null as long as there is none. */
+    Esker esker() {
+        return esker;
+    }
+
+    long bufferedBytes() {
+        return bufferedBytes;
+    }
+
+    int openIterators() {
+        return iterators.size();
+    }
+
+    /** The names of keyspaces that hold values. */
+    List<String> tableNames() {
+        checkOpen();
+        if (esker == null) return List.of();
+        return esker.keyspaces().stream().filter(keyspace -> !Commits.isReserved(keyspace)).toList();
+    }
+
+    /** The table of that name. Its keyspace is made with the first write. */
+    synchronized Table table(String keyspace) {
+        checkOpen();
+        return tables.computeIfAbsent(keyspace, key -> {
+            Table table = new Table(this, key);
+            if (esker != null) bind(table);
+            return table;
+        });
+    }
+
+    /** Makes the keyspace of a table, and the store where there is none yet. Under the lock. */
+    private void bind(Table table) {
+        ready();
+        guarded("making a keyspace in", () -> {
+            table.bind(esker.openOrCreateKeyspace(table.name()));
+            return null;
+        });
+    }
+
+    private void ready() {
+        if (esker == null) openDirectory();
+    }
+
+    /** Lets a table go with the next commit, so that a crash before it finds everything as of the commit before. */
+    synchronized void drop(Table table) {
+        tables.remove(table.name());
+        table.discard();
+        if (table.isBound()) doomed.add(table);
+        if (doomed.size() > MOST_DOOMED) spill();
+    }
+
+    byte[] get(Table table, byte[] key) {
+        checkOpen();
+        return reading("reading a key", () -> table.get(key));
+    }
+
+    /** Adds a write that the next commit writes, and notes where in its input the task is. A null value deletes. */
+    synchronized void put(Table table, byte[] key, byte[] value) {
+        checkOpen();
+        check(key, value);
+        if (!table.isBound()) bind(table);
+        synchronized (position) {
+            long grown = WriteBuffer.sizeBytes(key, value);
+            if (bufferedBytes > 0 && bufferedBytes + grown > config.uncommittedBytes()) spill();
+            long next = sequence + 1;
+            bufferedBytes += table.put(key, value, next, newestReader.get());
+            sequence = next;
+            notePosition();
+        }
+    }
+
+    /** Notes the position of the record that is being processed. */
+    void notePosition() {
+        synchronized (position) {
+            StoreQueryUtils.updatePosition(position, context);
+        }
+    }
+
+    private static void check(byte[] key, byte[] value) {
+        if (key.length > MOST_KEY_BYTES) {
+            throw new IllegalArgumentException("a key has at most " + MOST_KEY_BYTES + " bytes, this one " + key.length);
+        }
+        if (value != null && value.length > MOST_VALUE_BYTES) {
+            throw new IllegalArgumentException("a value has at most " + MOST_VALUE_BYTES + " bytes, this one " + value.length);
+        }
+    }
+
+    /**
+     * Writes what waits, with the offsets, as one batch: all of it or nothing survives a crash.
+     *
+     * @param offsets of the changelog's partitions; none take all that there are away, a null takes that partition's away
+     */
+    synchronized void commit(Map<TopicPartition, Long> offsets) {
+        if (!open || esker == null && offsets.isEmpty()) return;
+        ready();
+        synchronized (position) {
+            write(batch -> commits.add(batch, offsets, position), "committing");
+        }
+        commits.written(false);
+        dropDoomed();
+    }
+
+    Long committedOffset(TopicPartition partition) {
+        checkOpen();
+        return esker == null ? null : reading("reading the committed offset", () -> commits.offset(partition));
+    }
+
+    /**
+     * Writes records of the changelog at once, with the offset of the last of them. They were committed before they got there, and
+     * are the same when they are restored again, so this needs no mark. A store that was closed is opened by it.
+     */
+    synchronized void restore(TopicPartition partition, long lastOffset, Consumer<WriteBatch> records) {
+        if (!open) open(context, format, sessions);
+        ready();
+        synchronized (position) {
+            boolean ahead = commits.isAhead();
+            write(batch -> {
+                records.accept(batch);
+                if (!ahead) commits.addOffset(batch, partition, lastOffset, position);
+            }, "restoring");
+        }
+    }
+
+    /** Adds a write to a batch that is being restored; a null value deletes. Under the lock. */
+    void add(WriteBatch batch, Table table, byte[] key, byte[] value) {
+        if (!table.isBound()) bind(table);
+        table.add(batch, key, value);
+    }
+
+    /** Writes what waits without offsets, and says so in the store. */
+    private void spill() {
+        if (!commits.isAhead()) {
+            LOG.debug("Store {} writes {} bytes ahead of the next commit", name, bufferedBytes);
+        }
+        write(commits::addAhead, "writing ahead of the next commit to");
+        commits.written(true);
+        dropDoomed();
+    }
+
+    private void write(Consumer<WriteBatch> more, String doing) {
+        guarded(doing, () -> {
+            WriteBatch batch = new WriteBatch();
+            boolean written = false;
+            try {
+                tables.values().forEach(table -> table.freezeInto(batch));
+                more.accept(batch);
+                if (batch.count() > 0) esker.write(batch);
+                written = true;
+            } finally {
+                tables.values().forEach(written ? Table::thaw : Table::unfreeze);
+            }
+            bufferedBytes = 0;
+            return null;
+        });
+    }
+
+    private void dropDoomed() {
+        for (Table table : doomed) {
+            table.markDropped();
+            guarded("dropping an expired segment of", () -> {
+                esker.dropKeyspace(table.name());
+                return null;
+            });
+        }
+        doomed.clear();
+    }
+
+    /**
+     * Closes the store. What waits is written under at-least-once, as it is processed again in any case, and forgotten under
+     * exactly-once, where whoever closes without a commit does it because a transaction failed.
+     */
+    synchronized void close() {
+        if (!open) return;
+        RuntimeException failed = null;
+        try {
+            if (!exactlyOnce && bufferedBytes > 0) spill();
+        } catch (RuntimeException e) {
+            failed = e;
+        }
+        open = false;
+        closeIterators();
+        tables.clear();
+        doomed.clear();
+        bufferedBytes = 0;
+        try {
+            if (esker != null) esker.close();
+            esker = null;
+        } catch (EskerException e) {
+            if (failed == null) failed = new ProcessorStateException("Error closing store " + name + ": " + e.getMessage(), e);
+        }
+        if (failed != null) throw failed;
+    }
+
+    private void closeIterators() {
+        Set<MergedIterator> left = new HashSet<>(iterators);
+        if (left.isEmpty()) return;
+        LOG.warn("Closing {} open iterators for store {}", left.size(), name);
+        left.forEach(MergedIterator::close);
+    }
+
+    /** Notes a reader, for whom buffers keep the versions of now. Returns the sequence number of now. */
+    long beginReading() {
+        long now = sequence;
+        newestReader.accumulateAndGet(now, Math::max);
+        return now;
+    }
+
+    MergedIterator opened(MergedIterator iterator) {
+        iterators.add(iterator);
+        if (!open) {
+            iterator.close();
+            checkOpen();
+        }
+        return iterator;
+    }
+
+    void closed(MergedIterator iterator) {
+        iterators.remove(iterator);
+    }
+
+    void checkOpen() {
+        if (!open) throw new InvalidStateStoreException("Store " + name + " is currently closed");
+    }
+
+    /** Runs a read; what Esker throws becomes what Kafka Streams expects. */
+    <T> T reading(String doing, Supplier<T> read) {
+        return guarded(doing + " of", read);
+    }
+
+    private <T> T guarded(String doing, Supplier<T> work) {
+        try {
+            return work.get();
+        } catch (EskerException e) {
+            throw new ProcessorStateException("Error while " + doing + " store " + name + ": " + e.getMessage(), e);
+        } catch (IllegalStateException e) {
+            if (open) throw e;
+            throw new InvalidStateStoreException("Store " + name + " was closed while it was used", e);
+        }
+    }
+}

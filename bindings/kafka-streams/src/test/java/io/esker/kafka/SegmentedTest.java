@@ -1,0 +1,160 @@
+package io.esker.kafka;
+
+import static io.esker.kafka.Fixture.CHANGELOG;
+import static io.esker.kafka.Fixture.SMALL;
+import static io.esker.kafka.Fixture.bytes;
+import static io.esker.kafka.Fixture.key;
+import static io.esker.kafka.Fixture.open;
+import static io.esker.kafka.Fixture.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.esker.Esker;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.DslStoreFormat;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.kstream.EmitStrategy;
+import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.state.DslWindowParams;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.WindowStore;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Windows on the disk: what a reopening finds, what expires when, and the index by time. */
+class SegmentedTest {
+    private static final Duration RETENTION = Duration.ofMinutes(2);
+    private static final Duration WINDOW = Duration.ofSeconds(1);
+    private static final long MINUTE_MS = 60_000;
+
+    @TempDir
+    Path directory;
+
+    private WindowStore<Bytes, byte[]> windows() {
+        return open(EskerStores.persistentWindowStore("windows", RETENTION, WINDOW, false).get(), directory, SMALL);
+    }
+
+    private WindowStore<Bytes, byte[]> indexed() {
+        return indexed(SMALL);
+    }
+
+    private WindowStore<Bytes, byte[]> indexed(Map<String, Object> settings) {
+        DslWindowParams params = new DslWindowParams(
+                "windows", RETENTION, WINDOW, false, EmitStrategy.onWindowClose(), false, DslStoreFormat.PLAIN);
+        return open(new EskerDslStoreSuppliers().windowStore(params).get(), directory, settings);
+    }
+
+    private List<String> keyspaces() {
+        try (Esker store = Esker.open(directory.resolve("esker").resolve("windows"))) {
+            return store.keyspaces().stream().filter(name -> name.startsWith("segment") || name.startsWith("times")).sorted().toList();
+        }
+    }
+
+    private static List<String> values(KeyValueIterator<Windowed<Bytes>, byte[]> windows) {
+        List<String> values = new ArrayList<>();
+        try (windows) {
+            while (windows.hasNext()) {
+                KeyValue<Windowed<Bytes>, byte[]> entry = windows.next();
+                values.add(text(entry.value) + "@" + entry.key.window().start());
+            }
+        }
+        return values;
+    }
+
+    @Test
+    void whatWasCommittedIsThereAgainAndExpiredSegmentsGoWithACommit() {
+        WindowStore<Bytes, byte[]> store = windows();
+        store.put(key("a"), bytes("first"), 0);
+        store.put(key("a"), bytes("second"), MINUTE_MS);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.close();
+        assertEquals(List.of("segment.0.plain", "segment.1.plain"), keyspaces());
+
+        store = windows();
+        assertEquals("first", text(store.fetch(key("a"), 0)));
+        assertEquals(1L, store.committedOffset(CHANGELOG));
+        store.put(key("a"), bytes("much later"), 5 * MINUTE_MS);
+        assertNull(store.fetch(key("a"), 0), "it expired");
+        assertEquals(List.of("much later@" + 5 * MINUTE_MS), values(store.all()));
+        store.commit(Map.of(CHANGELOG, 2L));
+        store.close();
+        assertEquals(List.of("segment.5.plain"), keyspaces());
+    }
+
+    @Test
+    void anExpiredSegmentWaitsForTheCommitThatGoesWithIt() {
+        WindowStore<Bytes, byte[]> store = open(EskerStores.persistentWindowStore("windows", RETENTION, WINDOW, false).get(), directory,
+                Fixture.EXACTLY_ONCE);
+        store.put(key("a"), bytes("first"), 0);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.put(key("a"), bytes("much later"), 5 * MINUTE_MS);
+        store.close(); // without a commit, as after a transaction that failed
+        store = windows();
+        assertEquals("first", text(store.fetch(key("a"), 0)), "the segment is as of the commit");
+        store.close();
+    }
+
+    @Test
+    void theIndexIsMadeAndDroppedAsTheTopologyAsks() {
+        WindowStore<Bytes, byte[]> store = windows();
+        store.put(key("b"), bytes("one"), 10);
+        store.put(key("a"), bytes("three"), 30);
+        store.put(key("a"), bytes("two"), 20);
+        assertEquals(List.of("two@20", "three@30", "one@10"), values(store.fetchAll(0, 100)), "in the order of keys");
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.close();
+
+        store = indexed();
+        assertEquals(List.of("one@10", "two@20", "three@30"), values(store.fetchAll(0, 100)), "in the order of time");
+        assertEquals(List.of("three@30", "two@20"), values(store.backwardFetchAll(11, 30)));
+        store.put(key("a"), null, 20);
+        assertEquals(List.of("one@10", "three@30"), values(store.fetchAll(0, 100)));
+        store.commit(Map.of(CHANGELOG, 2L));
+        store.close();
+        assertEquals(List.of("segment.0.plain", "times.0"), keyspaces());
+
+        store = windows();
+        assertEquals(List.of("three@30", "one@10"), values(store.all()));
+        store.commit(Map.of(CHANGELOG, 3L));
+        store.close();
+        assertEquals(List.of("segment.0.plain"), keyspaces());
+    }
+
+    @Test
+    void anIndexThatWasNotFinishedIsMadeAgain() {
+        WindowStore<Bytes, byte[]> store = windows();
+        store.put(key("b"), bytes("one"), 10);
+        store.put(key("a"), bytes("two"), 20);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.close();
+
+        indexed(Fixture.EXACTLY_ONCE).close(); // which forgets what was not committed
+        store = indexed(Fixture.EXACTLY_ONCE);
+        assertEquals(List.of("one@10", "two@20"), values(store.fetchAll(0, 100)));
+        store.close();
+    }
+
+    @Test
+    void iteratorsThatAreOpenWhileSegmentsExpireEndInOrder() {
+        WindowStore<Bytes, byte[]> store = windows();
+        for (int i = 0; i < 3; i++) store.put(key("a"), bytes("v" + i), i * MINUTE_MS);
+        store.commit(Map.of(CHANGELOG, 1L));
+        KeyValueIterator<Windowed<Bytes>, byte[]> all = store.all();
+        assertTrue(all.hasNext());
+        for (int i = 3; i < 30; i++) {
+            store.put(key("a"), bytes("v" + i), i * MINUTE_MS);
+            store.commit(Map.of(CHANGELOG, (long) i));
+        }
+        List<String> seen = values(all);
+        assertTrue(seen.size() <= 3, seen.toString()); // what it had opened it shows; what expired before it came there it does not
+        store.close();
+    }
+}

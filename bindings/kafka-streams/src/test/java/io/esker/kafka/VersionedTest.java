@@ -1,0 +1,155 @@
+package io.esker.kafka;
+
+import static io.esker.kafka.Fixture.SMALL;
+import static io.esker.kafka.Fixture.bytes;
+import static io.esker.kafka.Fixture.key;
+import static io.esker.kafka.Fixture.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.query.MultiVersionedKeyQuery;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.apache.kafka.streams.query.VersionedKeyQuery;
+import org.apache.kafka.streams.state.VersionedBytesStore;
+import org.apache.kafka.streams.state.VersionedKeyValueStore;
+import org.apache.kafka.streams.state.VersionedRecord;
+import org.apache.kafka.streams.state.VersionedRecordIterator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The versioned store beside a map of all versions, with writes that come late. */
+class VersionedTest {
+    private static final boolean CAMPAIGN = "1".equals(System.getenv("ESKER_CAMPAIGN"));
+    private static final long RETENTION_MS = 300;
+    private static final long SEGMENT_MS = 50;
+
+    @TempDir
+    Path directory;
+
+    private EskerVersionedStore open() {
+        return Fixture.open(new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS), directory, SMALL);
+    }
+
+    @Test
+    void everyVersionIsFoundAsLongAsItsHistoryIsKept() {
+        long seed = Long.getLong("esker.seed", System.nanoTime());
+        System.out.println("VersionedTest: -Desker.seed=" + seed);
+        Random random = new Random(seed);
+        Map<String, TreeMap<Long, String>> model = new HashMap<>(); // a null value is a deletion
+        EskerVersionedStore store = open();
+        long now = 1000;
+        int steps = CAMPAIGN ? 200_000 : 20_000;
+        for (int step = 0; step < steps; step++) {
+            if (random.nextInt(5) == 0) now += random.nextInt(8);
+            String name = "k".repeat(1 + random.nextInt(3));
+            TreeMap<Long, String> versions = model.computeIfAbsent(name, key -> new TreeMap<>());
+            long time = now - random.nextInt(random.nextInt(4) == 0 ? 200 : 9);
+            if (random.nextInt(3) > 0) {
+                String value = random.nextInt(4) == 0 ? null : "v" + step;
+                Map.Entry<Long, String> next = versions.higherEntry(time);
+                long validTo = store.put(key(name), value == null ? null : bytes(value), time);
+                assertEquals(next == null ? VersionedKeyValueStore.PUT_RETURN_CODE_VALID_TO_UNDEFINED : next.getKey(), validTo,
+                        () -> "seed " + seed);
+                versions.put(time, value);
+                // What comes with the time of the store counts as the newest.
+                now = Math.max(now, time);
+            } else {
+                assertEquals(at(versions, time), shown(store.get(key(name), time)), "seed " + seed + " step " + step);
+                assertEquals(at(versions, Long.MAX_VALUE), shown(store.get(key(name))), "seed " + seed + " step " + step);
+            }
+            if (random.nextInt(500) == 0) {
+                assertEquals(between(versions, now - 150, now - 20), drain(store.get(key(name), now - 150, now - 20, null)), "seed " + seed);
+            }
+            if (random.nextInt(2000) == 0) {
+                store.commit(Map.of(Fixture.CHANGELOG, (long) step));
+                store.close();
+                store = open();
+                store.put(key("time"), bytes("goes on"), now);
+            }
+        }
+        store.close();
+    }
+
+    private static String at(TreeMap<Long, String> versions, long time) {
+        Map.Entry<Long, String> entry = versions.floorEntry(time);
+        if (entry == null || entry.getValue() == null) return null;
+        return entry.getValue() + "@" + entry.getKey();
+    }
+
+    private static String shown(VersionedRecord<byte[]> record) {
+        return record == null ? null : text(record.value()) + "@" + record.timestamp();
+    }
+
+    /** Newest first, as it is when no order is asked for. */
+    private static List<String> between(TreeMap<Long, String> versions, long from, long to) {
+        List<String> found = new ArrayList<>();
+        for (Map.Entry<Long, String> version : versions.headMap(to, true).entrySet()) {
+            Long validTo = versions.higherKey(version.getKey());
+            if (version.getValue() != null && (validTo == null || validTo > from)) found.add(version.getValue() + "@" + version.getKey());
+        }
+        Collections.reverse(found);
+        return found;
+    }
+
+    private static List<String> drain(VersionedRecordIterator<byte[]> records) {
+        List<String> found = new ArrayList<>();
+        while (records.hasNext()) found.add(shown(records.next()));
+        records.close();
+        return found;
+    }
+
+    @Test
+    void historyExpiresAndTheLatestVersionDoesNot() {
+        EskerVersionedStore store = open();
+        store.put(key("a"), bytes("first"), 1000);
+        store.put(key("a"), bytes("second"), 1010);
+        store.put(key("b"), bytes("later"), 1010 + 3 * RETENTION_MS);
+        assertEquals(null, store.get(key("a"), 1005));
+        assertEquals("second@1010", shown(store.get(key("a"))));
+        assertEquals("second@1010", shown(store.get(key("a"), 1020)));
+        assertEquals(VersionedKeyValueStore.PUT_RETURN_CODE_NOT_PUT, store.put(key("a"), bytes("too late"), 1000));
+        store.close();
+    }
+
+    @Test
+    void queriesAreAnswered() {
+        VersionedBytesStore bytes = (VersionedBytesStore) Fixture.open(
+                EskerStores.persistentVersionedKeyValueStore("versions", Duration.ofHours(1)).get(), directory, Map.of());
+        bytes.put(key("a"), bytes("one"), 10);
+        bytes.put(key("a"), bytes("two"), 20);
+        bytes.put(key("a"), bytes("three"), 30);
+        bytes.close();
+        EskerVersionedStore store = Fixture.open(new EskerVersionedStore("versions", 3_600_000, 300_000), directory, Map.of());
+        bytes.close();
+        QueryResult<VersionedRecord<byte[]>> one = query(store, VersionedKeyQuery.<Bytes, byte[]>withKey(key("a"))
+                .asOf(Instant.ofEpochMilli(25)));
+        assertEquals("two@20", shown(one.getResult()));
+        MultiVersionedKeyQuery<Bytes, byte[]> several = MultiVersionedKeyQuery.<Bytes, byte[]>withKey(key("a"))
+                .fromTime(Instant.ofEpochMilli(15)).toTime(Instant.ofEpochMilli(30));
+        assertEquals(List.of("three@30", "two@20", "one@10"), drain(query(store, several).getResult()));
+        assertEquals(List.of("one@10", "two@20", "three@30"), drain(query(store, several.withAscendingTimestamps()).getResult()));
+        store.close();
+    }
+
+    private static <R> QueryResult<R> query(EskerVersionedStore store, Query<R> query) {
+        QueryResult<R> result = store.query(query, PositionBound.unbounded(), new QueryConfig(true));
+        assertTrue(result.isSuccess(), () -> result.getFailureMessage());
+        assertTrue(result.getExecutionInfo().get(0).contains("EskerVersionedStore"));
+        return result;
+    }
+}

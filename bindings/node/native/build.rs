@@ -1,0 +1,5 @@
+//! What the linker is told on each system.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,250 @@
+'use strict'
+
+// What a program can do wrong, and what it is told.
+
+const fs = require('node:fs')
+const os = require('node:os')
+const path = require('node:path')
+const test = require('tape')
+const { EskerLevel } = require('..')
+const { temporary } = require('./places')
+const { run } = require('./processes')
+
+/** What a promise is rejected with. */
+async function failure (promise) {
+  try {
+    await promise
+  } catch (err) {
+    return err
+  }
+  throw new Error('it did not fail')
+}
+
+async function opened (options) {
+  const db = new EskerLevel(temporary(), options)
+  await db.open()
+  return db
+}
+
+test('each call after close says that the database is not open', async (t) => {
+  const db = await opened()
+  await db.put('a', '1')
+  const iterator = db.iterator()
+  const snapshot = db.snapshot()
+  const batch = db.batch().put('b', '2')
+  await db.close()
+  await db.close()
+
+  const calls = {
+    get: () => db.get('a'),
+    getMany: () => db.getMany(['a']),
+    has: () => db.has('a'),
+    hasMany: () => db.hasMany(['a']),
+    put: () => db.put('a', '1'),
+    del: () => db.del('a'),
+    batch: () => db.batch([{ type: 'del', key: 'a' }]),
+    clear: () => db.clear(),
+    approximateSize: () => db.approximateSize('a', 'b'),
+    compactRange: () => db.compactRange('a', 'b'),
+    checkpoint: () => db.checkpoint(temporary()),
+    flush: () => db.flush(),
+    sync: () => db.sync(),
+    resume: () => db.resume(),
+    getSync: async () => db.getSync('a'),
+    getProperty: async () => db.getProperty('esker.stats'),
+    stats: async () => db.stats(),
+    iterator: async () => db.iterator(),
+    snapshot: async () => db.snapshot()
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    t.is((await failure(call())).code, 'LEVEL_DATABASE_NOT_OPEN', name)
+  }
+  t.is((await failure(iterator.next())).code, 'LEVEL_ITERATOR_NOT_OPEN', 'its iterators')
+  t.is((await failure(batch.write())).code, 'LEVEL_BATCH_NOT_OPEN', 'its batches')
+
+  await db.open()
+  t.is(await db.get('a'), '1', 'and it can be opened again')
+  t.is((await failure(db.get('a', { snapshot }))).code, 'LEVEL_SNAPSHOT_NOT_OPEN', 'its snapshots stay closed')
+  await db.close()
+})
+
+test('null and undefined are no keys and no values', async (t) => {
+  const db = await opened()
+  for (const bad of [null, undefined]) {
+    t.is((await failure(db.get(bad))).code, 'LEVEL_INVALID_KEY')
+    t.is((await failure(db.put(bad, 'v'))).code, 'LEVEL_INVALID_KEY')
+    t.is((await failure(db.put('k', bad))).code, 'LEVEL_INVALID_VALUE')
+    t.is((await failure(db.del(bad))).code, 'LEVEL_INVALID_KEY')
+    t.is((await failure(db.getMany([bad]))).code, 'LEVEL_INVALID_KEY')
+    t.is((await failure(db.approximateSize(bad, 'b'))).name, bad === undefined ? 'TypeError' : 'Error')
+    t.throws(() => db.getSync(bad), (err) => err.code === 'LEVEL_INVALID_KEY')
+    t.throws(() => db.batch().put(bad, 'v'), (err) => err.code === 'LEVEL_INVALID_KEY')
+  }
+  await db.close()
+})
+
+test('keys of up to 65,536 bytes, and no longer ones', async (t) => {
+  const db = await opened()
+  for (const encoding of ['utf8', 'buffer', 'view']) {
+    const key = (length) => encoding === 'utf8' ? 'x'.repeat(length) : Buffer.alloc(length, 'x')
+    const options = { keyEncoding: encoding }
+    await db.put(key(65536), encoding, options)
+    t.is(await db.get(key(65536), options), encoding, `${encoding}: the longest`)
+    const bad = key(65537)
+    t.is((await failure(db.put(bad, 'v', options))).code, 'LEVEL_INVALID_KEY', 'put')
+    t.is((await failure(db.get(bad, options))).code, 'LEVEL_INVALID_KEY', 'get')
+    t.is((await failure(db.getMany([bad], options))).code, 'LEVEL_INVALID_KEY', 'getMany')
+    t.is((await failure(db.has(bad, options))).code, 'LEVEL_INVALID_KEY', 'has')
+    t.is((await failure(db.hasMany([bad], options))).code, 'LEVEL_INVALID_KEY', 'hasMany')
+    t.is((await failure(db.del(bad, options))).code, 'LEVEL_INVALID_KEY', 'del')
+    t.is((await failure(db.batch([{ type: 'put', key: bad, value: 'v', ...options }]))).code, 'LEVEL_INVALID_KEY', 'batch')
+    t.throws(() => db.batch().put(bad, 'v', options), (err) => err.code === 'LEVEL_INVALID_KEY', 'chained batch')
+    t.throws(() => db.getSync(bad, options), (err) => err.code === 'LEVEL_INVALID_KEY', 'getSync')
+    t.is((await db.keys({ gte: bad, ...options }).all()).length, 0, 'but they bound ranges')
+  }
+  const { message } = await failure(db.put('x'.repeat(65537), 'v'))
+  t.is(message, 'a key of 65537 bytes is over the limit of 65536 bytes')
+  await db.close()
+})
+
+test('values of more than 1 GiB are refused, and nothing of their batch is written', async (t) => {
+  const db = await opened({ valueEncoding: 'buffer' })
+  // Memory that is never touched, and so never there.
+  const bad = Buffer.from(new ArrayBuffer(2 ** 30 + 1))
+  t.is((await failure(db.put('k', bad))).code, 'LEVEL_INVALID_VALUE')
+  const { code, message } = await failure(db.batch([{ type: 'put', key: 'a', value: Buffer.from('1') }, { type: 'put', key: 'k', value: bad }]))
+  t.is(code, 'LEVEL_INVALID_VALUE')
+  t.match(message, /^a value of 1073741825 bytes is over the limit of 1073741824 bytes/)
+  t.same(await db.keys().all(), [])
+  await db.close()
+})
+
+test('bytes that are no longer there are no bytes, and shared ones are copied', async (t) => {
+  const db = await opened({ keyEncoding: 'view', valueEncoding: 'view' })
+  const shared = new Uint8Array(new SharedArrayBuffer(3)).fill(65)
+  await db.put(shared, shared)
+  shared.fill(66)
+  t.is(String(await db.get(Buffer.from('AAA'))), 'AAA')
+  const moved = new Uint8Array([1, 2, 3])
+  structuredClone(moved.buffer, { transfer: [moved.buffer] })
+  await db.put(moved, Buffer.from('detached'))
+  t.is(String(await db.get(new Uint8Array(0))), 'detached', 'the empty key')
+  const resizable = new Uint8Array(new ArrayBuffer(2, { maxByteLength: 16 })).fill(67)
+  const written = db.put(resizable, resizable)
+  resizable.buffer.resize(0)
+  await written
+  t.is(String(await db.get(Buffer.from('CC'))), 'CC')
+  await db.close()
+})
+
+test('options that cannot be are named', async (t) => {
+  const cases = [
+    { memory: 'much' }, { memory: -1 }, { memory: 1.5 }, { memory: NaN }, { memory: 1 }, { blockSize: 1000 }, { durability: 'none' },
+    { compression: 'gzip' }, { readOnly: 'yes' }, { multithreading: 1 }, { flushOnClose: 'no' }, { blobThreshold: 1 }, { segmentSize: 2 ** 40 }
+  ]
+  for (const options of cases) {
+    const err = await failure(new EskerLevel(temporary(), options).open())
+    t.is(err.code, 'LEVEL_DATABASE_NOT_OPEN', JSON.stringify(options))
+    t.is(err.cause.code, 'ESKER_INVALID_OPTION', err.cause.message)
+  }
+  for (const location of [undefined, null, '', 7, {}, 'a\0b']) {
+    t.throws(() => new EskerLevel(location), TypeError, String(location))
+    t.is((await failure(EskerLevel.destroy(location))).name, 'TypeError')
+    t.is((await failure(EskerLevel.repair(location))).name, 'TypeError')
+    t.is((await failure(EskerLevel.verify(location))).name, 'TypeError')
+  }
+  const db = await opened()
+  t.throws(() => db.iterator({ highWaterMarkBytes: -1 }), TypeError)
+  t.throws(() => db.getProperty(7), TypeError)
+  t.is(db.getProperty('leveldb.stats'), '', 'no such property')
+  await db.close()
+})
+
+test('a directory that another has open', async (t) => {
+  const db = await opened()
+  const here = await failure(new EskerLevel(db.location).open())
+  t.is(here.code, 'LEVEL_DATABASE_NOT_OPEN')
+  t.is(here.cause.code, 'LEVEL_LOCKED', 'in this process')
+  const there = await run('await new esker.EskerLevel(args[0]).open().catch((err) => console.log(err.cause.code))', [db.location])
+  t.is(there.out, 'LEVEL_LOCKED', 'in another')
+  await db.close()
+  const after = await run('await new esker.EskerLevel(args[0]).open(); console.log("opened")', [db.location])
+  t.is(after.out, 'opened', 'until it is closed')
+})
+
+test('directories that are not as expected', async (t) => {
+  const files = temporary()
+  fs.mkdirSync(files)
+  fs.writeFileSync(path.join(files, 'CURRENT'), 'MANIFEST-000002\n')
+  fs.writeFileSync(path.join(files, 'MANIFEST-000002'), 'x')
+  t.is((await failure(new EskerLevel(files).open())).cause.code, 'ESKER_FOREIGN_STORE', 'of LevelDB')
+  const file = temporary()
+  fs.writeFileSync(file, '')
+  const { cause } = await failure(new EskerLevel(file).open())
+  t.is(cause.code, 'LEVEL_IO_ERROR', 'a file')
+  t.is(cause.errno, os.constants.errno.ENOTDIR, cause.message)
+  const deep = path.join(file, 'deep')
+  t.is((await failure(new EskerLevel(deep).open())).cause.code, 'LEVEL_IO_ERROR', 'below a file')
+  const db = await opened()
+  await db.close()
+  t.is((await failure(db.open({ errorIfExists: true }))).cause.code, 'ESKER_STORE_EXISTS')
+  await db.open({ readOnly: true })
+  t.is((await failure(db.put('a', '1'))).code, 'LEVEL_READONLY')
+  await db.close()
+})
+
+test('damage is told as damage, and repaired', async (t) => {
+  const db = await opened({ compression: false })
+  for (let i = 0; i < 500; i++) await db.put(`key ${i}`, 'value '.repeat(20))
+  await db.flush()
+  await db.close()
+  t.same((await EskerLevel.verify(db.location)).problems, [], 'sound')
+  const table = fs.readdirSync(db.location).map((name) => path.join(db.location, name))
+    .filter((name) => /\.(tbl|table|sst|et)$|table/i.test(name) || fs.statSync(name).size > 30_000)
+    .sort((a, b) => fs.statSync(b).size - fs.statSync(a).size)[0]
+  const bytes = fs.readFileSync(table)
+  bytes.fill(0xff, 4096, Math.min(bytes.length, 40_000))
+  fs.writeFileSync(table, bytes)
+  t.ok((await EskerLevel.verify(db.location)).problems.length > 0, 'found')
+  let met
+  try {
+    await db.open()
+    met = await failure(db.iterator().all())
+  } catch (err) {
+    met = err.cause ?? err
+  }
+  t.is(met.code, 'LEVEL_CORRUPTION', met.message)
+  await db.close()
+  const done = await EskerLevel.repair(db.location)
+  t.ok(done.changed && done.lost.length > 0, 'repair says what is lost')
+  await db.open()
+  t.ok((await db.keys().all()).length <= 500, 'and it can be read')
+  await db.close()
+})
+
+test('a snapshot of another database is refused', async (t) => {
+  const one = await opened()
+  const two = await opened()
+  const snapshot = two.snapshot()
+  await one.put('a', '1')
+  t.is((await failure(one.get('a', { snapshot }))).code, 'LEVEL_SNAPSHOT_NOT_OPEN')
+  t.throws(() => one.getSync('a', { snapshot }), (err) => err.code === 'LEVEL_SNAPSHOT_NOT_OPEN')
+  t.is((await failure(one.get('a', { snapshot: { ref () {}, unref () {} } }))).name, 'TypeError', 'and so is what is none')
+  await one.close()
+  await two.close()
+})
+
+test('without its native part the package says so', async (t) => {
+  const copy = temporary()
+  fs.cpSync(path.join(__dirname, '..'), copy, {
+    recursive: true,
+    filter: (name) => !/[/\\](native|node_modules|prebuilds|bench)$/.test(name)
+  })
+  fs.symlinkSync(path.join(__dirname, '..', 'node_modules'), path.join(copy, 'node_modules'))
+  const load = 'try { require(args[0]) } catch (err) { console.log(err.code + " " + err.message) }'
+  t.match((await run(load, [copy])).out, /^ESKER_NO_NATIVE_PART The package esker has no native part for \S+ \(.* is missing\)/)
+  const { file } = require(path.join(copy, 'lib', 'binding-place'))
+  fs.mkdirSync(path.dirname(file()), { recursive: true })
+  fs.writeFileSync(file(), 'no library')
+  t.match((await run(load, [copy])).out, /^ESKER_NO_NATIVE_PART .* could not be loaded/, 'nor with another file in its place')
+})
