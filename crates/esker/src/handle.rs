@@ -132,9 +132,9 @@ fn end_log(store: &Store) -> Result<()> {
         store.segments.discard(spare.segment);
     }
     store.sync.retire(u64::MAX);
-    store.delete_obsolete(true);
+    store.delete_obsolete_with(true, Some(&mut version_set));
     // Once more: segments that the first round set free.
-    store.delete_obsolete(true);
+    store.delete_obsolete_with(true, Some(&mut version_set));
     // Last: `CURRENT` is not made durable, and no file is removed between its change and that.
     let told = if last.is_some() { version_set.tell_manifest_length() } else { Ok(()) };
     version_set.close();

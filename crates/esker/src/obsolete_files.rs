@@ -21,6 +21,19 @@ pub(crate) enum Obsolete {
     Punch(Arc<Segment>, Vec<(u64, u64)>),
 }
 
+impl Obsolete {
+    fn run(self, env: &dyn Env) {
+        match self {
+            Obsolete::Remove(path) => drop(env.remove(&path)),
+            Obsolete::Punch(segment, ranges) => {
+                let pages = ranges.into_iter().map(|(at, len)| whole_pages(at, len));
+                let pages = pages.filter(|(start, end)| start < end);
+                drop(segment.punch(pages.map(|(start, end)| (start, end - start))));
+            }
+        }
+    }
+}
+
 /// The list of things to give back.
 #[derive(Debug, Default)]
 pub(crate) struct ObsoleteFiles {
@@ -53,24 +66,22 @@ impl ObsoleteFiles {
         self.tasks.lock().is_empty()
     }
 
-    /// Does all that is noted. What fails is left as it is: an orphan is removed at the next open,
+    /// Does what is noted. What fails is left as it is: an orphan is removed at the next open,
     /// a hole not punched only costs space.
-    pub(crate) fn run(&self, env: &dyn Env) {
-        loop {
-            let tasks = std::mem::take(&mut *self.tasks.lock());
-            if tasks.is_empty() {
-                return;
-            }
-            for task in tasks {
-                match task {
-                    Obsolete::Remove(path) => drop(env.remove(&path)),
-                    Obsolete::Punch(segment, ranges) => {
-                        let pages = ranges.into_iter().map(|(at, len)| whole_pages(at, len));
-                        let pages = pages.filter(|(start, end)| start < end);
-                        drop(segment.punch(pages.map(|(start, end)| (start, end - start))));
-                    }
-                }
-            }
+    ///
+    /// A version that lost the edits which let go of a file misses it. Of one with holes it would see no more than
+    /// a log that ends early, so nothing is punched, but waits here, until `tell_end` has said where the
+    /// manifest ends now.
+    pub(crate) fn run(&self, env: &dyn Env, tell_end: impl FnOnce() -> bool) {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        let (punches, removals): (Vec<_>, Vec<_>) =
+            tasks.into_iter().partition(|task| matches!(task, Obsolete::Punch(..)));
+        // These first: they may make the room on a full disk that telling takes.
+        removals.into_iter().for_each(|task| task.run(env));
+        if !punches.is_empty() && !tell_end() {
+            self.tasks.lock().extend(punches);
+        } else {
+            punches.into_iter().for_each(|task| task.run(env));
         }
     }
 }

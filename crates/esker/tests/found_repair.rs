@@ -555,3 +555,37 @@ fn repair_took_the_blocks_of_another_table_for_those_of_the_one_in_whose_place_t
         assert_eq!(found.len() as u64, whole.entries, "cut {cut}: verification counted others");
     }
 }
+
+/// What a flush put into tables is given back to the file system, in the middle of segments that keep
+/// large values. A log so shortened looks as if nobody had finished writing it, so whoever lost the edits
+/// of the manifest that moved the log's start must not take it for one.
+#[test]
+fn a_manifest_without_its_end_answered_from_a_log_with_holes() {
+    let root = tempdir().unwrap();
+    let (path, left) = (root.path().join("db"), root.path().join("left"));
+    let options = Options::new().segment_size(64 << 10).blob_threshold(1000);
+    let db = options.open(&path).unwrap();
+    for n in 0..300 {
+        let value = if n == 6 { "a long value ".repeat(300) } else { row(n) };
+        db.put(key(n), value).unwrap();
+    }
+    db.flush().unwrap();
+    // The pages behind the long value.
+    let first = path.join("0000000001.log");
+    let punched = || fs::read(&first).unwrap()[12 << 10..][..4096].iter().all(|b| *b == 0);
+    let since = std::time::Instant::now();
+    while !punched() && since.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(punched(), "the flushed part of the log is still there");
+    copy_as_killed(&path, &left);
+    let whole = contents(&db);
+    let manifest = left.join("MANIFEST-0000000001");
+    let bytes = fs::read(&manifest).unwrap();
+    for cut in 0..bytes.len() {
+        fs::write(&manifest, &bytes[..cut]).unwrap();
+        if let Ok(db) = Options::new().read_only(true).open(&left) {
+            assert!(contents(&db) == whole, "{} entries, cut to {cut} bytes", db.iter().count());
+        }
+    }
+}

@@ -111,7 +111,7 @@ impl VersionSet {
     }
 
     /// Puts down how long the manifest is, so that it is noticed when it loses its end.
-    pub(crate) fn tell_manifest_length(&self) -> Result<()> {
+    pub(crate) fn tell_manifest_length(&mut self) -> Result<()> {
         match self {
             VersionSet::Writable(m) => m.tell_length(),
             VersionSet::ReadOnly(_) => Ok(()),

@@ -34,6 +34,8 @@ pub(crate) struct Manifest {
     file: Arc<dyn File>,
     number: u64,
     end: u64,
+    /// The length that `CURRENT` tells, as far as is known here.
+    told: u64,
     rollover_at: u64,
     state: State,
     failed: Option<Arc<Error>>,
@@ -56,7 +58,7 @@ impl Manifest {
         let rollover_at = rollover_at(fresh.end - HEADER_LEN);
         let Fresh { file, number, end } = fresh;
         let dir = dir.to_path_buf();
-        Ok(Manifest { env, dir, file, number, end, rollover_at, state, failed: None })
+        Ok(Manifest { env, dir, file, number, end, told: end, rollover_at, state, failed: None })
     }
 
     /// Goes on with the manifest that was loaded.
@@ -84,7 +86,8 @@ impl Manifest {
         remove_others(&*env, dir, number);
         let rollover_at = rollover_at(snapshot_bytes);
         let dir = dir.to_path_buf();
-        Ok(Manifest { env, dir, file, number, end, rollover_at, state, failed: None })
+        let told = 0;
+        Ok(Manifest { env, dir, file, number, end, told, rollover_at, state, failed: None })
     }
 
     /// The state in force.
@@ -153,11 +156,16 @@ impl Manifest {
     }
 
     /// Lets `CURRENT` tell how long the manifest is: from now on it shows when it loses its end.
-    pub(crate) fn tell_length(&self) -> Result<()> {
+    pub(crate) fn tell_length(&mut self) -> Result<()> {
         self.check_failed()?;
+        if self.told == self.end {
+            return Ok(());
+        }
         let manifest = ManifestEnd { number: self.number, end: self.end };
         current::prepare(&*self.env, &self.dir, manifest)?;
-        current::put_in_place(&*self.env, &self.dir)
+        current::put_in_place(&*self.env, &self.dir)?;
+        self.told = self.end;
+        Ok(())
     }
 
     fn put_in_force(&mut self, fresh: Fresh, state: State) -> Result<()> {
@@ -165,6 +173,7 @@ impl Manifest {
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
         (self.file, self.number, self.end) = (fresh.file, fresh.number, fresh.end);
+        self.told = self.end;
         self.state = state;
         self.failed = None;
         remove_others(&*self.env, &self.dir, self.number);
