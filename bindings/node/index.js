@@ -10,6 +10,8 @@ const { EskerIterator, EskerKeyIterator, EskerValueIterator } = require('./lib/i
 const { openOptions } = require('./lib/options')
 const { PackedBatch } = require('./lib/packed')
 const { walkOptions } = require('./lib/range')
+const { ReadQueue } = require('./lib/read-queue')
+const { WriteQueue } = require('./lib/write-queue')
 
 const kHandle = Symbol('handle')
 
@@ -57,6 +59,12 @@ class EskerSnapshot extends AbstractSnapshot {
 class EskerLevel extends AbstractLevel {
   #location
   #store = binding.storeNew()
+  #reads = new ReadQueue(
+    async (key, asString) => binding.get(this.#store, key, asString),
+    async (keys, asString) => binding.getMany(this.#store, keys, asString)
+  )
+
+  #writes = new WriteQueue((packed, wait) => this.#write(packed, wait))
 
   constructor (location, options) {
     assertLocation(location)
@@ -89,11 +97,15 @@ class EskerLevel extends AbstractLevel {
   }
 
   async _close () {
+    await this.#writes.idle()
     await binding.storeClose(this.#store)
   }
 
   async _get (key, options) {
-    return (await binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options))) ?? undefined
+    const asString = isString(options.valueEncoding)
+    const snapshot = snapshotOf(options)
+    const reading = snapshot === undefined ? this.#reads.read(key, asString) : binding.get(this.#store, key, asString, snapshot)
+    return (await reading) ?? undefined
   }
 
   _getSync (key, options) {
@@ -115,11 +127,13 @@ class EskerLevel extends AbstractLevel {
   }
 
   async _put (key, value, options) {
-    return binding.put(this.#store, key, value, sync(options))
+    const wait = sync(options)
+    return this.#writes.write(wait, () => binding.put(this.#store, key, value, wait), (packed) => packed.put(key, value))
   }
 
   async _del (key, options) {
-    return binding.del(this.#store, key, sync(options))
+    const wait = sync(options)
+    return this.#writes.write(wait, () => binding.del(this.#store, key, wait), (packed) => packed.del(key))
   }
 
   async _batch (operations, options) {
@@ -128,18 +142,18 @@ class EskerLevel extends AbstractLevel {
       if (type === 'put') packed.put(key, value)
       else packed.del(key)
     }
-    return this.#write(packed, options)
+    return this.#write(packed, sync(options))
   }
 
   /** The native part has read all of it when its call returns; the promise is of the writing. */
-  async #write (packed, options) {
-    const written = binding.writePacked(this.#store, packed.buffer, packed.length, sync(options))
+  async #write (packed, wait) {
+    const written = binding.writePacked(this.#store, packed.buffer, packed.length, wait)
     packed.release()
     return written
   }
 
   _chainedBatch () {
-    return new EskerChainedBatch(this, (packed, options) => this.#write(packed, options))
+    return new EskerChainedBatch(this, (packed, options) => this.#write(packed, sync(options)))
   }
 
   /** In batches of bounded size; between them other calls, and the end of a worker, have their turn. */

@@ -45,4 +45,9 @@ for python in "${chosen[@]}"; do
     "$venv/bin/pip" install -q --disable-pip-version-check pytest
     timeout --kill-after=10 300 "$venv/bin/python" -m pytest -q -p no:cacheprovider || status=1
 done
+say "types"
+"$venv/bin/pip" install -q --disable-pip-version-check 'mypy>=1.11,<3'
+# What the private module makes public is the package's affair, and how its classes are laid out in memory nobody's.
+"$venv/bin/python" -m mypy.stubtest --ignore-disjoint-bases --allowlist <(echo esker._esker.__all__) esker || status=1
+"$venv/bin/python" -m mypy --strict tests/typed.py || status=1
 exit $status

@@ -222,6 +222,27 @@ test('damage is told as damage, and repaired', async (t) => {
   await db.close()
 })
 
+test('of many reads that are begun together only those that meet damage fail', async (t) => {
+  const db = await opened({ compression: false })
+  const keys = Array.from({ length: 1000 }, (_, i) => `key ${i}`)
+  await db.batch(keys.map((key) => ({ type: 'put', key, value: 'value '.repeat(20) })))
+  await db.flush()
+  await db.close()
+  const tables = fs.readdirSync(db.location).filter((name) => name.endsWith('.tbl'))
+  t.is(tables.length, 1)
+  const table = path.join(db.location, tables[0])
+  const bytes = fs.readFileSync(table)
+  bytes.fill(0xff, 16_384, 17_000)
+  fs.writeFileSync(table, bytes)
+  await db.open()
+  const ended = await Promise.allSettled(keys.map((key) => db.get(key)))
+  const failed = ended.filter(({ status }) => status === 'rejected')
+  t.ok(failed.length > 0 && failed.length < 200, `${failed.length} failed`)
+  t.ok(failed.every(({ reason }) => reason.code === 'LEVEL_CORRUPTION'))
+  t.ok(ended.every(({ status, value }) => status === 'rejected' || value === 'value '.repeat(20)), 'the others have their values')
+  await db.close()
+})
+
 test('a snapshot of another database is refused', async (t) => {
   const one = await opened()
   const two = await opened()

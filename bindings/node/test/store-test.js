@@ -56,6 +56,66 @@ test('each kind of durability, for the store and for a write', async (t) => {
   await db.close()
 })
 
+test('writes that are begun together take effect in their order, and share crossings', async (t) => {
+  const db = await filled(0)
+  const last = new Map()
+  const writes = []
+  for (let i = 0; i < 5000; i++) {
+    const key = `k${(i * 7919) % 37}`
+    const value = i % 3 === 0 ? undefined : `v${i}${'x'.repeat(i % 500)}`
+    writes.push(value === undefined ? db.del(key) : db.put(key, value))
+    last.set(key, value)
+  }
+  await Promise.all(writes)
+  for (const [key, value] of last) t.is(await db.get(key), value, key)
+  const before = db.stats().logSyncs
+  await Promise.all(Array.from({ length: 100 }, (_, i) => db.put(`s${i}`, 'v', { sync: i > 0 })))
+  t.is(db.stats().logSyncs, before + 1, '99 synced writes behind a buffered one wait for the device together')
+  t.is((await db.keys({ gte: 's', lt: 't' }).all()).length, 100)
+  await db.close()
+})
+
+test('one of many writes that cannot be is told to its writer alone', async (t) => {
+  const db = await filled(0)
+  const writes = Array.from({ length: 100 }, (_, i) => db.put(i % 10 === 5 ? 'k'.repeat(70_000) : `key ${i}`, 'v'))
+  const ended = await Promise.allSettled(writes)
+  for (const [i, { status, reason }] of ended.entries()) {
+    if (i % 10 === 5) t.is(reason?.code, 'LEVEL_INVALID_KEY', `${i}`)
+    else t.is(status, 'fulfilled', `${i}`)
+  }
+  t.is((await db.keys().all()).length, 90)
+  await db.close()
+})
+
+test('writes that were begun before close are written', async (t) => {
+  const location = temporary()
+  const db = new EskerLevel(location)
+  await db.open()
+  const writes = Array.from({ length: 1000 }, (_, i) => db.put(`key ${i}`, 'v'.repeat(5000)))
+  await Promise.all([db.close(), ...writes])
+  await db.open()
+  t.is((await db.keys().all()).length, 1000)
+  await db.close()
+})
+
+test('reads that are begun together each have their own value, as strings or bytes', async (t) => {
+  const db = await filled(500)
+  const key = (i) => `key ${String(i).padStart(6, '0')}`
+  await db.put(key(7), 'seven')
+  const reads = Array.from({ length: 3000 }, (_, i) => db.get(key(i % 600), i % 4 === 0 ? { valueEncoding: 'buffer' } : {}))
+  const wrong = (await Promise.all(reads)).filter((value, i) => {
+    if (i % 600 >= 500) return value !== undefined
+    return Buffer.isBuffer(value) !== (i % 4 === 0) || String(value) !== (i % 600 === 7 ? 'seven' : 'v'.repeat(100))
+  })
+  t.is(wrong.length, 0)
+  const pairs = await Promise.all(Array.from({ length: 100 }, async (_, i) => {
+    await db.put(`own ${i}`, `${i}`)
+    return db.get(`own ${i}`)
+  }))
+  t.ok(pairs.every((value, i) => value === `${i}`), 'each sees what was written before it was begun')
+  await db.close()
+})
+
 test('what was written survives kill -9', async (t) => {
   const location = temporary()
   const { signal } = await run(`

@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Generic, Literal, Optional, TypeVar, Union, overload
+from typing import Any, Generic, Literal, Optional, TypeVar, Union, final, overload
 
 _T = TypeVar("_T")
 _Path = Union[str, os.PathLike[str]]
@@ -15,11 +15,13 @@ __version__: str
 MAX_KEY_LEN: int
 MAX_VALUE_LEN: int
 
+@final
 class Walk(Generic[_T]):
     """A walk over keys, values or entries, as they were when it began."""
     def __iter__(self) -> Walk[_T]: ...
     def __next__(self) -> _T: ...
 
+@final
 class Cursor:
     """Goes where it is told, in the keyspace as it was when the cursor was opened. A move says whether it came to an entry."""
     def first(self) -> bool: ...
@@ -40,6 +42,7 @@ class Cursor:
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class Snapshot:
     """The whole store, all keyspaces, as it was at one moment."""
     @property
@@ -81,6 +84,7 @@ class Reader:
         """The entries whose keys begin so."""
     def cursor(self, *, keys_only: bool = False) -> Cursor: ...
 
+@final
 class View(Reader):
     """A keyspace as a snapshot sees it."""
 
@@ -97,6 +101,7 @@ class Keyspace(Reader):
     def approximate_size(self, start: Optional[_Bytes] = None, stop: Optional[_Bytes] = None) -> int: ...
     def at(self, snapshot: Snapshot) -> View: ...
 
+@final
 class WriteBatch:
     """Writes that are applied together or not at all. That of `DB.batch` is written at the end of a `with` block, unless it raises."""
     def __init__(self) -> None: ...
@@ -111,6 +116,7 @@ class WriteBatch:
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class DB(Keyspace):
     """An open store; as a mapping it is its default keyspace."""
     @property
