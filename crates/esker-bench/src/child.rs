@@ -66,21 +66,22 @@ impl<'a> Ctx<'a> {
     /// Says what goes on. What the process uses from here on counts for the next row.
     pub fn doing(&self, what: &str) {
         *self.meter.borrow_mut() = Meter { begun: Usage::now(), ended: None };
-        self.say_doing(what);
+        self.going_on(what);
+    }
+    /// Says what goes on now, which counts for the same row.
+    pub fn going_on(&self, what: &str) {
+        (self.say.borrow_mut())(Message::Doing { what: what.to_string() });
     }
     /// Says that a row's work is over and is now verified.
     pub fn verifying(&self) {
         let used = self.used();
         self.meter.borrow_mut().ended = Some(used);
-        self.say_doing("verifying");
+        self.going_on("verifying");
     }
     /// What the row's work has used.
     pub fn used(&self) -> Usage {
         let meter = self.meter.borrow();
         meter.ended.unwrap_or_else(|| Usage::now().since(meter.begun))
-    }
-    fn say_doing(&self, what: &str) {
-        (self.say.borrow_mut())(Message::Doing { what: what.to_string() });
     }
     /// Says that this process may be killed now.
     pub fn ready(&self) {

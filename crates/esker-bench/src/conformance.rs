@@ -182,16 +182,20 @@ impl Check {
         Ok(())
     }
 
-    /// A reader that lives beside a writer sees what is written within some reads.
+    /// A reader that lives beside a writer sees what is written within some reads, and seeks.
     fn follow(&mut self, engine: &impl Engine) -> Result<()> {
         let mut reader = engine.reader(Access::BesideWriter)?;
         let mut writer = engine.writer(Hint::Any)?;
-        for round in 0..4u64 {
+        for round in 0..8u64 {
             let (key, value) = (key(123), bytes(round + 99, 60));
             self.put(&mut writer, &key, &value)?;
             let mut seen = None;
             for _ in 0..2000 {
-                seen = reader.get(&key, <[u8]>::to_vec)?;
+                if round < 4 {
+                    seen = reader.get(&key, <[u8]>::to_vec)?;
+                } else {
+                    reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
+                }
                 if seen.as_ref() == Some(&value) {
                     break;
                 }

@@ -28,6 +28,7 @@ pub mod external;
 mod machine;
 mod measure;
 mod options;
+mod over_time;
 mod plan;
 mod process;
 mod progress;

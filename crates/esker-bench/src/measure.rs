@@ -6,17 +6,15 @@
 //! the whole stretch is known, and the longest stretch, less what its operations usually take,
 //! counts as the slowest operation.
 
+mod windows;
+
+pub use windows::{QUARTER_S, Series, Side};
+
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-
-/// Length of a window of throughput over time, and how many make the quarter of a second that
-/// extremes and variation are told of: shorter ones show the scheduler.
-const WINDOW: Duration = Duration::from_millis(50);
-const IN_QUARTER: usize = 5;
-/// Points of a line over time, at most; windows are joined until they fit.
-const POINTS: usize = 240;
+use windows::{Stretch, Windows};
 
 /// Which operations are timed one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +60,7 @@ impl Until {
 pub struct Recorder {
     timing: Timing,
     latency_ns: Histogram<u64>,
-    /// The longest stretch of operations not timed one by one: its nanoseconds and how many.
-    longest_stretch: (u64, u64),
-    windows: Vec<u64>,
+    windows: Windows,
     ops: u64,
     elapsed: Duration,
     jitter: u32,
@@ -87,17 +83,6 @@ pub struct Latency {
     pub hist: Vec<(f64, f64)>,
 }
 
-/// One thread's throughput over time.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Series {
-    /// Whose.
-    pub name: String,
-    /// Seconds of a window.
-    pub window_s: f64,
-    /// Operations a second in each.
-    pub ops_per_s: Vec<f64>,
-}
-
 impl Recorder {
     /// An empty recorder.
     pub fn new(timing: Timing) -> Self {
@@ -106,8 +91,7 @@ impl Recorder {
         Recorder {
             timing,
             latency_ns,
-            longest_stretch: (0, 0),
-            windows: Vec::new(),
+            windows: Windows::default(),
             ops: 0,
             elapsed: Duration::ZERO,
             jitter: 0x9E37_79B9,
@@ -140,12 +124,10 @@ impl Recorder {
             op()?;
             let after = now();
             done += stretch;
-            self.latency_ns.saturating_record((after - before).as_nanos() as u64);
-            let untimed_ns = (before - last).as_nanos() as u64;
-            if untimed_ns > self.longest_stretch.0 {
-                self.longest_stretch = (untimed_ns, stretch - 1);
-            }
-            self.count_window(after - start, stretch);
+            let timed_ns = (after - before).as_nanos() as u64;
+            self.latency_ns.saturating_record(timed_ns);
+            let untimed = Stretch { ns: (before - last).as_nanos() as u64, ops: stretch - 1 };
+            self.windows.count(after - start, stretch, timed_ns, untimed);
             last = after;
             if deadline.is_some_and(|at| after >= at) {
                 break;
@@ -187,8 +169,9 @@ impl Recorder {
             op()?;
             let after = Instant::now();
             done += 1;
-            self.latency_ns.saturating_record((after - due).as_nanos() as u64);
-            self.count_window(after - start, 1);
+            let late_ns = (after - due).as_nanos() as u64;
+            self.latency_ns.saturating_record(late_ns);
+            self.windows.count(after - start, 1, late_ns, Stretch::default());
             if deadline.is_some_and(|at| after >= at + Duration::from_secs(1)) {
                 break; // hopelessly behind; what is recorded says so
             }
@@ -207,35 +190,16 @@ impl Recorder {
         8 + (self.jitter >> 16) as u64 % 17
     }
 
-    #[inline]
-    fn count_window(&mut self, at: Duration, ops: u64) {
-        let window = (at.as_millis() / WINDOW.as_millis()) as usize;
-        if window >= self.windows.len() {
-            self.windows.resize(window + 1, 0);
-        }
-        self.windows[window] += ops;
-    }
-
     /// Adds what another thread recorded at the same time.
     pub fn merge(&mut self, other: &Recorder) {
         self.latency_ns.add(&other.latency_ns).expect("all histograms have one range");
-        if other.slowest_stretch_ns() > self.slowest_stretch_ns() {
-            self.longest_stretch = other.longest_stretch;
-        }
-        if other.windows.len() > self.windows.len() {
-            self.windows.resize(other.windows.len(), 0);
-        }
-        for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
-            *mine += theirs;
-        }
+        self.windows.add(&other.windows);
         self.ops += other.ops;
         self.elapsed = self.elapsed.max(other.elapsed);
     }
 
-    /// The longest stretch less what its other operations usually take.
-    fn slowest_stretch_ns(&self) -> u64 {
-        let (ns, ops) = self.longest_stretch;
-        ns.saturating_sub(ops.saturating_sub(1) * self.latency_ns.value_at_quantile(0.5))
+    fn usual_ns(&self) -> u64 {
+        self.latency_ns.value_at_quantile(0.5)
     }
 
     /// Operations recorded.
@@ -248,8 +212,9 @@ impl Recorder {
     }
     /// Percentiles.
     pub fn latency(&self) -> Latency {
-        let us = |q| self.latency_ns.value_at_quantile(q) as f64 / 1000.0;
-        let max_ns = self.latency_ns.max().max(self.slowest_stretch_ns());
+        let us = |q| self.quantile_us(q);
+        let longest = self.windows.longest();
+        let max_ns = self.latency_ns.max().max(longest.slowest_ns(self.usual_ns()));
         Latency {
             p50_us: us(0.5),
             p99_us: us(0.99),
@@ -258,6 +223,10 @@ impl Recorder {
             timed: self.latency_ns.len(),
             hist: self.percentiles(max_ns),
         }
+    }
+    /// A quantile of the operations that were timed one by one, in microseconds.
+    pub fn quantile_us(&self, quantile: f64) -> f64 {
+        self.latency_ns.value_at_quantile(quantile) as f64 / 1000.0
     }
     /// About thirty percentiles: each step closes the same part of the way to 100, as far as there
     /// are operations behind them; the last is the slowest.
@@ -271,23 +240,16 @@ impl Recorder {
         pairs.push((100.0, max_ns as f64 / 1000.0));
         pairs
     }
-    /// Operations in each quarter of a second. The last window is cut short by the end and left out,
-    /// and so is a quarter that is not whole.
-    fn quarters(&self) -> Vec<f64> {
-        let whole = &self.windows[..self.windows.len().saturating_sub(1)];
-        let seconds = WINDOW.as_secs_f64() * IN_QUARTER as f64;
-        whole.chunks_exact(IN_QUARTER).map(|c| c.iter().sum::<u64>() as f64 / seconds).collect()
-    }
     /// The slowest and the fastest quarter of a second, in operations a second.
     pub fn window_extremes(&self) -> Option<(f64, f64)> {
-        let quarters = self.quarters();
+        let quarters = self.windows.quarters();
         let worst = quarters.iter().copied().reduce(f64::min)?;
         Some((worst, quarters.into_iter().reduce(f64::max)?))
     }
     /// The coefficient of variation of the quarters of a second: their standard deviation by their
     /// mean. `None` where there are fewer than four.
     pub fn variation(&self) -> Option<f64> {
-        let quarters = self.quarters();
+        let quarters = self.windows.quarters();
         if quarters.len() < 4 {
             return None;
         }
@@ -298,32 +260,15 @@ impl Recorder {
     }
     /// Seconds until so many operations were done, to a part of a window; `None` if they were not.
     pub fn seconds_until(&self, ops: u64) -> Option<f64> {
-        let mut before = 0;
-        for (i, &count) in self.windows.iter().enumerate() {
-            if before + count >= ops {
-                let part = (ops - before) as f64 / count.max(1) as f64;
-                return Some((i as f64 + part) * WINDOW.as_secs_f64());
-            }
-            before += count;
-        }
-        None
+        self.windows.seconds_until(ops)
     }
     /// The throughput over time.
     pub fn series(&self, name: impl Into<String>) -> Series {
-        let whole = match self.windows.len() {
-            0 | 1 => &self.windows[..],
-            n => &self.windows[..n - 1],
-        };
-        let joined = whole.len().div_ceil(POINTS).max(1);
-        let window_s = WINDOW.as_secs_f64() * joined as f64;
-        // A rest of fewer windows would look like a dip.
-        let points = match whole.chunks_exact(joined) {
-            chunks if chunks.len() > 0 => {
-                chunks.map(|c| c.iter().sum::<u64>() as f64 / window_s).collect()
-            }
-            _ => Vec::new(),
-        };
-        Series { name: name.into(), window_s, ops_per_s: points }
+        self.windows.series(name.into())
+    }
+    /// Throughput and the slowest operation of each quarter of a second.
+    pub fn side(&self, name: &str) -> Side {
+        self.windows.side(name, self.usual_ns())
     }
 }
 
@@ -449,26 +394,23 @@ mod tests {
     }
 
     #[test]
-    fn variation_and_series_are_those_of_the_windows() {
-        let mut recorder = Recorder::new(Timing::Every);
-        // Quarters of 100 and 300 operations by turns, and a last window that does not count.
-        for quarter in 0..400 {
-            for _ in 0..IN_QUARTER {
-                recorder.windows.push(if quarter % 2 == 0 { 20 } else { 60 });
-            }
-        }
-        recorder.windows.push(1_000_000);
-        assert_eq!(recorder.window_extremes(), Some((400.0, 1200.0)));
+    fn extremes_and_variation_are_those_of_quarters_of_a_second() {
+        let (clock, mut recorder) = (Clock::new(), Recorder::new(Timing::Every));
+        // 100 and 300 operations a quarter by turns.
+        let op = || {
+            let fast = clock.ns.get() / 250_000_000 % 2 == 1;
+            clock.pass(if fast { 833 } else { 2500 });
+            Ok(())
+        };
+        recorder.run_by(|| clock.now(), Until::Ops(40_000), op).unwrap();
+        let (worst, best) = recorder.window_extremes().unwrap();
+        assert!(
+            (396.0..=404.0).contains(&worst) && (1196.0..=1204.0).contains(&best),
+            "{worst} {best}"
+        );
         let variation = recorder.variation().unwrap();
         assert!((variation - 0.5).abs() < 0.01, "{variation}");
-        let series = recorder.series("x");
-        assert!(series.ops_per_s.len() <= POINTS && series.ops_per_s.len() > POINTS / 2);
-        let total: f64 = series.ops_per_s.iter().sum::<f64>() * series.window_s;
-        assert!((total / 80_000.0 - 1.0).abs() < 0.02, "{total}");
         assert!(Recorder::new(Timing::Every).variation().is_none());
-        assert_eq!(recorder.seconds_until(100), Some(0.25));
-        assert_eq!(recorder.seconds_until(130), Some(0.275));
-        assert_eq!(recorder.seconds_until(2_000_000), None);
     }
 
     #[test]

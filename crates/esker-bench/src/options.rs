@@ -97,6 +97,11 @@ pub struct BenchOptions {
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
 
+    /// Seconds of a row in which a store is overwritten without limit [default: 60, 1 with --quick; less
+    /// with a --scale below 1]
+    #[arg(long, value_name = "SECONDS")]
+    pub sustained_seconds: Option<f64>,
+
     /// Seconds after which a row that counts operations stops, and counts those it did [default: 1
     /// with --quick, else 4 in documents' suites and none in core and file]
     #[arg(long, value_name = "SECONDS")]
@@ -235,6 +240,11 @@ impl BenchOptions {
         (seconds * self.scale.min(1.0)).max(0.1)
     }
 
+    fn usual_sustained_seconds(&self) -> f64 {
+        let seconds = if self.quick { 1.0 } else { 60.0 };
+        (seconds * self.scale.min(1.0)).max(0.1)
+    }
+
     fn file_format(&self, source: &Path) -> FileFormat {
         let extension = source.extension().and_then(|e| e.to_str()).unwrap_or("");
         let by_name = match extension {
@@ -249,6 +259,8 @@ impl BenchOptions {
         ensure!(self.memory >= 1, "--memory is at least 1 MiB");
         ensure!(self.threads >= 1, "--threads is at least 1");
         ensure!(self.seconds.is_none_or(|s| s >= 0.3), "--seconds is at least 0.3");
+        let sustained = self.sustained_seconds;
+        ensure!(sustained.is_none_or(|s| s >= 0.1), "--sustained-seconds is at least 0.1");
         ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
         ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
         ensure!(self.load_seconds.is_none_or(|s| s > 0.0), "--load-seconds is above 0");
@@ -283,6 +295,8 @@ impl BenchOptions {
             load_seconds_max: self.load_seconds,
             memory_limit: None,
             tuning,
+            sustained_seconds: sustained.unwrap_or_else(|| self.usual_sustained_seconds()),
+            writers: 1,
         })
     }
 }

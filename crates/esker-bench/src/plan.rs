@@ -53,6 +53,10 @@ pub struct Plan {
     pub memory_limit: Option<u64>,
     /// Settings of a variant, by name.
     pub tuning: BTreeMap<String, String>,
+    /// Seconds of a row in which a store is overwritten without limit.
+    pub sustained_seconds: f64,
+    /// How many threads overwrite there.
+    pub writers: u64,
 }
 
 impl Plan {
@@ -125,6 +129,8 @@ pub enum Unit {
     Milliseconds,
     /// Bytes; less is better.
     Bytes,
+    /// How many times something else; less is better.
+    Times,
 }
 
 impl Unit {
@@ -142,7 +148,7 @@ impl Unit {
         match self {
             Unit::Seconds => 1e-3,
             Unit::Milliseconds => 1.0,
-            Unit::OpsPerSecond | Unit::Bytes => 0.0,
+            Unit::OpsPerSecond | Unit::Bytes | Unit::Times => 0.0,
         }
     }
     /// The better of two.
@@ -209,6 +215,26 @@ pub enum CaseId {
     LimitedReads,
     /// Filling a store until it is larger than memory.
     LimitedFill,
+    /// Reads right after a random load.
+    LoadedReads,
+    /// Reads right after everything was overwritten once.
+    OverwrittenReads,
+    /// Reads beside a writer that is held to a rate.
+    BesideWriter,
+    /// Reads beside a writer without limit.
+    BesideFlood,
+    /// Scans across, and seeks into, a range that was deleted a moment ago.
+    Gap,
+    /// The same where every second key of the range is left.
+    Gaps,
+    /// One scan right after a load in key order.
+    FreshOrdered,
+    /// One scan right after a random load.
+    FreshRandom,
+    /// The first scan, in a process of its own, of a store at rest.
+    FirstScan,
+    /// Overwrites without limit, for a time.
+    Sustained,
 }
 
 impl CaseId {
@@ -288,7 +314,7 @@ impl Case {
     /// it says that it is ready.
     pub fn steps(&self) -> &'static [Step] {
         match self.id {
-            CaseId::OpenClean | CaseId::ColdWarm => &[Step::Whole, Step::Whole],
+            CaseId::OpenClean | CaseId::ColdWarm | CaseId::FirstScan => &[Step::Whole, Step::Whole],
             CaseId::OpenKilled => &[Step::KillWhenReady, Step::Whole],
             _ => &[Step::Whole],
         }

@@ -3,6 +3,7 @@
 use crate::data::{Dataset, KeyBuf};
 use crate::engine::Class;
 use crate::measure::{Latency, Recorder, Series};
+use crate::over_time::{OverTime, Sustained};
 use crate::plan::{CaseId, Plan};
 use crate::system::Usage;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,10 @@ pub struct Sample {
     pub writer: Option<WriterSide>,
     /// Each thread's throughput over time, where several read and write.
     pub threads: Option<Vec<Series>>,
+    /// Throughput, the slowest operation and the disk over time, where a store is in motion.
+    pub over_time: Option<OverTime>,
+    /// What overwriting without limit did.
+    pub sustained: Option<Sustained>,
     /// Coefficient of variation of the quarters of a second.
     pub cv: Option<f64>,
     /// What the row took of processor and device.
@@ -113,7 +118,7 @@ impl Shape {
 /// How a throttled writer fared.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WriterSide {
-    /// Writes a second it was to do.
+    /// Writes a second it was to do; 0 where it was held to no rate.
     pub wanted_per_s: f64,
     /// Writes a second it did.
     pub ops_per_s: f64,

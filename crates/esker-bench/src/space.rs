@@ -8,6 +8,8 @@ use std::path::Path;
 /// How many times its keys and values a store may take while it is written: a log, old versions that
 /// a merge has not removed, pages that are half full.
 const TIMES: u64 = 4;
+/// The same where it is overwritten without limit: as much as the worst of them was seen to take in a minute.
+const TIMES_FLOODED: u64 = 12;
 /// What a store takes however little is in it: logs, made ahead.
 const AT_LEAST: u64 = 256 << 20;
 
@@ -35,5 +37,9 @@ fn of_case(case: &Case) -> Result<u64> {
         (CaseId::LimitedReads | CaseId::LimitedFill, Some(limit)) => limit * 4,
         _ => case.plan.raw_bytes_about()?,
     };
-    Ok(raw.saturating_mul(TIMES).saturating_add(AT_LEAST))
+    let times = match case.id {
+        CaseId::Sustained | CaseId::BesideFlood => TIMES_FLOODED,
+        _ => TIMES,
+    };
+    Ok(raw.saturating_mul(times).saturating_add(AT_LEAST))
 }

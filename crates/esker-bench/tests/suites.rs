@@ -55,6 +55,8 @@ const FIELDS: &[&str] = &[
     "seed",
     "threads",
     "writer",
+    "over_time",
+    "sustained",
     "cv",
     "settings",
     "note",

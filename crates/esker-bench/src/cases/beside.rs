@@ -1,12 +1,12 @@
-//! Readers beside one writer that is held to a rate.
+//! Readers beside one writer, held to a rate or not.
 
-use super::touch;
+use super::reading::Reading;
 use crate::data::{Dataset, KeyBuf, Order, Rng, mix};
-use crate::engine::{Access, Engine, Hint, Reader, Writer};
+use crate::engine::{Access, Engine, Hint, Writer};
 use crate::measure::{Recorder, Series, Timing, Until};
 use crate::protocol::WriterSide;
 use crate::system;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,12 @@ pub struct Beside<'a> {
     pub data: &'a Dataset,
     /// How many read.
     pub readers: u64,
+    /// What they read.
+    pub reading: Reading,
     /// Seconds after which all stop.
     pub seconds: f64,
-    /// Writes a second.
-    pub writer_rate: f64,
+    /// Writes a second; as many as it can where there is none.
+    pub writer_rate: Option<f64>,
     /// Seed of the writer's keys.
     pub seed: u64,
     /// Generation of what is written.
@@ -53,8 +55,9 @@ impl Sides {
         all.push(self.writer.series("writer"));
         all
     }
-    /// How the writer fared.
-    pub fn writer_side(&self, wanted_per_s: f64) -> WriterSide {
+    /// How the writer fared that was held to a rate, or to none.
+    pub fn writer_side(&self, wanted_per_s: Option<f64>) -> WriterSide {
+        let wanted_per_s = wanted_per_s.unwrap_or(0.0);
         let ops_per_s = self.writer.ops() as f64 / self.writer.seconds().max(1e-9);
         WriterSide { wanted_per_s, ops_per_s, latency: self.writer.latency() }
     }
@@ -81,12 +84,19 @@ impl Beside<'_> {
         let mut writer = engine.writer(Hint::Any)?;
         let mut stream = data.stream(Order::Uniform, self.seed);
         let (mut key, mut value) = (KeyBuf::new(), Vec::new());
-        let mut recorder = Recorder::new(Timing::Every);
-        recorder.run_paced(self.writer_rate, Until::Time(end), || {
+        let put = || {
             let index = stream.next_index();
             let value = data.values.value(index, self.generation, &mut value);
             writer.put(data.keys.write(index, &mut key), value)
-        })?;
+        };
+        let until = Until::Time(end);
+        let Some(rate) = self.writer_rate else {
+            let mut recorder = Recorder::new(Timing::Sampled);
+            recorder.run(until, put)?;
+            return Ok(recorder);
+        };
+        let mut recorder = Recorder::new(Timing::Every);
+        recorder.run_paced(rate, until, put)?;
         Ok(recorder)
     }
 
@@ -99,10 +109,7 @@ impl Beside<'_> {
         let mut recorder = Recorder::new(Timing::Sampled);
         recorder.run(Until::Time(end), || {
             let index = rng.below(data.entries);
-            let key = data.keys.write(index, &mut key);
-            let touched = reader.get(key, touch)?;
-            ensure!(touched.is_some(), "key {} was not there for a while", key.escape_ascii());
-            sum = sum.wrapping_add(touched.unwrap_or(0));
+            sum = sum.wrapping_add(self.reading.once(&mut reader, data, index, &mut key)?);
             Ok(())
         })?;
         black_box(sum);

@@ -2,6 +2,7 @@
 
 use super::beside::Beside;
 use super::load;
+use super::reading::Reading;
 use crate::child::Ctx;
 use crate::data::{Order, mix, verify};
 use crate::engine::{Engine, Sync};
@@ -24,13 +25,15 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         let seed = mix(data.seed ^ (0x100 + round as u64));
         // Generation 2, 3, ...: what this round writes differs from what the last one did.
         let generation = 2 + round as u32 % 200;
-        let (seconds, writer_rate) = (plan.seconds, plan.writer_rate);
-        let beside = Beside { data: &data, readers, seconds, writer_rate, seed, generation };
+        let (seconds, reading) = (plan.seconds, Reading::Point);
+        let writer_rate = Some(plan.writer_rate);
+        let beside =
+            Beside { data: &data, readers, reading, seconds, writer_rate, seed, generation };
         let sides = beside.run(&engine)?;
         ctx.verifying();
         model.replay(Order::Uniform, seed, sides.writer.ops(), generation);
         let verdict = verify(&engine, &data, &model);
-        let writer = sides.writer_side(plan.writer_rate);
+        let writer = sides.writer_side(writer_rate);
         let mut sample = Sample::of(&row, &sides.reads());
         if writer.ops_per_s < 0.95 * writer.wanted_per_s {
             sample = sample.with_note(format!("the writer did {:.0}/s", writer.ops_per_s));

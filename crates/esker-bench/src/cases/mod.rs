@@ -7,9 +7,10 @@ mod fill;
 mod lifecycle;
 mod limited;
 mod mixed;
+mod motion;
 mod popular;
-mod queue;
 mod race;
+mod reading;
 mod reads;
 mod synced;
 
@@ -40,18 +41,57 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         CaseId::Race => race::run::<E>(ctx),
         CaseId::ColdWarm => cold_warm::run::<E>(ctx),
         CaseId::Popular => popular::run::<E>(ctx),
-        CaseId::Queue | CaseId::QueueDeep | CaseId::QueueDrain => queue::run::<E>(ctx),
         CaseId::Delete => delete::run::<E>(ctx),
         CaseId::OpenClean => lifecycle::open_clean::<E>(ctx),
         CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),
         CaseId::Compressed => lifecycle::compressed::<E>(ctx),
         CaseId::LimitedReads => limited::reads::<E>(ctx),
         CaseId::LimitedFill => limited::fill::<E>(ctx),
+        CaseId::Queue
+        | CaseId::QueueDeep
+        | CaseId::QueueDrain
+        | CaseId::LoadedReads
+        | CaseId::OverwrittenReads
+        | CaseId::BesideWriter
+        | CaseId::BesideFlood
+        | CaseId::Gap
+        | CaseId::Gaps
+        | CaseId::FreshOrdered
+        | CaseId::FreshRandom
+        | CaseId::FirstScan
+        | CaseId::Sustained => motion::run::<E>(ctx),
     }
 }
 
 /// Bytes of memory for loads that ask for more than the rows have, at least.
 const LOAD_MEMORY: u64 = 64 << 20;
+
+/// How long work may take that is not measured.
+struct Patience {
+    what: &'static str,
+    start: Instant,
+    seconds_max: f64,
+}
+
+impl Patience {
+    /// From now on.
+    fn of(ctx: &Ctx, what: &'static str) -> Patience {
+        let seconds_max = ctx.plan().load_seconds_max.unwrap_or(f64::MAX);
+        Patience { what, start: Instant::now(), seconds_max }
+    }
+    /// An error if it took longer and there is more to do.
+    fn check(&self, done: u64, wanted: u64) -> Result<()> {
+        if done >= wanted || self.start.elapsed().as_secs_f64() <= self.seconds_max {
+            return Ok(());
+        }
+        let (percent, seconds_max) = (done as f64 / wanted as f64 * 100.0, self.seconds_max);
+        Err(Unsupported::too_slow(format!(
+            "{} had done {percent:.0} % after {seconds_max} s (--load-seconds gives it more)",
+            self.what
+        ))
+        .into())
+    }
+}
 
 /// Puts every key once, in generation 1, untimed: the store that other rows start from.
 fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Result<Model> {
@@ -62,35 +102,42 @@ fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Resul
     let spacious = ctx.plan().memory_limit.is_none()
         && ctx.plan().memory < raw
         && engine.set_memory((raw * 2).max(LOAD_MEMORY))?;
-    let (start, seconds_max) = (Instant::now(), ctx.plan().load_seconds_max.unwrap_or(f64::MAX));
-    let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
-    let mut writer = engine.writer(hint)?;
-    let mut stream = KeyStream::new(order, data.entries, data.seed);
-    let (mut key, mut value) = (KeyBuf::new(), Vec::new());
-    for done in 1..=data.entries {
-        let index = stream.next_index();
-        let value = data.values.value(index, 1, &mut value);
-        writer.batch_put(data.keys.write(index, &mut key), value)?;
-        if done % ctx.plan().batch == 0 {
-            writer.batch_commit()?;
-            let percent = done as f64 / data.entries as f64 * 100.0;
-            if done < data.entries && start.elapsed().as_secs_f64() > seconds_max {
-                return Err(Unsupported::too_slow(format!(
-                    "the load had done {percent:.0} % after {seconds_max} s (--load-seconds gives \
-                     it more)"
-                ))
-                .into());
-            }
-        }
-    }
-    writer.batch_commit()?;
-    drop(writer);
+    let model = put_all(ctx, engine, data, order, data.seed, 1, "the load")?;
     if spacious {
         engine.set_memory(ctx.plan().memory)?;
         ctx.forget_peak_memory();
     }
+    Ok(model)
+}
+
+/// Puts every key once, in batches, untimed: what is in the store then.
+fn put_all<E: Engine>(
+    ctx: &Ctx,
+    engine: &E,
+    data: &Dataset,
+    order: Order,
+    seed: u64,
+    generation: u32,
+    what: &'static str,
+) -> Result<Model> {
+    let patience = Patience::of(ctx, what);
+    let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
+    let mut writer = engine.writer(hint)?;
+    let mut stream = KeyStream::new(order, data.entries, seed);
+    let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+    for done in 1..=data.entries {
+        let index = stream.next_index();
+        let value = data.values.value(index, generation, &mut value);
+        writer.batch_put(data.keys.write(index, &mut key), value)?;
+        if done % ctx.plan().batch == 0 {
+            writer.batch_commit()?;
+            patience.check(done, data.entries)?;
+        }
+    }
+    writer.batch_commit()?;
+    drop(writer);
     let mut model = Model::empty(data.entries);
-    model.replay(order, data.seed, data.entries, 1);
+    model.replay(order, seed, data.entries, generation);
     Ok(model)
 }
 

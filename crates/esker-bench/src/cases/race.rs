@@ -5,6 +5,7 @@
 
 use super::beside::{Beside, Sides};
 use super::load;
+use super::reading::Reading;
 use crate::child::Ctx;
 use crate::data::{Dataset, Model, Order, mix, verify, verify_sample};
 use crate::engine::{Engine, Sync};
@@ -32,8 +33,9 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let beside = Beside {
         data: &data,
         readers: plan.readers.first().copied().unwrap_or(1),
+        reading: Reading::Point,
         seconds: plan.seconds * PATIENCE,
-        writer_rate: plan.writer_rate,
+        writer_rate: Some(plan.writer_rate),
         seed,
         generation: 2,
     };
@@ -51,7 +53,7 @@ fn check<E: Engine>(engine: &E, data: &Dataset, model: &Model, limited: bool) ->
 
 fn report(ctx: &Ctx, plan: &Plan, data: &Dataset, sides: &Sides, verdict: &Result<()>) {
     let reads = sides.reads();
-    let writer = sides.writer_side(plan.writer_rate);
+    let writer = sides.writer_side(Some(plan.writer_rate));
     let slow_writer = (writer.ops_per_s < 0.95 * writer.wanted_per_s)
         .then(|| format!("the writer did {:.0}/s", writer.ops_per_s));
     let mut sample = Sample::of("reads", &reads);

@@ -1,5 +1,6 @@
 //! Esker itself, with the settings everybody gets: a memory budget, a durability, a compression.
 
+use super::library::View;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::Result;
 use esker::{Compression, Cursor, Db, Durability, Options, WriteBatch};
@@ -53,8 +54,8 @@ impl Engine for Esker {
         Ok(EskerWriter { db: &self.db, batch: WriteBatch::default() })
     }
 
-    fn reader(&self, _access: Access) -> Result<EskerReader<'_>> {
-        Ok(EskerReader { db: &self.db, cursor: None })
+    fn reader(&self, access: Access) -> Result<EskerReader<'_>> {
+        Ok(EskerReader { db: &self.db, cursor: None, view: View::new(access) })
     }
 
     fn settle(&self) -> Result<()> {
@@ -91,10 +92,11 @@ impl Writer for EskerWriter<'_> {
     }
 }
 
-/// Reads, with a cursor for seeks that is kept between them.
+/// Reads, with a cursor for seeks that is kept between them; beside a writer, for a while.
 pub struct EskerReader<'a> {
     db: &'a Db,
     cursor: Option<Cursor>,
+    view: View,
 }
 
 impl Reader for EskerReader<'_> {
@@ -105,6 +107,9 @@ impl Reader for EskerReader<'_> {
 
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        if self.view.is_due() {
+            self.cursor = None;
+        }
         let cursor = self.cursor.get_or_insert_with(|| self.db.cursor());
         let mut seen = 0;
         let mut on_entry = cursor.seek(key)?;

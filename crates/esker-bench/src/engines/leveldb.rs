@@ -4,7 +4,7 @@
 //!
 //! Tuning: `verify_checksums` (at each read) and `paranoid_checks` (0 or 1; both 0 by default).
 
-use super::library::{self, c_api};
+use super::library::{self, View, c_api};
 use super::places::setup_dir;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
@@ -266,8 +266,8 @@ impl<F: Fork> Engine for Store<F> {
         Ok(LevelDbWriter { db: self, batch: unsafe { (self.api.leveldb_writebatch_create)() } })
     }
 
-    fn reader(&self, _access: Access) -> Result<LevelDbReader<'_, F>> {
-        Ok(LevelDbReader { db: self, iter: ptr::null_mut() })
+    fn reader(&self, access: Access) -> Result<LevelDbReader<'_, F>> {
+        Ok(LevelDbReader { db: self, iter: ptr::null_mut(), view: View::new(access) })
     }
 
     fn settle(&self) -> Result<()> {
@@ -337,10 +337,11 @@ impl<F> Drop for LevelDbWriter<'_, F> {
     }
 }
 
-/// Reads, with an iterator for seeks that is kept between them.
+/// Reads, with an iterator for seeks that is kept between them; beside a writer, for a while.
 pub struct LevelDbReader<'a, F> {
     db: &'a Store<F>,
     iter: Handle,
+    view: View,
 }
 
 impl<F> LevelDbReader<'_, F> {
@@ -381,6 +382,14 @@ impl<F> LevelDbReader<'_, F> {
         }
         Ok(seen)
     }
+
+    fn drop_iterator(&mut self) {
+        if !self.iter.is_null() {
+            // SAFETY: created by `seek`, used by nobody else.
+            unsafe { (self.db.api.leveldb_iter_destroy)(self.iter) }
+            self.iter = ptr::null_mut();
+        }
+    }
 }
 
 impl<F> Reader for LevelDbReader<'_, F> {
@@ -405,7 +414,10 @@ impl<F> Reader for LevelDbReader<'_, F> {
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let api = self.db.api;
-        // SAFETY: created once, destroyed by `drop`.
+        if self.view.is_due() {
+            self.drop_iterator();
+        }
+        // SAFETY: created here, destroyed by `drop_iterator`.
         unsafe {
             if self.iter.is_null() {
                 self.iter = (api.leveldb_create_iterator)(self.db.db, self.db.read);
@@ -433,9 +445,6 @@ impl<F> Reader for LevelDbReader<'_, F> {
 
 impl<F> Drop for LevelDbReader<'_, F> {
     fn drop(&mut self) {
-        if !self.iter.is_null() {
-            // SAFETY: created by `seek`, used by nobody else.
-            unsafe { (self.db.api.leveldb_iter_destroy)(self.iter) }
-        }
+        self.drop_iterator();
     }
 }

@@ -58,6 +58,7 @@ c_api! {
         fn mdb_put(Txn, Dbi, *mut Val, *mut Val, c_uint) -> c_int;
         fn mdb_del(Txn, Dbi, *mut Val, *mut Val) -> c_int;
         fn mdb_cursor_open(Txn, Dbi, *mut Cursor) -> c_int;
+        fn mdb_cursor_renew(Txn, Cursor) -> c_int;
         fn mdb_cursor_close(Cursor);
         fn mdb_cursor_get(Cursor, *mut Val, *mut Val, c_int) -> c_int;
         fn mdb_cursor_put(Cursor, *mut Val, *mut Val, c_uint) -> c_int;
@@ -317,10 +318,12 @@ impl LmdbReader<'_> {
         }
         self.reads = 0;
         let api = self.lmdb.api;
-        // SAFETY: the transaction is open; between the two calls nothing reads from it.
+        // SAFETY: the transaction is open; between the calls nothing reads from it. A cursor that is not
+        // renewed with it would look at pages that the writer has taken meanwhile.
         unsafe {
             (api.mdb_txn_reset)(self.txn);
-            api.check((api.mdb_txn_renew)(self.txn), "mdb_txn_renew")
+            api.check((api.mdb_txn_renew)(self.txn), "mdb_txn_renew")?;
+            api.check((api.mdb_cursor_renew)(self.txn, self.cursor), "mdb_cursor_renew")
         }
     }
 
@@ -357,6 +360,7 @@ impl Reader for LmdbReader<'_> {
 
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        self.renew_if_due()?;
         let mut seen = 0;
         let mut entry = self.step(SET_RANGE, Val::new(key))?;
         while let Some((k, v)) = entry {

@@ -73,6 +73,7 @@ fn on_axis(unit: &Unit) -> fn(f64) -> String {
         Unit::Bytes => format::bytes,
         Unit::Seconds => |v| Unit::Seconds.show(v),
         Unit::Milliseconds => |v| Unit::Milliseconds.show(v),
+        Unit::Times => |v| Unit::Times.show(v),
         Unit::OpsPerSecond | Unit::Other(_) => format::short,
     }
 }

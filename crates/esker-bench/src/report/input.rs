@@ -2,6 +2,7 @@
 //! is an error that names file and line.
 
 use crate::engine::Unsupported;
+use crate::over_time::OverTime;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -66,6 +67,7 @@ pub(crate) struct Record {
     #[serde(deserialize_with = "text")]
     pub seed: Option<String>,
     pub threads: Option<Vec<Thread>>,
+    pub over_time: Option<OverTime>,
     pub cv: Option<f64>,
     #[serde(deserialize_with = "text")]
     pub settings: Option<String>,

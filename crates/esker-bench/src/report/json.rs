@@ -117,6 +117,8 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "cv": median.cv,
         "threads": median.threads,
         "writer": median.writer,
+        "over_time": median.over_time,
+        "sustained": median.sustained,
         "cpu_s": usage.map(|u| u.cpu_s),
         "written_bytes": usage.map(|u| u.written_bytes),
         "read_bytes": usage.map(|u| u.read_bytes),

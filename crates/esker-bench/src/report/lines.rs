@@ -81,7 +81,7 @@ fn strip(svg: &mut Svg, what: &str, of: &[&Thread], seconds: f64, y: f64, height
 }
 
 /// Points in time, in pieces between windows without a figure; each in the middle of its window.
-fn pieces(thread: &Thread) -> Vec<Vec<(f64, f64)>> {
+pub(crate) fn pieces(thread: &Thread) -> Vec<Vec<(f64, f64)>> {
     // The lowest and the highest of each group of windows: neither stall nor spike is lost.
     let group = (thread.ops_per_s.len() * 2).div_ceil(POINTS_MAX);
     let group = if group <= 2 { 1 } else { group };
@@ -106,7 +106,8 @@ fn pieces(thread: &Thread) -> Vec<Vec<(f64, f64)>> {
     pieces
 }
 
-fn time_axis(svg: &mut Svg, seconds: f64, y: f64) {
+/// What the time below a panel is.
+pub(crate) fn time_axis(svg: &mut Svg, seconds: f64, y: f64) {
     let scale = Scale { log: false, from: 0.0, to: seconds.max(1e-9) };
     let show = |v: f64| format!("{} s", format::rounded(v));
     let last = WIDTH - LEFT;

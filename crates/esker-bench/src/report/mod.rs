@@ -16,6 +16,7 @@ mod lines;
 mod log;
 pub mod markdown;
 mod model;
+mod over_time;
 mod palette;
 mod ratios;
 mod scale;

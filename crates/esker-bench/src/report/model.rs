@@ -47,6 +47,7 @@ pub(crate) enum Unit {
     Seconds,
     Milliseconds,
     Bytes,
+    Times,
     /// Unknown here: shown as it is, and never compared.
     Other(String),
 }
@@ -67,6 +68,7 @@ impl Unit {
             Some("seconds" | "Seconds") => Unit::Seconds,
             Some("milliseconds" | "Milliseconds") => Unit::Milliseconds,
             Some("bytes" | "Bytes") => Unit::Bytes,
+            Some("times") => Unit::Times,
             Some(other) => Unit::Other(other.to_string()),
         }
     }
@@ -82,6 +84,7 @@ impl Unit {
             Unit::OpsPerSecond => "operations a second",
             Unit::Seconds | Unit::Milliseconds => "time",
             Unit::Bytes => "bytes",
+            Unit::Times => "times",
             Unit::Other(name) => name,
         }
     }
@@ -94,6 +97,7 @@ impl Unit {
             Unit::Seconds => micros(value * 1e6),
             Unit::Milliseconds => micros(value * 1e3),
             Unit::Bytes => bytes(value),
+            Unit::Times => format!("{}×", rounded(value)),
             Unit::Other(name) => format!("{} {name}", rounded(value)),
         }
     }
@@ -105,6 +109,7 @@ impl Unit {
             Unit::Seconds => plan::Unit::Seconds,
             Unit::Milliseconds => plan::Unit::Milliseconds,
             Unit::Bytes => plan::Unit::Bytes,
+            Unit::Times => plan::Unit::Times,
             Unit::Other(_) => return None,
         };
         (b > 0.0 && a > 0.0).then(|| unit.ratio(a, b))

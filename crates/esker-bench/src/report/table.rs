@@ -145,6 +145,7 @@ fn unit(unit: Unit) -> &'static str {
         Unit::Seconds => "s",
         Unit::Milliseconds => "ms",
         Unit::Bytes => "MB",
+        Unit::Times => "times",
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Suite {
     Voldemort,
     /// The mixes A to F of the Yahoo! Cloud Serving Benchmark
     Ycsb,
-    /// Stores that are written to as they are read: queues
+    /// Stores that are written to as they are read, or were until a moment ago
     Motion,
     /// Your own keys and values: needs --file
     File,

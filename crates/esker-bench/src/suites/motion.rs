@@ -1,19 +1,95 @@
-//! Stores that are written to as they are read.
+//! Stores that are written to as they are read, or were until a moment ago: queues; reads after writes and
+//! beside them; ranges that were deleted; scans of what is fresh; overwrites without limit.
 
-use super::{Base, Section};
+use super::{Base, LOAD_SECONDS, Section};
 use crate::plan::{CaseId, Plan, Row, Unit};
 
 const NAME: &str = "motion";
+/// MiB of memory: much less than a store of some million entries, and more than one of a million.
+const MEMORY: [(&str, u64); 2] = [("small", 32), ("ample", 512)];
+/// What is read again and again, and which ways everything is scanned once.
+const READS: [&str; 3] = ["read", "seek10", "seek50"];
+const WAYS: [&str; 2] = ["scan", "reverse"];
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
+    let mut sections = vec![queue(base)];
+    sections.extend(MEMORY.map(|(id, mib)| in_memory_of(base, id, mib)));
+    sections
+}
+
+fn rate(key: impl Into<String>, name: impl Into<String>) -> Row {
+    Row::new(key, Unit::OpsPerSecond).called(name)
+}
+
+fn queue(base: &Base) -> Section {
     // Where each operation is dearer than the one before, the count alone would end with nobody's patience.
     let seconds_max = Some(base.plan.seconds_max.unwrap_or(base.seconds_max));
     let plan = Plan { seconds_max, ..base.plan.clone() };
-    let row = |key: &str, name: &str| Row::new(key, Unit::OpsPerSecond).called(name);
-    let queue =
-        Section::new(NAME, "queue", "Queues: put at the tail, take the first and delete it", plan)
-            .case(CaseId::Queue, [row("queue", "one waits")])
-            .case(CaseId::QueueDeep, [row("queue1000", "1,000 wait")])
-            .case(CaseId::QueueDrain, [row("drain", "a backlog is taken")]);
-    vec![queue]
+    Section::new(NAME, "queue", "Queues: put at the tail, take the first and delete it", plan)
+        .case(CaseId::Queue, [rate("queue", "one waits")])
+        .case(CaseId::QueueDeep, [rate("queue1000", "1,000 wait")])
+        .case(CaseId::QueueDrain, [rate("drain", "a backlog is taken")])
+}
+
+/// One case, and so one process, for each row of reads: none is measured in what another has left.
+fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
+    let plan = Plan {
+        memory: mib << 20,
+        compression: false,
+        value_size: "100".to_string(),
+        load_seconds_max: base.plan.load_seconds_max.or(Some(LOAD_SECONDS)),
+        ..base.plan.clone()
+    };
+    let title = format!("In motion, with {mib} MiB of memory");
+    let mut section = Section::new(NAME, id, title, plan.clone());
+    for (case, key, name) in [
+        (CaseId::LoadedReads, "loaded", "after load"),
+        (CaseId::OverwrittenReads, "overwritten", "after overwriting"),
+        (CaseId::BesideFlood, "flood", "beside flood"),
+    ] {
+        for read in READS {
+            section = section.case(case, [rate(format!("{read}.{key}"), format!("{read} {name}"))]);
+        }
+    }
+    for thousands in [10, 50] {
+        let plan = Plan { writer_rate: f64::from(thousands) * 1000.0, ..plan.clone() };
+        for read in READS {
+            let row = rate(format!("{read}.{thousands}k"), format!("{read} beside {thousands}k"));
+            section = section.case_with(plan.clone(), CaseId::BesideWriter, [row]);
+        }
+    }
+    for (case, key) in [(CaseId::Gap, "gap"), (CaseId::Gaps, "gaps")] {
+        let scan = rate(format!("scan.{key}"), format!("scan across {key}"));
+        let seek = rate(format!("seek10.{key}"), format!("seek10 into {key}"));
+        section = section.case(case, [scan]).case(case, [seek]);
+    }
+    for (case, key, name) in [
+        (CaseId::FreshOrdered, "ordered", "after ordered load"),
+        (CaseId::FreshRandom, "random", "after random load"),
+        (CaseId::FirstScan, "first", "at rest"),
+    ] {
+        for scan in WAYS {
+            section = section.case(case, [rate(format!("{scan}.{key}"), format!("{scan} {name}"))]);
+        }
+    }
+    for writers in [1, 4] {
+        let plan = Plan { seconds: plan.sustained_seconds, writers, ..plan.clone() };
+        section = section.case_with(plan, CaseId::Sustained, sustained(writers));
+    }
+    section
+}
+
+/// What is told of overwrites without limit.
+fn sustained(writers: u64) -> Vec<Row> {
+    [
+        ("overwrite", "", Unit::OpsPerSecond),
+        ("worst_put", " worst put", Unit::Milliseconds),
+        ("p9999_put", " p99.99", Unit::Milliseconds),
+        ("worst_quarter", " worst quarter", Unit::OpsPerSecond),
+        ("disk_to_live", " disk", Unit::Times),
+        ("written_per_byte", " written", Unit::Times),
+        ("settle", " settle", Unit::Seconds),
+    ]
+    .map(|(key, figure, unit)| Row::new(key, unit).called(format!("overwrite{writers}{figure}")))
+    .to_vec()
 }

@@ -94,6 +94,16 @@ const SECTIONS: Sections = &[
         "Larger set: 16 readers beside a writer of 10,000/s",
         &[("readwhilewriting16", "ops_per_second", 7_200_000.0)],
     ),
+    (
+        "motion",
+        "small",
+        "In motion, with 32 MiB of memory",
+        &[
+            ("seek50 beside flood", "ops_per_second", 310_000.0),
+            ("overwrite1", "ops_per_second", 1_900_000.0),
+            ("overwrite1 disk", "times", 1.6),
+        ],
+    ),
 ];
 
 /// Numbers that look random and are the same every time.
@@ -181,8 +191,29 @@ fn record(
         line["threads"] = json!(threads(readers, median / f64::from(readers), noise));
         line["cv"] = json!(0.12);
     }
+    if suite == "motion" && rate {
+        line["over_time"] = over_time(row.starts_with("seek"), median, noise);
+    }
     refuse(&mut line, engine, section, row);
     line
+}
+
+/// A minute in quarters of a second, with a stall of some seconds, and a disk that fills.
+fn over_time(reads: bool, rate: f64, noise: &mut Noise) -> Value {
+    let mut side = |name: &str, rate: f64| {
+        let stalls = |w: i32| (100..108).contains(&w);
+        let ops: Vec<f64> =
+            (0..240).map(|w| if stalls(w) { 0.0 } else { rate * noise.around(0.3) }).collect();
+        let worst: Vec<f64> =
+            (0..240).map(|w| if stalls(w) { 2e6 } else { 300.0 * noise.around(0.9) }).collect();
+        json!({"name": name, "ops_per_s": ops, "worst_us": worst})
+    };
+    let sides = match reads {
+        true => vec![side("reads", rate), side("puts", 3e5)],
+        false => vec![side("puts", rate)],
+    };
+    let disk: Vec<f64> = (0..240).map(|w| 1.2e8 + 1e6 * f64::from(w % 80)).collect();
+    json!({"window_s": 0.25, "sides": sides, "disk_bytes": disk, "live_bytes": 1.16e8})
 }
 
 /// Some are not installed, some cannot do a row, some fail.
@@ -201,9 +232,17 @@ fn refuse(line: &mut Value, engine: &str, section: &str, row: &str) {
         _ => return,
     };
     line[why.0] = json!(why.1);
-    for field in
-        ["value", "ops_per_s", "runs", "spread", "hist", "threads", "p50_us", "ratio_limit"]
-    {
+    for field in [
+        "value",
+        "ops_per_s",
+        "runs",
+        "spread",
+        "hist",
+        "threads",
+        "over_time",
+        "p50_us",
+        "ratio_limit",
+    ] {
         line[field] = Value::Null;
     }
     if why.0 == "missing" {

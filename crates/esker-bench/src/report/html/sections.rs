@@ -7,6 +7,7 @@ use super::super::format;
 use super::super::latency;
 use super::super::lines;
 use super::super::model::{Model, Row, Section};
+use super::super::over_time;
 use super::super::palette;
 use super::details;
 use super::page::{Page, anchor};
@@ -22,6 +23,7 @@ pub(super) fn suite_title(suite: &str) -> &str {
         "symas2014" => "Symas 2014",
         "voldemort" => "Voldemort",
         "ycsb" => "YCSB",
+        "motion" => "In motion",
         "file" => "Your own data",
         other => other,
     }
@@ -77,7 +79,8 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
         page.figure(&bars::of_row(row, rates, &gone), "", &verdict(row));
     }
     page.raw("</div>\n");
-    over_time(page, section);
+    threads(page, section);
+    in_motion(page, section);
     curves(page, section);
     let footprint = footprint::of_section(section, &gone);
     footprints(page, &footprint);
@@ -118,7 +121,7 @@ fn curves(page: &mut Page, section: &Section) {
 }
 
 /// Threads over time, for each row that has them.
-fn over_time(page: &mut Page, section: &Section) {
+fn threads(page: &mut Page, section: &Section) {
     for row in &section.rows {
         let panels = lines::of_row(row);
         if panels.is_empty() {
@@ -140,6 +143,29 @@ fn over_time(page: &mut Page, section: &Section) {
                 .cv
                 .map(|cv| format!("windows vary by {} (standard deviation)", format::percent(cv)));
             page.figure(panel, class, &steady.unwrap_or_default());
+        }
+        page.raw("</div>\n");
+    }
+}
+
+/// Stores in motion over time, for each row that has them.
+fn in_motion(page: &mut Page, section: &Section) {
+    for row in &section.rows {
+        let panels = over_time::of_row(row);
+        if panels.is_empty() {
+            continue;
+        }
+        page.element("div", "part", &format!("{}: over time", row.name));
+        page.element(
+            "p",
+            "quiet",
+            "In each quarter of a second: how many operations, how long the slowest of them took, and the bytes \
+             on disk; the line across is what the keys and values take that are alive. Each strip has one scale \
+             in all panels of this row.",
+        );
+        page.raw("<div class=\"threads\">\n");
+        for (engine, panel) in &panels {
+            page.figure(panel, if *engine == OURS { "ours-name" } else { "" }, "");
         }
         page.raw("</div>\n");
     }

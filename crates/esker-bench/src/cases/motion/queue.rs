@@ -1,6 +1,7 @@
 //! Queues: an entry is put at the tail, the first is looked for and deleted, again and again. Each call by itself, and
 //! the first entry looked for by a reader made for that, as programs do which keep work in a store.
 
+use crate::cases::touch;
 use crate::child::Ctx;
 use crate::data::{KeyBuf, Model, verify};
 use crate::engine::{Access, Engine, Hint, Reader, Sync, Writer};
@@ -70,7 +71,7 @@ impl Queue<'_> {
         // It is gone before anything is deleted: it may hold a transaction.
         engine
             .reader(Access::Quiet)?
-            .seek(least, 1, |key, value| found = Some((key.to_vec(), super::touch(value))))?;
+            .seek(least, 1, |key, value| found = Some((key.to_vec(), touch(value))))?;
         let (first, _) = found.context("the queue is empty")?;
         ensure!(first == self.data.keys.write(self.head, &mut key), "another entry is the first");
         writer.delete(&first)?;
