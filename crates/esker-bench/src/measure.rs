@@ -129,7 +129,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
-        let start = now();
+        let (start, before_this) = (now(), self.elapsed);
         let (mut done, mut last) = (0, start);
         while done < ops {
             let stretch = self.stretch().min(ops - done);
@@ -145,7 +145,7 @@ impl Recorder {
             if untimed_ns > self.longest_stretch.0 {
                 self.longest_stretch = (untimed_ns, stretch - 1);
             }
-            self.count_window(after - start, stretch);
+            self.count_window(before_this + (after - start), stretch);
             last = after;
             if deadline.is_some_and(|at| after >= at) {
                 break;
