@@ -338,7 +338,7 @@ check_results() {
         [ "$rows" -eq "$wanted" ] || { echo "$name has $rows of $wanted rows of leveldb2011"; status=1; }
     done
     for field in suite section table row engine version class unit value ops_per_s ratio_best_peer \
-        ratio_limit spread runs p50_us p99_us p999_us max_us hist cpu_s written_bytes read_bytes \
+        ratio_limit spread interval told_apart unquiet runs p50_us p99_us p999_us max_us hist cpu_s written_bytes read_bytes \
         peak_memory_bytes disk_bytes raw_bytes entries key_len value_size memory_bytes \
         memory_limit_bytes compression sync seed threads writer over_time sustained cv settings note failed missing \
         command cpu cores kernel date bench_version; do

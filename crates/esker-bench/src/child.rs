@@ -59,7 +59,7 @@ impl<'a> Ctx<'a> {
     pub fn wants(&self, row: &str) -> bool {
         self.spec.rows.iter().any(|r| r == row)
     }
-    /// The only row of a case that has one.
+    /// The first row that is wanted, the only one of many cases.
     pub fn row(&self) -> &'a str {
         &self.spec.rows[0]
     }
@@ -104,7 +104,16 @@ impl<'a> Ctx<'a> {
         opened.sync = sync == Sync::Synced;
         Ok(engine)
     }
-    /// Reports a row, with what is known of the store at this moment.
+    /// Notes what a row's work has used and what the store takes at this moment, for a row that is reported later.
+    pub fn noted(&self, sample: Sample) -> Sample {
+        Sample {
+            usage: Some(self.used()),
+            disk_bytes: system::disk_bytes(&self.spec.dir),
+            rss_bytes: self.peak_memory(),
+            ..sample
+        }
+    }
+    /// Reports a row, with what is known of the store at this moment, unless that was [noted](Ctx::noted) before.
     pub fn report(&self, mut sample: Sample, verdict: &Result<()>) {
         if !self.wants(&sample.row) {
             return;
@@ -112,12 +121,12 @@ impl<'a> Ctx<'a> {
         if let Err(e) = verdict {
             sample.failed = Some(Unsupported::or_error(e));
         }
-        sample.usage.get_or_insert_with(|| self.used());
+        if sample.usage.is_none() {
+            sample = self.noted(sample);
+        }
         let opened = self.opened.borrow();
         sample.memory_bytes = opened.memory_bytes;
         sample.sync = opened.sync;
-        sample.disk_bytes = system::disk_bytes(&self.spec.dir);
-        sample.rss_bytes = opened.memory.as_ref().map_or(0, MemoryWatch::peak_bytes);
         sample.class = opened.class;
         sample.shape.clone_from(&opened.shape);
         sample.settings.clone_from(&opened.settings);

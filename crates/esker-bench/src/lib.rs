@@ -19,12 +19,14 @@
 
 mod cases;
 mod cgroup;
+mod chains;
 mod child;
 pub mod conformance;
 mod data;
 pub mod engine;
 mod engines;
 pub mod external;
+mod interval;
 mod machine;
 mod measure;
 mod options;
@@ -34,15 +36,19 @@ mod process;
 mod progress;
 mod protocol;
 mod published;
+mod quiet;
 pub mod report;
+mod rest;
 mod results;
 mod root;
 mod run;
+mod runner;
 mod setup;
 mod space;
 mod suites;
 mod system;
 mod trust;
+mod turns;
 
 pub use child::child_main;
 pub use data::{FileFormat, KeyShape, ValueSize};

@@ -113,7 +113,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
-        let start = now();
+        let (start, before_this) = (now(), self.elapsed);
         let (mut done, mut last) = (0, start);
         while done < ops {
             let stretch = self.stretch().min(ops - done);
@@ -127,7 +127,7 @@ impl Recorder {
             let timed_ns = (after - before).as_nanos() as u64;
             self.latency_ns.saturating_record(timed_ns);
             let untimed = Stretch { ns: (before - last).as_nanos() as u64, ops: stretch - 1 };
-            self.windows.count(after - start, stretch, timed_ns, untimed);
+            self.windows.count(before_this + (after - start), stretch, timed_ns, untimed);
             last = after;
             if deadline.is_some_and(|at| after >= at) {
                 break;

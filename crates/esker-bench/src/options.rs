@@ -75,8 +75,9 @@ pub struct BenchOptions {
     #[arg(long)]
     pub unique: bool,
 
-    /// How often everything is measured; the median counts
-    #[arg(long, default_value_t = 3, value_name = "TIMES")]
+    /// How often everything is measured, rows that are shorter than a second in all more often; the
+    /// median counts
+    #[arg(long, alias = "repetitions", default_value_t = 5, value_name = "TIMES")]
     pub repeat: u32,
 
     /// Minutes after which nothing is measured once more [default: 40 for each suite of a document,
@@ -191,6 +192,11 @@ impl BenchOptions {
         if self.quick { 1 } else { self.repeat.max(1) }
     }
 
+    /// Seconds that the machine is given to come to rest before a process.
+    pub fn seconds_of_rest(&self) -> f64 {
+        if self.quick { 0.5 } else { 5.0 }
+    }
+
     /// Seconds after which nothing is measured once more.
     pub fn seconds_to_repeat(&self) -> Option<f64> {
         let suites = Suite::wanted(&self.suite, self.file.is_some());
@@ -267,6 +273,7 @@ impl BenchOptions {
         ensure!(self.scale > 0.0, "--scale is above 0");
         ensure!(self.minutes.is_none_or(|m| m > 0.0), "--minutes is above 0");
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
+        let seconds = self.seconds.unwrap_or_else(|| self.usual_seconds());
         let mut tuning = BTreeMap::new();
         for setting in &self.tuning {
             let Some((name, value)) = setting.split_once('=') else {
@@ -290,7 +297,8 @@ impl BenchOptions {
             large_len: 100_000,
             readers: self.readers.clone(),
             writer_rate: 10_000.0,
-            seconds: self.seconds.unwrap_or_else(|| self.usual_seconds()),
+            seconds,
+            seconds_min: if self.quick { 0.0 } else { seconds.min(1.0) },
             seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
             load_seconds_max: self.load_seconds,
             memory_limit: None,

@@ -44,6 +44,8 @@ pub struct Plan {
     pub writer_rate: f64,
     /// Seconds of a row that is measured by time.
     pub seconds: f64,
+    /// Seconds of work that a row takes at least, over all repetitions or within each where the store does not change.
+    pub seconds_min: f64,
     /// Seconds after which a row that counts operations stops, and counts those it did.
     pub seconds_max: Option<f64>,
     /// Seconds after which a load that is not measured is given up, and with it what was to be
@@ -103,6 +105,10 @@ impl Plan {
     /// When a row that begins now stops at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         Some(Instant::now() + Duration::from_secs_f64(self.seconds_max?))
+    }
+    /// Seconds of work of a row at least: no more than it may take.
+    pub fn least_seconds(&self) -> f64 {
+        self.seconds_min.min(self.seconds_max.unwrap_or(f64::INFINITY))
     }
     /// Bytes of a store of this plan, from a sample of its entries.
     pub fn raw_bytes_about(&self) -> Result<u64> {
@@ -187,7 +193,7 @@ pub enum CaseId {
     LargeSeq,
     /// Large values, random keys.
     LargeRandom,
-    /// Reads of every kind, after the load and after settling.
+    /// Reads of every kind, right after the load and settled; which of its processes does which is said in [`crate::chains`].
     Reads,
     /// Readers beside a throttled writer.
     Mixed,

@@ -68,6 +68,9 @@ pub struct Sample {
     pub sustained: Option<Sustained>,
     /// Coefficient of variation of the quarters of a second.
     pub cv: Option<f64>,
+    /// Whether the machine had not come to rest before it.
+    #[serde(default)]
+    pub restless: bool,
     /// What the row took of processor and device.
     pub usage: Option<Usage>,
     /// Bytes of memory that the engine was given.

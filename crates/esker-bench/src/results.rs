@@ -1,11 +1,13 @@
-//! What was measured: the median of the repetitions, its spread, and how it compares.
+//! What was measured: the median of the repetitions, how sure it is, and how it compares.
 
 use crate::engine::{Class, Unsupported};
+use crate::interval;
 use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
-use crate::run::MACHINE;
+use crate::quiet::Quiet;
 use crate::suites::Section;
 use crate::system;
+use crate::turns::MACHINE;
 use std::collections::HashMap;
 
 /// The engine that the others are compared with.
@@ -24,8 +26,8 @@ pub struct Results {
     pub repetitions: u32,
     /// How often it was to be measured.
     pub repetitions_wanted: u32,
-    /// Load average before the run.
-    pub load_before: Option<f64>,
+    /// Whether the machine had nothing else to do.
+    pub quiet: Quiet,
     /// KiB that the stores' device reads ahead.
     pub read_ahead_kib: Option<u64>,
     /// When the run began.
@@ -40,7 +42,7 @@ pub struct Results {
 /// An engine's result in a row.
 #[derive(Debug, Clone)]
 pub enum Cell<'a> {
-    /// The median measurement, all values and their spread: (largest - smallest) / median.
+    /// The median measurement, its interval, all values and their spread: (largest - smallest) / median.
     Measured {
         /// The median measurement.
         median: &'a Sample,
@@ -48,6 +50,8 @@ pub enum Cell<'a> {
         runs: Vec<f64>,
         /// How far they lie apart.
         spread: f64,
+        /// From where to where the median lies, where there was more than one measurement.
+        interval: Option<(f64, f64)>,
     },
     /// It failed, or lost or falsified data, in at least one repetition.
     Failed(&'a str),
@@ -80,7 +84,7 @@ impl Results {
             engines: engines.to_vec(),
             repetitions,
             repetitions_wanted: repetitions,
-            load_before: system::load_average(),
+            quiet: Quiet::begin(),
             read_ahead_kib: None,
             date: system::date(),
             interrupted: false,
@@ -144,7 +148,8 @@ impl Results {
         let median = sorted[(sorted.len() - 1) / 2];
         let range = sorted[sorted.len() - 1].value - sorted[0].value;
         let spread = if median.value > 0.0 { range / median.value } else { 0.0 };
-        Cell::Measured { median, runs, spread }
+        let interval = interval::of_median(&runs);
+        Cell::Measured { median, runs, spread, interval }
     }
 
     /// The figure of an engine in a row, and what its writes survive.
@@ -155,16 +160,33 @@ impl Results {
         }
     }
 
+    /// The best of the others of an engine's class, and its figure.
+    fn best_peer(&self, engine: &str, row: &Row) -> Option<(&str, f64)> {
+        let (_, class) = self.figure(engine, row)?;
+        let peers = self.engines.iter().filter(|name| *name != engine);
+        let of_class = peers.filter_map(|name| {
+            let (value, theirs) = self.figure(name, row)?;
+            (theirs == class).then_some((name.as_str(), value))
+        });
+        of_class.reduce(|a, b| if row.unit.better(a.1, b.1) == b.1 { b } else { a })
+    }
+
     /// How many times better an engine is than the best of the others of its class.
     pub fn ratio_best_peer(&self, engine: &str, row: &Row) -> Option<f64> {
-        let (value, class) = self.figure(engine, row)?;
-        let peers = self.engines.iter().filter(|name| *name != engine);
-        let best = peers
-            .filter_map(|name| self.figure(name, row))
-            .filter(|(_, theirs)| *theirs == class)
-            .map(|(value, _)| value)
-            .reduce(|a, b| row.unit.better(a, b))?;
+        let (value, _) = self.figure(engine, row)?;
+        let (_, best) = self.best_peer(engine, row)?;
         Some(row.unit.ratio(value, best)).filter(|ratio| ratio.is_finite())
+    }
+
+    /// Whether an engine and the best of the others of its class can be told apart: their intervals do not overlap. `None` where
+    /// nothing is known of that.
+    pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
+        let (peer, _) = self.best_peer(engine, row)?;
+        let of = |name: &str| match self.cell(name, row) {
+            Cell::Measured { interval, .. } => interval,
+            _ => None,
+        };
+        Some(interval::apart(of(engine)?, of(peer)?, row.unit.least()))
     }
 
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
@@ -220,9 +242,10 @@ mod tests {
         for value in [120.0, 100.0, 90.0] {
             results.add("esker", &row, Sample::figure("r", value));
         }
-        let Cell::Measured { median, runs, spread } = results.cell("esker", &row) else {
+        let Cell::Measured { median, runs, spread, interval } = results.cell("esker", &row) else {
             panic!("it was measured");
         };
+        assert_eq!(interval, Some((90.0, 120.0)));
         assert_eq!((median.value, runs), (100.0, vec![120.0, 100.0, 90.0]));
         assert!((spread - 0.3).abs() < 1e-9);
     }
@@ -244,6 +267,25 @@ mod tests {
         assert_eq!(results.ratio_limit("esker", &row), Some(0.5));
         let seconds = Row { unit: Unit::Seconds, ..row };
         assert_eq!(results.ratio_best_peer("esker", &seconds), Some(0.5));
+    }
+
+    #[test]
+    fn medians_whose_intervals_overlap_cannot_be_told_apart() {
+        let (mut results, row) = results();
+        for (engine, value) in [("esker", 100.0), ("esker", 120.0), ("x", 60.0), ("x", 70.0)] {
+            results.add(engine, &row, Sample::figure("r", value));
+        }
+        assert_eq!(results.told_apart("esker", &row), Some(true));
+        for value in [95.0, 99.0, 101.0] {
+            results.add("y", &row, Sample::figure("r", value));
+        }
+        assert_eq!(results.told_apart("esker", &row), Some(false));
+        assert_eq!(results.told_apart("x", &row), Some(true));
+        let once = Row { name: "once".into(), ..row };
+        for engine in ["esker", "x"] {
+            results.add(engine, &once, Sample::figure("r", 1.0));
+        }
+        assert_eq!(results.told_apart("esker", &once), None, "a single draw tells nothing");
     }
 
     #[test]

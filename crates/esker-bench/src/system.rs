@@ -199,11 +199,6 @@ pub fn read_ahead_kib(path: &Path) -> Option<u64> {
     read("queue").or_else(|| read("../queue"))?.trim().parse().ok()
 }
 
-/// Processes that wanted to run in the last minute, on average.
-pub fn load_average() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
-}
-
 /// The kernel's release.
 pub fn kernel() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()

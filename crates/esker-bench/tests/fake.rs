@@ -12,7 +12,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn bench(dir: &Path, args: &[&str]) -> Output {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     Command::new(env!("CARGO_BIN_EXE_esker-bench"))
-        .args(["--engines", "fake", "--json", "-", "--repeat", "1", "--seconds", "1"])
+        .args(["--engines", "fake", "--json", "-", "--repeat", "1", "--seconds", "0.5"])
         .arg("--dir")
         .arg(dir)
         .args(args)
@@ -156,6 +156,91 @@ fn readers_beside_a_writer_report_both_sides() {
     let row = row(&rows, "readwhilewriting2");
     assert!(plausible(&row["writer"]["ops_per_s"], 10_000.0), "{row}");
     assert!(row["best_quarter_ops_per_s"].as_f64() >= row["worst_quarter_ops_per_s"].as_f64());
+}
+
+/// A scan was once measured after a million random reads, and was twice as fast as alone.
+#[test]
+fn a_read_row_starts_from_the_same_state_whatever_else_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = ["readrandom", "readmissing", "readseq", "readreverse", "seekrandom"];
+    let seconds =
+        ["readrandom.second", "readseq.second", "readreverse.second", "seekrandom.second"];
+    let mut wanted: Vec<String> = [&names[..], &seconds, &["disk", "settle", "memory"]]
+        .concat()
+        .iter()
+        .map(|n| n.to_string())
+        .collect();
+    wanted.extend(names.map(|name| format!("{name}.settled")));
+    // What every handle did, and what its process had done before.
+    let handles = |rows: &str| -> Vec<(u64, u64)> {
+        let file = dir.path().join("truth");
+        let _ = std::fs::remove_file(&file);
+        let told = format!("truth={}", file.display());
+        let args = ["--quick", "--entries", "20k", "--rows", rows, "--set", &told];
+        assert!(bench(&dir.path().join("stores"), &args).status.success());
+        let text = std::fs::read_to_string(&file).expect("the fake tells the truth");
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let number = |line: &Value, name: &str| line[name].as_u64().expect("a number");
+        let all = lines.map(|l| (number(&l, "before"), number(&l, "calls")));
+        // What verifies comes after the rows: a scan, and a thousand keys that are there and not.
+        all.filter(|(_, calls)| *calls != 2001).collect()
+    };
+    let beside_all = handles(&wanted.join(","));
+    assert!(beside_all.len() > 20, "{beside_all:?}");
+    for row in &wanted {
+        let mut left = beside_all.clone();
+        for handle in handles(row) {
+            let same = left.iter().position(|other| *other == handle);
+            let at = same.unwrap_or_else(|| panic!("{row} alone has {handle:?}: {beside_all:?}"));
+            left.remove(at);
+        }
+    }
+}
+
+#[test]
+fn writes_that_are_settled_too_are_never_faster() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--entries", "2000", "--rows", "fill*,overwrite*", "--set", "delay_us=5"];
+    let output = bench(dir.path(), &args);
+    let rows = rows(&output);
+    for name in ["fillseq", "fillbatch", "fillrandom", "fillrandbatch", "overwrite", "fill100Kseq"]
+    {
+        let (alone, settled) = (row(&rows, name), row(&rows, &format!("{name}.settled")));
+        assert!(settled["seconds"].as_f64() > Some(0.0) && settled["ops"] == alone["ops"]);
+        assert!(settled["p50_us"].is_null(), "no operation is timed there");
+        let (alone, settled) = (alone["value"].as_f64(), settled["value"].as_f64());
+        assert!(settled.unwrap() <= alone.unwrap() * 1.001, "{name}: {alone:?} {settled:?}");
+    }
+}
+
+#[test]
+fn chance_is_told_in_every_line() {
+    let dir = tempfile::tempdir().unwrap();
+    // The same option twice is an error, so this is a run without the usual ones.
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let output = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
+        .args(["--engines", "fake", "--json", "-", "--entries", "100"])
+        .args(["--repetitions", "3", "--rows", "fillseq,open", "--dir"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    let rows = rows(&output);
+    let fill = row(&rows, "fillseq");
+    let runs = fill["runs"].as_array().unwrap();
+    assert!(runs.len() > 3, "a short row is drawn more often than it is repeated: {fill}");
+    assert_eq!(row(&rows, "open")["runs"].as_array().unwrap().len(), 3);
+    let end = |i: usize| fill["interval"][i].as_f64().unwrap();
+    assert!(end(0) <= fill["value"].as_f64().unwrap() && fill["value"].as_f64().unwrap() <= end(1));
+    assert!(fill["told_apart"].is_null(), "nobody is beside it");
+    for row in &rows {
+        assert!(row["others_cpu"].is_number() && row["restless"].is_boolean(), "{row}");
+        assert!(row.get("unquiet").is_some(), "{row}");
+    }
+    let table = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(
+        table.contains("median of 3 or more, engines in an order drawn from seed 301"),
+        "{table}"
+    );
 }
 
 #[cfg(unix)]

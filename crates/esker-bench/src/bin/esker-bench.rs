@@ -9,7 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   esker bench --setup                         install or build the engines that are missing
   esker bench --quick                         a first impression, in a minute or two
-  esker bench --engines esker,lmdb,leveldb    all rows, three times, the median
+  esker bench --engines esker,lmdb,leveldb    all rows, five times, the median
   esker bench --rows 'read*' --entries 20m    some rows, over more entries
   esker bench --keys url --value-size 80..1000 --compression
   esker bench --suite leveldb2011 --out DIR   every table of a document; results as they come

@@ -1,13 +1,16 @@
-//! Writing: ascending and random, one by one and in batches, buffered and synced, small and large.
+//! Writing: ascending and random, one by one and in batches, small and large. Each row ends at the last write; a second one,
+//! `NAME.settled`, ends when nothing is owed any more.
 
 use super::load;
+use crate::chains::SETTLED;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, mix, verify};
-use crate::engine::{Engine, Hint, Sync, Writer};
+use crate::engine::{Engine, Hint, Sync, Unsupported, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
 use anyhow::Result;
+use std::time::Instant;
 
 /// Fills an empty store.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
@@ -34,8 +37,9 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let work = Work { data: &data, order, seed: data.seed, generation: 1, batch };
     let timing = if large { Timing::Every } else { timing(batch) };
     let recorder = work.run(ctx, &engine, data.entries, timing)?;
+    let samples = samples(ctx, &engine, &recorder, batch, data.entries);
     work.replay(&mut model, recorder.ops());
-    finish(ctx, engine, &data, &model, sample(ctx.row(), &recorder, batch, data.entries))
+    finish(ctx, engine, &data, &model, samples)
 }
 
 /// Overwrites a settled store, each key drawn from all.
@@ -48,17 +52,37 @@ pub fn overwrite<E: Engine>(ctx: &Ctx) -> Result<()> {
     let seed = mix(data.seed ^ 2);
     let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
     let recorder = work.run(ctx, &engine, data.entries, Timing::Sampled)?;
+    let samples = samples(ctx, &engine, &recorder, 1, data.entries);
     work.replay(&mut model, recorder.ops());
-    finish(ctx, engine, &data, &model, sample(ctx.row(), &recorder, 1, data.entries))
+    finish(ctx, engine, &data, &model, samples)
 }
 
 fn timing(batch: u64) -> Timing {
     if batch > 1 { Timing::Every } else { Timing::Sampled }
 }
 
-fn sample(row: &str, recorder: &Recorder, batch: u64, entries: u64) -> Sample {
-    let sample = Sample::of(row, recorder).of_wanted((entries / batch).max(1));
-    if batch > 1 { sample.times(batch) } else { sample }
+/// The row of the writes; and, right after them, the one that pays what they left to be done.
+fn samples<E: Engine>(
+    ctx: &Ctx,
+    engine: &E,
+    recorder: &Recorder,
+    batch: u64,
+    entries: u64,
+) -> Vec<Sample> {
+    let row = ctx.row().trim_end_matches(SETTLED);
+    let batches = (entries / batch).max(1);
+    let sample = Sample::of(row, recorder).of_wanted(batches);
+    let filled = ctx.noted(if batch > 1 { sample.times(batch) } else { sample });
+    let mut samples = vec![filled];
+    let settled = format!("{row}{SETTLED}");
+    if ctx.wants(&settled) {
+        let start = Instant::now();
+        let failed = engine.settle().err().map(|e| Unsupported::or_error(&e));
+        let seconds = recorder.seconds() + start.elapsed().as_secs_f64();
+        let sample = Sample::rate(&settled, samples[0].ops, seconds).of_wanted(batches * batch);
+        samples.push(ctx.noted(Sample { failed, ..sample }));
+    }
+    samples
 }
 
 pub(super) fn finish<E: Engine>(
@@ -66,11 +90,13 @@ pub(super) fn finish<E: Engine>(
     engine: E,
     data: &Dataset,
     model: &Model,
-    sample: Sample,
+    samples: Vec<Sample>,
 ) -> Result<()> {
     ctx.verifying();
     let verdict = verify(&engine, data, model);
-    ctx.report(sample, &verdict);
+    for sample in samples {
+        ctx.report(sample, &verdict);
+    }
     engine.close()
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{Engine, Sync};
 use crate::protocol::Sample;
 use anyhow::Result;
 
-/// One row for each number of readers, over one settled store.
+/// One row for each number of readers, over a settled store; a process is asked for one of them.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let plan = ctx.plan();
     let data = plan.data()?;

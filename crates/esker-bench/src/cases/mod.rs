@@ -13,6 +13,7 @@ mod race;
 mod reading;
 mod reads;
 mod synced;
+mod warm;
 
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
@@ -120,6 +121,9 @@ fn put_all<E: Engine>(
     generation: u32,
     what: &'static str,
 ) -> Result<Model> {
+    // Before anything is written: whoever measures right after the load is not kept waiting while the engine works on.
+    let mut model = Model::empty(data.entries);
+    model.replay(order, seed, data.entries, generation);
     let patience = Patience::of(ctx, what);
     let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
     let mut writer = engine.writer(hint)?;
@@ -136,8 +140,6 @@ fn put_all<E: Engine>(
     }
     writer.batch_commit()?;
     drop(writer);
-    let mut model = Model::empty(data.entries);
-    model.replay(order, seed, data.entries, generation);
     Ok(model)
 }
 

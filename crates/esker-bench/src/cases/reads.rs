@@ -1,7 +1,8 @@
-//! Reads of every kind from one store of every key written once in random order: right after the
-//! load, with whatever debts it left, and again when they are paid.
+//! Reads of every kind from a store of every key written once in random order. A row is measured by a process of its own:
+//! right after the load, with whatever debts that left, and then once more; or from a settled store that it opens.
 
-use super::{load, touch};
+use super::{load, touch, warm};
+use crate::chains::{SECOND, SETTLED, first_pass, reads};
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify};
 use crate::engine::{Access, Direction, Engine, Reader, Sync};
@@ -15,143 +16,211 @@ use std::time::Instant;
 /// Entries read after each seek.
 const SEEK_ENTRIES: u64 = 11; // the one sought and ten more
 
-/// Loads, reads, settles, reads again.
+/// Whichever of its processes this is.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let model = load(ctx, &engine, &data, Order::Shuffled)?;
-    phase(ctx, &engine, &data, &model, "")?;
-
-    ctx.doing("settling");
-    let start = Instant::now();
-    engine.settle()?;
-    ctx.report(Sample::figure("settle", start.elapsed().as_secs_f64()), &Ok(()));
-
-    phase(ctx, &engine, &data, &model, ".settled")?;
-    ctx.report(Sample::figure("memory", ctx.peak_memory() as f64), &Ok(()));
-    engine.close()
+    match ctx.spec.step {
+        reads::FRESH => fresh::<E>(ctx, &data),
+        reads::STORE => store::<E>(ctx, &data),
+        reads::SETTLED => settled::<E>(ctx, &data),
+        _ => memory::<E>(ctx, &data),
+    }
 }
 
-/// All kinds of reads; reported only once the whole store was found to be as it should.
-fn phase<E: Engine>(
-    ctx: &Ctx,
-    engine: &E,
-    data: &Dataset,
-    model: &Model,
-    suffix: &str,
-) -> Result<()> {
-    let mut samples = Vec::new();
-    let mut failures = Vec::new();
-    for name in ["readrandom", "readmissing", "readhot", "readseq", "readreverse", "seekrandom"] {
-        let row = format!("{name}{suffix}");
-        if !ctx.wants(&row) {
-            continue;
-        }
-        ctx.doing(&row);
-        let mut reader = engine.reader(Access::Quiet)?;
-        let deadline = ctx.plan().deadline();
-        match measure(&mut reader, name, &row, data, deadline) {
-            Ok(sample) => samples.push(Sample { usage: Some(ctx.used()), ..sample }),
-            Err(e) => failures.push((row, e)),
+/// Loads, and reads at once; the second pass follows the first, which is measured or not but always there.
+fn fresh<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let name = first_pass(ctx.row());
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    let model = load(ctx, &engine, data, Order::Shuffled)?;
+    let mut outcomes = Vec::new();
+    for row in [name.to_string(), format!("{name}{SECOND}")] {
+        if row == name || ctx.wants(&row) {
+            outcomes.push(pass(ctx, &engine, data, name, row, 0.0));
         }
     }
     ctx.verifying();
-    let verdict = verify(engine, data, model);
-    for sample in samples {
+    let verdict = verify(&engine, data, &model);
+    for outcome in outcomes {
+        report(ctx, outcome, &verdict);
+    }
+    engine.close()
+}
+
+/// Loads and settles: what other processes find.
+fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    let model = load(ctx, &engine, data, Order::Shuffled)?;
+    let disk = |row| Sample::figure(row, system::disk_bytes(ctx.dir()) as f64);
+    let loaded = ctx.noted(disk("disk"));
+    ctx.doing("settling");
+    let start = Instant::now();
+    engine.settle()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let paid = ctx.noted(Sample::figure("settle", seconds));
+    let settled = ctx.noted(disk("disk.settled"));
+    let peak = peak(ctx);
+    ctx.verifying();
+    let verdict = verify(&engine, data, &model);
+    for sample in [loaded, paid, settled, peak] {
         ctx.report(sample, &verdict);
     }
-    for (row, e) in failures {
-        ctx.report(Sample::figure(&row, 0.0), &Err(e));
-    }
-    let disk = system::disk_bytes(ctx.dir()) as f64;
-    ctx.report(Sample::figure(&format!("disk{suffix}"), disk), &verdict);
-    Ok(())
+    engine.close()
 }
 
-fn measure(
-    reader: &mut impl Reader,
-    name: &str,
-    row: &str,
+/// Opens the settled store and reads.
+fn settled<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let name = ctx.row().trim_end_matches(SETTLED);
+    warm::read_once(ctx.dir())?;
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    let least = ctx.plan().least_seconds();
+    let outcome = pass(ctx, &engine, data, name, ctx.row().to_string(), least);
+    ctx.verifying();
+    let verdict = verify(&engine, data, &settled_model(data));
+    report(ctx, outcome, &verdict);
+    engine.close()
+}
+
+/// Opens the settled store, reads it at random and scans it: what caches take counts as well as what writing did.
+fn memory<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    for name in ["readrandom", "readseq"] {
+        pass(ctx, &engine, data, name, name.to_string(), 0.0).1?;
+    }
+    let peak = peak(ctx);
+    ctx.verifying();
+    ctx.report(peak, &verify(&engine, data, &settled_model(data)));
+    engine.close()
+}
+
+fn settled_model(data: &Dataset) -> Model {
+    let mut model = Model::empty(data.entries);
+    model.replay(Order::Shuffled, data.seed, data.entries, 1);
+    model
+}
+
+/// Told by every process that has its part in it; the largest counts.
+fn peak(ctx: &Ctx) -> Sample {
+    ctx.noted(Sample::figure("memory", ctx.peak_memory() as f64))
+}
+
+/// One kind of read by a reader of its own, until `least` seconds are full: once, where that is nothing.
+fn pass<E: Engine>(
+    ctx: &Ctx,
+    engine: &E,
     data: &Dataset,
-    deadline: Option<Instant>,
-) -> Result<Sample> {
-    match name {
-        "readseq" => scan(reader, Direction::Forward, row, data),
-        "readreverse" => scan(reader, Direction::Reverse, row, data),
-        "seekrandom" => seek_random(reader, row, data, deadline),
-        _ => get_random(reader, name, row, data, deadline),
+    name: &str,
+    row: String,
+    least: f64,
+) -> (String, Result<Sample>) {
+    ctx.doing(&row);
+    let measured = engine.reader(Access::Quiet).and_then(|mut reader| {
+        let work = Work { data, least, deadline: ctx.plan().deadline() };
+        work.measure(&mut reader, name, &row)
+    });
+    (row, measured.map(|sample| ctx.noted(sample)))
+}
+
+fn report(ctx: &Ctx, (row, outcome): (String, Result<Sample>), verdict: &Result<()>) {
+    match outcome {
+        Ok(sample) => ctx.report(sample, verdict),
+        Err(e) => ctx.report(Sample::figure(&row, 0.0), &Err(e)),
     }
 }
 
-/// Point reads of keys drawn from all; of keys that are not there; or of the hot hundredth in the
-/// middle, which fits into whatever cache there is.
-fn get_random(
-    r: &mut impl Reader,
-    name: &str,
-    row: &str,
-    data: &Dataset,
+/// What is read, and how long.
+struct Work<'a> {
+    data: &'a Dataset,
+    least: f64,
     deadline: Option<Instant>,
-) -> Result<Sample> {
-    let missing = name == "readmissing";
-    let (from, range) = match name {
-        "readhot" => (data.entries / 2, (data.entries / 100).max(1)),
-        _ => (0, data.entries),
-    };
-    let mut rng = Rng::new(mix(data.seed ^ 3));
-    let mut key = KeyBuf::new();
-    let mut recorder = Recorder::new(Timing::Sampled);
-    let (mut found, mut sum) = (0, 0u64);
-    recorder.run(Until::ops_or(data.entries, deadline), || {
-        let index = from + rng.below(range);
-        let key = if missing {
-            data.keys.write_missing(index, &mut key)
-        } else {
-            data.keys.write(index, &mut key)
-        };
-        if let Some(touched) = r.get(key, touch)? {
-            found += 1;
-            sum = sum.wrapping_add(touched);
+}
+
+impl Work<'_> {
+    fn measure(&self, reader: &mut impl Reader, name: &str, row: &str) -> Result<Sample> {
+        match name {
+            "readseq" => self.scan(reader, Direction::Forward, row),
+            "readreverse" => self.scan(reader, Direction::Reverse, row),
+            "seekrandom" => self.seek_random(reader, row),
+            _ => self.get_random(reader, name, row),
         }
-        Ok(())
-    })?;
-    black_box(sum);
-    let expected = if missing { 0 } else { recorder.ops() };
-    ensure!(found == expected, "found {found} keys, not {expected}");
-    Ok(Sample::of(row, &recorder).of_wanted(data.entries))
-}
+    }
 
-fn scan(r: &mut impl Reader, way: Direction, row: &str, data: &Dataset) -> Result<Sample> {
-    let mut sum = 0u64;
-    let start = Instant::now();
-    let seen = r.scan(way, |key, value| {
-        sum = sum.wrapping_add(touch(key)).wrapping_add(touch(value));
-    })?;
-    let seconds = start.elapsed().as_secs_f64();
-    black_box(sum);
-    ensure!(seen == data.entries, "saw {seen} entries, not {}", data.entries);
-    Ok(Sample::rate(row, seen, seconds))
-}
+    /// So many operations, and as many again until there was work enough.
+    fn run(&self, wanted: u64, mut op: impl FnMut() -> Result<()>) -> Result<Recorder> {
+        let mut recorder = Recorder::new(Timing::Sampled);
+        loop {
+            recorder.run(Until::ops_or(wanted, self.deadline), &mut op)?;
+            let late = self.deadline.is_some_and(|at| Instant::now() >= at);
+            if recorder.seconds() >= self.least || late {
+                return Ok(recorder);
+            }
+        }
+    }
 
-fn seek_random(
-    r: &mut impl Reader,
-    row: &str,
-    data: &Dataset,
-    deadline: Option<Instant>,
-) -> Result<Sample> {
-    let wanted = (data.entries / 4).max(1);
-    let mut rng = Rng::new(mix(data.seed ^ 4));
-    let mut key = KeyBuf::new();
-    let mut recorder = Recorder::new(Timing::Sampled);
-    let (mut seen, mut expected, mut sum) = (0, 0, 0u64);
-    recorder.run(Until::ops_or(wanted, deadline), || {
-        let index = rng.below(data.entries);
-        expected += SEEK_ENTRIES.min(data.entries - index);
-        seen += r.seek(data.keys.write(index, &mut key), SEEK_ENTRIES, |k, v| {
-            sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
+    /// Point reads of keys drawn from all; of keys that are not there; or of the hot hundredth in the
+    /// middle, which fits into whatever cache there is.
+    fn get_random(&self, r: &mut impl Reader, name: &str, row: &str) -> Result<Sample> {
+        let data = self.data;
+        let missing = name == "readmissing";
+        let (from, range) = match name {
+            "readhot" => (data.entries / 2, (data.entries / 100).max(1)),
+            _ => (0, data.entries),
+        };
+        let mut rng = Rng::new(mix(data.seed ^ 3));
+        let mut key = KeyBuf::new();
+        let (mut found, mut sum) = (0, 0u64);
+        let recorder = self.run(data.entries, || {
+            let index = from + rng.below(range);
+            let key = if missing {
+                data.keys.write_missing(index, &mut key)
+            } else {
+                data.keys.write(index, &mut key)
+            };
+            if let Some(touched) = r.get(key, touch)? {
+                found += 1;
+                sum = sum.wrapping_add(touched);
+            }
+            Ok(())
         })?;
-        Ok(())
-    })?;
-    black_box(sum);
-    ensure!(seen == expected, "saw {seen} entries, not {expected}");
-    Ok(Sample::of(row, &recorder).of_wanted(wanted))
+        black_box(sum);
+        let expected = if missing { 0 } else { recorder.ops() };
+        ensure!(found == expected, "found {found} keys, not {expected}");
+        Ok(Sample::of(row, &recorder).of_wanted(data.entries))
+    }
+
+    /// Whole passes.
+    fn scan(&self, r: &mut impl Reader, way: Direction, row: &str) -> Result<Sample> {
+        let (mut all, mut sum) = (0, 0u64);
+        let start = Instant::now();
+        loop {
+            let seen = r.scan(way, |key, value| {
+                sum = sum.wrapping_add(touch(key)).wrapping_add(touch(value));
+            })?;
+            let seconds = start.elapsed().as_secs_f64();
+            ensure!(seen == self.data.entries, "saw {seen} entries, not {}", self.data.entries);
+            all += seen;
+            if seconds >= self.least {
+                black_box(sum);
+                return Ok(Sample::rate(row, all, seconds));
+            }
+        }
+    }
+
+    fn seek_random(&self, r: &mut impl Reader, row: &str) -> Result<Sample> {
+        let data = self.data;
+        let wanted = (data.entries / 4).max(1);
+        let mut rng = Rng::new(mix(data.seed ^ 4));
+        let mut key = KeyBuf::new();
+        let (mut seen, mut expected, mut sum) = (0, 0, 0u64);
+        let recorder = self.run(wanted, || {
+            let index = rng.below(data.entries);
+            expected += SEEK_ENTRIES.min(data.entries - index);
+            seen += r.seek(data.keys.write(index, &mut key), SEEK_ENTRIES, |k, v| {
+                sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
+            })?;
+            Ok(())
+        })?;
+        black_box(sum);
+        ensure!(seen == expected, "saw {seen} entries, not {expected}");
+        Ok(Sample::of(row, &recorder).of_wanted(wanted))
+    }
 }

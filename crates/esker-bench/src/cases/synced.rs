@@ -48,7 +48,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         Ok(())
     })?;
     let sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
-    finish(ctx, engine, &data, &work.written(&done), sample)
+    finish(ctx, engine, &data, &work.written(&done), vec![sample])
 }
 
 impl Work<'_> {

@@ -4,7 +4,8 @@
 //! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
 //! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th);
 //! `on_damage` (what opening does with a log that it cannot read: panic, abort or hang, else an error);
-//! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock.
+//! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock, and how many operations
+//! its process had done before it came.
 
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::Result;
@@ -22,6 +23,8 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 pub struct Fake {
     map: Mutex<(Map, File)>,
     ops: AtomicU64,
+    /// These are no operations of a number: what is lost or slow does not depend on them.
+    scans: AtomicU64,
     config: Config,
 }
 
@@ -104,7 +107,8 @@ impl Engine for Fake {
         if whole < text.len() {
             log.set_len(whole as u64)?;
         }
-        Ok(Fake { map: Mutex::new((map, log)), ops: AtomicU64::new(0), config: config.clone() })
+        let (map, config) = (Mutex::new((map, log)), config.clone());
+        Ok(Fake { map, ops: AtomicU64::new(0), scans: AtomicU64::new(0), config })
     }
 
     fn settings(&self) -> String {
@@ -145,6 +149,7 @@ fn on_damage(config: &Config, error: anyhow::Error) -> anyhow::Error {
 /// What a handle's calls took, by its own clock.
 struct Truth {
     path: Option<String>,
+    before: u64,
     first: Option<Instant>,
     last: Option<Instant>,
     calls_ns: Vec<u64>,
@@ -153,7 +158,8 @@ struct Truth {
 impl Truth {
     fn new(fake: &Fake) -> Self {
         let path = fake.config.tuning.get("truth").cloned();
-        Truth { path, first: None, last: None, calls_ns: Vec::new() }
+        let before = fake.ops.load(Ordering::Relaxed) + fake.scans.load(Ordering::Relaxed);
+        Truth { path, before, first: None, last: None, calls_ns: Vec::new() }
     }
     fn call<R>(&mut self, call: impl FnOnce() -> R) -> R {
         if self.path.is_none() {
@@ -178,6 +184,7 @@ impl Drop for Truth {
         let calls = self.calls_ns.len();
         let line = serde_json::json!({
             "calls": calls,
+            "before": self.before,
             "seconds": (last - first).as_secs_f64(),
             "p50_us": self.calls_ns[calls / 2] as f64 / 1000.0,
         });
@@ -227,17 +234,22 @@ impl Reader for FakeReader<'_> {
         })
     }
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
-        self.0.operation();
-        let guard = self.0.map();
-        let entries = guard.0.range(key.to_vec()..).take(count as usize);
-        Ok(entries.map(|(k, v)| see(k, v)).count() as u64)
+        self.1.call(|| {
+            self.0.operation();
+            let guard = self.0.map();
+            let entries = guard.0.range(key.to_vec()..).take(count as usize);
+            Ok(entries.map(|(k, v)| see(k, v)).count() as u64)
+        })
     }
     fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
-        let guard = self.0.map();
-        let entries = guard.0.iter();
-        Ok(match direction {
-            Direction::Forward => entries.map(|(k, v)| see(k, v)).count() as u64,
-            Direction::Reverse => entries.rev().map(|(k, v)| see(k, v)).count() as u64,
+        self.1.call(|| {
+            self.0.scans.fetch_add(1, Ordering::Relaxed);
+            let guard = self.0.map();
+            let entries = guard.0.iter();
+            Ok(match direction {
+                Direction::Forward => entries.map(|(k, v)| see(k, v)).count() as u64,
+                Direction::Reverse => entries.rev().map(|(k, v)| see(k, v)).count() as u64,
+            })
         })
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn of_row(row: &Row, published: &[(&str, f64)], not_installed: &[&str
                 name: palette::shown(&record.engine).to_string(),
                 mark: record.class.clone().unwrap_or_default(),
                 value: figure,
-                range: figure.and(record.range()),
+                range: figure.and(record.interval()).filter(|(low, high)| high > low),
                 shown: match figure {
                     Some(value) => at_end(&row.unit, value),
                     None => record.absent().unwrap_or("not measured").to_string(),

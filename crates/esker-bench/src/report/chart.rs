@@ -30,27 +30,40 @@ pub(crate) fn file_name(suite: &str) -> String {
     format!("chart-{}.svg", suite.chars().map(plain).collect::<String>())
 }
 
-/// The picture.
-pub(crate) fn of_suite(suite: &str, sections: &[Section], machine: &str) -> String {
+/// The picture; what was not quiet on the machine stands on top of it.
+pub(crate) fn of_suite(
+    suite: &str,
+    sections: &[Section],
+    machine: &str,
+    unquiet: Option<&str>,
+) -> String {
     let gone: Vec<&str> = missing_everywhere(sections);
     let mut panels = Vec::new();
     let mut hardware = None;
     for section in sections {
         for row in &section.rows {
             let rates = published::rates(&section.suite, &section.id, &row.name);
-            if panels.len() < PANELS_MAX && !rates.is_empty() {
+            if !rates.is_empty() {
                 hardware = published::of_suite(&section.suite).map(|document| &document.hardware);
             }
             let title = format!("{} {}", section.id, row.name);
-            panels.push((title.trim().to_string(), bars::of_row(row, &rates, &gone)));
+            let panel = bars::of_row(row, &rates, &gone);
+            panels.push((rates.is_empty(), title.trim().to_string(), panel));
         }
     }
+    // What the document itself has comes first.
+    panels.sort_by_key(|(is_ours_alone, ..)| *is_ours_alone);
+    let mut panels: Vec<_> = panels.into_iter().map(|(_, title, panel)| (title, panel)).collect();
     let rows = panels.len();
     panels.truncate(PANELS_MAX);
     let columns = COLUMNS.min(panels.len().max(1));
     let width = columns as f64 * (bars::PANEL + GAP) - GAP;
     let mut svg = Svg::new(width, 0.0);
     let mut y = 0.0;
+    if let Some(unquiet) = unquiet {
+        svg.text(0.0, 10.0, Anchor::Start, "small", &text::fit(unquiet, SMALL, width));
+        y += LINE + 4.0;
+    }
     for line in panels.chunks(columns) {
         let mut height = 0f64;
         for (i, (title, panel)) in line.iter().enumerate() {

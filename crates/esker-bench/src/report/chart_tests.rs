@@ -68,7 +68,7 @@ fn sections() -> Vec<Section> {
 
 #[test]
 fn no_text_overlaps_another_and_all_lie_within() {
-    let file = of_suite("leveldb2011", &sections(), "<A & B>");
+    let file = of_suite("leveldb2011", &sections(), "<A & B>", Some("It was not quiet."));
     let document = Document::parse(&file).unwrap();
     let (width, height) =
         (number(&document.root_element(), "width"), number(&document.root_element(), "height"));
@@ -92,7 +92,7 @@ fn no_text_overlaps_another_and_all_lie_within() {
 #[test]
 fn bars_lie_within_and_their_lengths_are_proportional() {
     let all = sections();
-    let file = of_suite("leveldb2011", &all, "a machine");
+    let file = of_suite("leveldb2011", &all, "a machine", None);
     let document = Document::parse(&file).unwrap();
     let width = number(&document.root_element(), "width");
     let rects: Vec<Node<'_, '_>> =
@@ -133,7 +133,7 @@ fn it_stays_small_and_says_what_is_left_out() {
     let mut many = sections();
     let more = sections();
     many.extend(more);
-    let file = of_suite("leveldb2011", &many, "a machine");
+    let file = of_suite("leveldb2011", &many, "a machine", None);
     let document = Document::parse(&file).unwrap();
     let texts: Vec<&str> = document.descendants().filter_map(|n| n.text()).collect();
     assert!(texts.contains(&"The first 6 of 8 rows; report.html has all."), "{texts:?}");

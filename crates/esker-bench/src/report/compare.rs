@@ -4,7 +4,7 @@
 use super::format;
 use super::input::{self, Record};
 use super::model::Unit;
-use crate::run::MACHINE;
+use crate::turns::MACHINE;
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use std::path::Path;

@@ -2,6 +2,7 @@
 //! is an error that names file and line.
 
 use crate::engine::Unsupported;
+use crate::interval;
 use crate::over_time::OverTime;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Deserializer};
@@ -40,6 +41,7 @@ pub(crate) struct Record {
     #[serde(alias = "ratio_to_limit")]
     pub ratio_limit: Option<f64>,
     pub spread: Option<f64>,
+    pub interval: Option<(f64, f64)>,
     pub runs: Option<Vec<f64>>,
     pub p50_us: Option<f64>,
     pub p99_us: Option<f64>,
@@ -88,6 +90,9 @@ pub(crate) struct Record {
     pub date: Option<String>,
     #[serde(deserialize_with = "text")]
     pub bench_version: Option<String>,
+    /// What was not quiet on the machine, in a sentence without its end.
+    #[serde(deserialize_with = "text")]
+    pub unquiet: Option<String>,
 }
 
 /// One thread's throughput over time.
@@ -203,12 +208,16 @@ impl Record {
         self.missing.as_deref().or(self.failed.as_deref())
     }
 
-    /// The lowest and highest repetition.
-    pub fn range(&self) -> Option<(f64, f64)> {
-        let runs = self.runs.as_ref().filter(|runs| runs.len() > 1)?;
-        let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some((low, high)).filter(|(low, high)| low.is_finite() && high > low)
+    /// From where to where the median lies; results of older runs have the repetitions to tell it from.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let told = || interval::of_median(self.runs.as_deref()?);
+        self.interval.or_else(told).filter(|(low, high)| low.is_finite() && high.is_finite())
+    }
+
+    /// How wide that is, as a part of the figure.
+    pub fn width(&self) -> Option<f64> {
+        let (low, high) = self.interval()?;
+        Some((high - low) / self.figure().filter(|value| *value > 0.0)?)
     }
 }
 

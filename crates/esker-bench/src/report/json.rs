@@ -4,8 +4,8 @@
 use crate::plan::Unit;
 use crate::protocol::Sample;
 use crate::results::{Cell, Place, Results};
-use crate::run::MACHINE;
 use crate::system;
+use crate::turns::MACHINE;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -33,14 +33,16 @@ pub fn write_line(
     let mut line = place_and_settings(results, place, engine);
     line.extend(machine_and_run(results));
     let empty = Sample::default();
-    let (median, runs, spread) = match results.cell(engine, place.row) {
-        Cell::Measured { median, runs, spread } => (median, runs, Some(spread)),
-        _ => (&empty, Vec::new(), None),
+    let (median, runs, spread, interval) = match results.cell(engine, place.row) {
+        Cell::Measured { median, runs, spread, interval } => (median, runs, Some(spread), interval),
+        _ => (&empty, Vec::new(), None, None),
     };
     line.extend(figures(median, place, spread.is_some()));
     line.extend(object(json!({
         "runs": runs,
         "spread": spread,
+        "interval": interval,
+        "told_apart": results.told_apart(engine, place.row),
         "ratio_best_peer": results.ratio_best_peer(engine, place.row),
         "ratio_limit": results.ratio_limit(engine, place.row),
     })));
@@ -79,9 +81,13 @@ fn place_and_settings(results: &Results, place: Place<'_>, engine: &str) -> Map<
 
 fn machine_and_run(results: &Results) -> Map<String, Value> {
     let command: Vec<String> = std::env::args().collect();
+    let shares = results.quiet.shares();
     object(json!({
         "read_ahead_kib": results.read_ahead_kib,
-        "load_before": results.load_before,
+        "load_before": results.quiet.load_before,
+        "others_cpu": shares.map(|s| s.others),
+        "stolen_cpu": shares.map(|s| s.stolen),
+        "unquiet": results.quiet.complaint(),
         "repetitions": results.repetitions,
         "command": command,
         "cpu": system::cpu_name(),
@@ -131,6 +137,7 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "raw_bytes": shape.map(|s| s.raw_bytes),
         "memory_bytes": if measured { median.memory_bytes } else { plan.memory_given() },
         "sync": known(json!(median.sync)),
+        "restless": known(json!(median.restless)),
         "settings": known(json!(median.settings)),
         "note": median.note,
     }))

@@ -3,10 +3,11 @@
 use super::chart;
 use super::documents;
 use super::format;
-use super::input;
-use super::model::{Model, Row, Section};
+use super::input::{self, Record};
+use super::model::{Model, Row, Section, Unit};
 use super::palette;
 use super::ratios::{Place, places};
+use crate::interval::ALIKE;
 use crate::published;
 use crate::results::OURS;
 use anyhow::{Context, Result};
@@ -24,8 +25,9 @@ pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
         written.push(path);
         Ok(())
     };
+    let (machine, unquiet) = (model.machine_line(), model.unquiet());
     for (suite, of) in model.suites() {
-        save(chart::file_name(suite), &chart::of_suite(suite, of, &model.machine_line()))?;
+        save(chart::file_name(suite), &chart::of_suite(suite, of, &machine, unquiet.as_deref()))?;
     }
     save("report.md".to_string(), &render(&model))?;
     Ok(written)
@@ -37,6 +39,9 @@ pub(crate) fn render(model: &Model) -> String {
     let date = model.machine().and_then(|r| r.date.as_deref()).map(format::moment);
     let date = date.map_or_else(String::new, |d| format!(", measured {d}"));
     let _ = writeln!(out, "{}{date}.\n", cell(&model.machine_line()));
+    if let Some(unquiet) = model.unquiet() {
+        let _ = writeln!(out, "**{}**\n", cell(&unquiet));
+    }
     ratios(&mut out, model);
     for (suite, of) in model.suites() {
         let _ = writeln!(out, "## {}\n", cell(suite));
@@ -72,12 +77,10 @@ fn ratios(out: &mut String, model: &Model) {
     let places = places(model);
     out.push_str(
         "Esker and the best of the others in the same durability class, the worst row first; above \
-         1× Esker is better.\n\n| row | Esker | best peer | ratio | of limit | remarks |\n\
+         1× Esker is better. A figure is a median with its interval; where both intervals overlap, nobody is first.\n\n| row | Esker | best peer | ratio | of limit | remarks |\n\
          |---|---:|---:|---:|---:|---|\n",
     );
-    for place in
-        places.without.iter().chain(&places.behind).chain(&places.first).chain(&places.alone)
-    {
+    for place in places.groups().into_iter().flat_map(|(_, list)| list) {
         let _ = writeln!(out, "{}", ratio_line(place));
     }
     out.push('\n');
@@ -87,12 +90,16 @@ fn ratio_line(place: &Place<'_>) -> String {
     let record = place.row.of(OURS);
     let unit = &place.row.unit;
     let own = match record.and_then(|r| r.figure()) {
-        Some(value) => unit.show(value),
+        Some(value) => record.map_or_else(String::new, |r| with_interval(unit, value, r)),
         None => record.and_then(|r| r.absent()).unwrap_or("not measured").to_string(),
     };
     let peer = place.standing.as_ref();
-    let theirs = peer.map(|s| format!("{} {}", palette::shown(&s.peer), unit.show(s.theirs)));
+    let theirs = peer.and_then(|s| {
+        let shown = with_interval(unit, s.theirs, place.row.of(&s.peer)?);
+        Some(format!("{} {shown}", palette::shown(&s.peer)))
+    });
     let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 {
+        _ if s.alike => ALIKE.to_string(),
         true => format!("**{}**", format::ratio(s.ratio)),
         false => format::ratio(s.ratio),
     });
@@ -105,6 +112,15 @@ fn ratio_line(place: &Place<'_>) -> String {
         share.map(format::percent).unwrap_or_default(),
         cell(&place.remark())
     )
+}
+
+/// A figure, and from where to where its median lies.
+fn with_interval(unit: &Unit, value: f64, record: &Record) -> String {
+    let shown = unit.show(value);
+    match record.interval() {
+        Some((low, high)) => format!("{shown} ({} to {})", unit.show(low), unit.show(high)),
+        None => shown,
+    }
 }
 
 /// More rows than this go down, with the engines across.
@@ -173,7 +189,7 @@ fn classes(section: &Section, engine: &str) -> String {
 fn figure(row: &Row, engine: &str) -> String {
     let Some(record) = row.of(engine) else { return String::new() };
     match record.figure() {
-        Some(value) => row.unit.show(value),
+        Some(value) => with_interval(&row.unit, value, record),
         None => record.absent().unwrap_or_default().to_string(),
     }
 }
@@ -227,7 +243,6 @@ fn remarks(out: &mut String, model: &Model) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::input::Record;
 
     #[test]
     fn every_table_has_lines_of_equal_length() {

@@ -2,9 +2,10 @@
 
 use super::input::Record;
 use super::palette;
+use crate::interval;
 use crate::plan;
 use crate::results::OURS;
-use crate::run::MACHINE;
+use crate::turns::MACHINE;
 use std::collections::BTreeMap;
 
 /// A whole run.
@@ -59,6 +60,8 @@ pub(crate) struct Standing {
     pub ratio: f64,
     pub peer: String,
     pub theirs: f64,
+    /// Whether their intervals overlap, so that neither can be called better.
+    pub alike: bool,
 }
 
 impl Unit {
@@ -104,15 +107,24 @@ impl Unit {
 
     /// How many times better `a` is than `b`; `None` where that cannot be said.
     pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
-        let unit = match self {
-            Unit::OpsPerSecond => plan::Unit::OpsPerSecond,
-            Unit::Seconds => plan::Unit::Seconds,
-            Unit::Milliseconds => plan::Unit::Milliseconds,
-            Unit::Bytes => plan::Unit::Bytes,
-            Unit::Times => plan::Unit::Times,
-            Unit::Other(_) => return None,
-        };
+        let unit = self.known()?;
         (b > 0.0 && a > 0.0).then(|| unit.ratio(a, b))
+    }
+
+    /// The smallest value that counts as different from none.
+    fn least(&self) -> f64 {
+        self.known().map_or(0.0, plan::Unit::least)
+    }
+
+    fn known(&self) -> Option<plan::Unit> {
+        match self {
+            Unit::OpsPerSecond => Some(plan::Unit::OpsPerSecond),
+            Unit::Seconds => Some(plan::Unit::Seconds),
+            Unit::Milliseconds => Some(plan::Unit::Milliseconds),
+            Unit::Bytes => Some(plan::Unit::Bytes),
+            Unit::Times => Some(plan::Unit::Times),
+            Unit::Other(_) => None,
+        }
     }
 }
 
@@ -186,6 +198,12 @@ impl Model {
         self.records().chain(&self.limits).find(|r| r.cpu.is_some())
     }
 
+    /// What was not quiet on the machine, in a sentence; of several runs what the last of them says.
+    pub fn unquiet(&self) -> Option<String> {
+        let said = self.records().chain(&self.limits).filter_map(|r| r.unquiet.as_deref());
+        Some(format!("{}.", said.last()?))
+    }
+
     /// "4 cores of …, Linux …", as far as it is known.
     pub fn machine_line(&self) -> String {
         let Some(record) = self.machine() else { return "an unnamed machine".to_string() };
@@ -253,9 +271,11 @@ impl Row {
         }
         let peers = self.records.iter().filter(|r| r.engine != OURS && r.class == ours.class);
         let (ratio, theirs, peer) = peers
-            .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, &r.engine)))
+            .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, r)))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Standing { ratio, peer: peer.clone(), theirs })
+        let both = ours.interval().zip(peer.interval());
+        let alike = both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()));
+        Some(Standing { ratio, peer: peer.engine.clone(), theirs, alike })
     }
 }
 

@@ -4,10 +4,8 @@ use super::format;
 use super::input::Record;
 use super::model::{Model, Row, Section, Standing};
 use super::palette;
+use crate::interval::WIDE;
 use crate::results::OURS;
-
-/// A spread from which on a figure is marked as unsure.
-pub(crate) const WIDE_SPREAD: f64 = 0.2;
 
 /// A row and how Esker stands in it.
 #[derive(Debug)]
@@ -18,11 +16,13 @@ pub(crate) struct Place<'a> {
 }
 
 /// Rows by how Esker stands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Places<'a> {
     /// It has no figure: failed or cannot do it.
     pub without: Vec<Place<'a>>,
     pub behind: Vec<Place<'a>>,
+    /// Nobody can say who is first: neither a win nor a loss.
+    pub alike: Vec<Place<'a>>,
     pub first: Vec<Place<'a>>,
     /// No peer of its class has a figure.
     pub alone: Vec<Place<'a>>,
@@ -30,13 +30,13 @@ pub(crate) struct Places<'a> {
 
 /// Sorts all rows.
 pub(crate) fn places(model: &Model) -> Places<'_> {
-    let mut places =
-        Places { without: Vec::new(), behind: Vec::new(), first: Vec::new(), alone: Vec::new() };
+    let mut places = Places::default();
     for section in &model.sections {
         for row in &section.rows {
             let standing = row.standing();
             let ours = row.of(OURS).and_then(|r| r.figure());
             let list = match (&standing, ours) {
+                (Some(s), _) if s.alike => &mut places.alike,
                 (Some(s), _) if s.ratio < 1.0 => &mut places.behind,
                 (Some(_), _) => &mut places.first,
                 (None, Some(_)) => &mut places.alone,
@@ -46,14 +46,30 @@ pub(crate) fn places(model: &Model) -> Places<'_> {
         }
     }
     let ratio = |p: &Place<'_>| p.standing.as_ref().map_or(f64::INFINITY, |s| s.ratio);
-    for list in [&mut places.behind, &mut places.first] {
+    for list in [&mut places.behind, &mut places.alike, &mut places.first] {
         list.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     }
     places
 }
 
+impl<'a> Places<'a> {
+    /// All of them with what they have in common, the worst on top.
+    pub fn groups(&self) -> [(&'static str, &[Place<'a>]); 5] {
+        [
+            ("Esker has no figure", &self.without),
+            ("Another engine is first", &self.behind),
+            ("Esker and the best of the others cannot be told apart", &self.alike),
+            ("Esker is first", &self.first),
+            (
+                "Not compared: no peer of the same class, or a rate that all are held to",
+                &self.alone,
+            ),
+        ]
+    }
+}
+
 impl Place<'_> {
-    /// What there is to say of the figure: its spread where that is wide, the note, the failure.
+    /// What there is to say of the figure: its interval where that is wide, the note, the failure.
     pub fn remark(&self) -> String {
         let mut remarks = Vec::new();
         let ours = self.row.of(OURS);
@@ -66,8 +82,8 @@ impl Place<'_> {
         }
         let peer = self.standing.as_ref().and_then(|s| self.row.of(&s.peer));
         let wide = |record: &Record| {
-            let spread = record.spread.filter(|s| *s > WIDE_SPREAD)?;
-            Some(format!("{} {}", palette::shown(&record.engine), format::percent(spread)))
+            let width = record.width().filter(|width| *width > WIDE)?;
+            Some(format!("{} {}", palette::shown(&record.engine), format::percent(width)))
         };
         let wide: Vec<String> = ours.into_iter().chain(peer).filter_map(wide).collect();
         if !wide.is_empty() {
@@ -100,12 +116,17 @@ mod tests {
             record(OURS, "broken", None),
             record("lmdb", "broken", Some(10.0)),
             record(OURS, "alone", Some(1.0)),
+            Record { runs: Some(vec![8.0, 9.0, 11.0]), ..record(OURS, "alike", Some(9.0)) },
+            Record { runs: Some(vec![10.0, 12.0, 14.0]), ..record("lmdb", "alike", Some(12.0)) },
+            Record { runs: Some(vec![8.0, 9.0, 9.5]), ..record(OURS, "behind", Some(9.0)) },
+            Record { runs: Some(vec![10.0, 12.0, 14.0]), ..record("lmdb", "behind", Some(12.0)) },
         ]);
         let places = places(&model);
         let names = |list: &[Place<'_>]| -> Vec<String> {
             list.iter().map(|p| p.row.name.clone()).collect()
         };
-        assert_eq!(names(&places.behind), ["worse", "bad"]);
+        assert_eq!(names(&places.behind), ["worse", "behind", "bad"]);
+        assert_eq!(names(&places.alike), ["alike"], "neither a win nor a loss");
         assert_eq!(names(&places.first), ["good"]);
         assert_eq!(names(&places.without), ["broken"]);
         assert_eq!(names(&places.alone), ["alone"]);

@@ -1,16 +1,14 @@
 //! The table on the terminal.
 
 use crate::engine::Unsupported;
+use crate::interval::{ALIKE, WIDE};
 use crate::plan::{Row, Unit};
 use crate::published::{self, Value};
 use crate::results::{Cell, OURS, Results};
-use crate::run::MACHINE;
 use crate::suites::Section;
 use crate::system;
+use crate::turns::MACHINE;
 use std::fmt::Write;
-
-/// A spread from which on a figure is marked as unsure.
-const WIDE_SPREAD: f64 = 0.2;
 
 /// The whole table, with its legend.
 pub fn table(results: &Results) -> String {
@@ -33,12 +31,7 @@ pub fn table(results: &Results) -> String {
 }
 
 fn preamble(results: &Results) -> String {
-    let busy = match results.load_before {
-        Some(load) if load > 0.3 => {
-            format!("The machine was not idle (load {load:.1}): trust ratios, not figures.\n")
-        }
-        _ => String::new(),
-    };
+    let busy = results.quiet.complaint().map_or_else(String::new, |why| format!("{why}.\n"));
     let stopped =
         if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
     let fewer = if results.repetitions < results.repetitions_wanted {
@@ -50,12 +43,16 @@ fn preamble(results: &Results) -> String {
         String::new()
     };
     format!(
-        "{}, Linux {}{}, {}, median of {}\n{busy}{fewer}{stopped}\n",
+        "{busy}{}, Linux {}{}, {}, {}, engines in an order drawn from seed {}\n{fewer}{stopped}\n",
         system::cpu_name(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
         results.date,
-        results.repetitions,
+        match results.repetitions {
+            1 => "measured once (a single draw says nothing of chance)".to_string(),
+            n => format!("median of {n} or more"),
+        },
+        results.plan.seed,
     )
 }
 
@@ -96,9 +93,7 @@ fn line(results: &Results, row: &Row) -> Vec<String> {
     let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(results, row)];
     for engine in &results.engines {
         cells.push(match results.cell(engine, row) {
-            Cell::Measured { median, spread, .. } => {
-                figure(row.unit, median.value, spread, results)
-            }
+            Cell::Measured { median, interval, .. } => figure(row.unit, median.value, interval),
             Cell::Failed(_) => "FAILED".to_string(),
             Cell::Unsupported(why) => Unsupported::words(why).unwrap_or("-").to_string(),
             Cell::Missing(_) => "not installed".to_string(),
@@ -108,8 +103,11 @@ fn line(results: &Results, row: &Row) -> Vec<String> {
     let ratio = results.ratio_best_peer(OURS, row);
     cells.push(ratio.map_or_else(String::new, |r| format!("{r:.2}x")));
     cells.push(limit_share(results, row));
-    let missed = ratio.is_some_and(|r| r < row.target);
-    cells.push(if missed { format!("<< below {}x", row.target) } else { String::new() });
+    cells.push(match ratio {
+        Some(_) if results.told_apart(OURS, row) == Some(false) => ALIKE.to_string(),
+        Some(r) if r < row.target => format!("<< below {}x", row.target),
+        _ => String::new(),
+    });
     cells
 }
 
@@ -158,14 +156,12 @@ fn number(unit: Unit, value: f64) -> String {
     }
 }
 
-fn figure(unit: Unit, value: f64, spread: f64, results: &Results) -> String {
-    if results.repetitions < 2 {
-        return number(unit, value);
-    }
-    let unsure = if spread > WIDE_SPREAD { "?" } else { "" };
-    // Half of the spread to either side; beyond the figure itself it says nothing more.
-    let percent = if spread < 2.0 { format!("±{:.0}%", spread * 50.0) } else { "±>99%".into() };
-    format!("{} {percent}{unsure}", number(unit, value))
+/// A figure, and how many percent below and above it the ends of its interval are.
+fn figure(unit: Unit, value: f64, interval: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = interval.filter(|_| value > 0.0) else { return number(unit, value) };
+    let percent = |end: f64| ((end / value - 1.0).abs() * 100.0).min(999.0);
+    let unsure = if high - low > WIDE * value { "?" } else { "" };
+    format!("{} -{:.0}+{:.0}%{unsure}", number(unit, value), percent(low), percent(high))
 }
 
 /// 1234567 as 1,234,567.
@@ -219,8 +215,8 @@ fn latencies(results: &Results, section: &Section, rows: &[&Row]) -> String {
 fn limits(results: &Results, section: &Section) -> String {
     let mut lines = Vec::new();
     for row in section.places().map(|p| p.row).filter(|row| results.is_limit(row)) {
-        if let Cell::Measured { median, spread, .. } = results.cell(MACHINE, row) {
-            let shown = figure(row.unit, median.value, spread, results);
+        if let Cell::Measured { median, interval, .. } = results.cell(MACHINE, row) {
+            let shown = figure(row.unit, median.value, interval);
             lines.push(vec![row.name.clone(), unit(row.unit).to_string(), shown]);
         }
     }
@@ -270,7 +266,8 @@ fn remarks(results: &Results) -> String {
     }
     out.push_str(
         "\nclass: what a finished write survives: V nothing, K kill -9, F a power cut. \
-         ±: half the spread of the repetitions; ?: too wide to trust.\n\
+         -1+2%: the median lies between 1 % less and 2 % more; ?: too wide to trust.\n\
+         cannot be told apart: Esker's interval and that of the best of the others overlap.\n\
          Fast operations are timed one in 16; a stall in between is seen in max all the same.\n",
     );
     out

@@ -1,6 +1,6 @@
 //! The rows that Esker is developed by: one size, every kind of operation, all settings as given.
 
-use super::{Base, Section};
+use super::{Base, Section, second_passes, settled, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits};
 
 const NAME: &str = "core";
@@ -17,19 +17,19 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     });
     let compressed = Plan { compression: true, ..plan.clone() };
     let mut section = Section::new(NAME, NAME, "Every kind of operation", plan)
-        .case(CaseId::FillSeq, [Row::ops("fillseq", COPY).aiming_at(4.0)])
-        .case(CaseId::FillBatch, [Row::ops("fillbatch", COPY).aiming_at(2.0)])
-        .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).aiming_at(4.0)])
-        .case(CaseId::FillRandBatch, [Row::ops("fillrandbatch", COPY).aiming_at(2.0)])
-        .case(CaseId::Overwrite, [Row::ops("overwrite", COPY).aiming_at(4.0)])
+        .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).aiming_at(4.0)))
+        .case(CaseId::FillBatch, writes(Row::ops("fillbatch", COPY).aiming_at(2.0)))
+        .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).aiming_at(4.0)))
+        .case(CaseId::FillRandBatch, writes(Row::ops("fillrandbatch", COPY).aiming_at(2.0)))
+        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).aiming_at(4.0)))
         .case(CaseId::FillSync, [Row::ops("fillsync", SYNC)])
         .case(
             CaseId::FillSyncThreads,
             // One sync can carry every waiting thread's write.
             [Row::ops(format!("fillsync{threads}"), SYNC).times(threads as f64)],
         )
-        .case(CaseId::LargeSeq, [Row::ops("fill100Kseq", COPY_LARGE).aiming_at(1.5)])
-        .case(CaseId::LargeRandom, [Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)])
+        .case(CaseId::LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).aiming_at(1.5)))
+        .case(CaseId::LargeRandom, writes(Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)))
         .case(CaseId::Reads, reads())
         .case(CaseId::Mixed, beside)
         .case(CaseId::Delete, [Row::ops("deleterandom", COPY)])
@@ -56,23 +56,23 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
 
 fn reads() -> Vec<Row> {
     use limits::*;
-    let mut rows = Vec::new();
-    for suffix in ["", ".settled"] {
-        let settled = !suffix.is_empty();
-        for (name, limit, target) in [
-            ("readrandom", ACCESS, if settled { 2.0 } else { 1.0 }),
-            ("readmissing", ACCESS, if settled { 2.0 } else { 1.0 }),
+    let row =
+        |(name, limit, target): (&str, &'static str, f64)| Row::ops(name, limit).aiming_at(target);
+    let reads = |random, seeks| {
+        let of = [
+            ("readrandom", ACCESS, random),
+            ("readmissing", ACCESS, random),
             ("readseq", SCAN, 1.3),
             ("readreverse", SCAN, 1.3),
-            ("seekrandom", ACCESS, if settled { 1.5 } else { 1.0 }),
-        ] {
-            rows.push(Row::ops(format!("{name}{suffix}"), limit).aiming_at(target));
-        }
-        rows.push(Row::new(format!("disk{suffix}"), Unit::Bytes).against(RAW));
-        if !settled {
-            rows.push(Row::new("settle", Unit::Seconds));
-        }
-    }
-    rows.push(Row::new("memory", Unit::Bytes));
+            ("seekrandom", ACCESS, seeks),
+        ];
+        of.map(row)
+    };
+    let disk = Row::new("disk", Unit::Bytes).against(RAW);
+    let mut rows = reads(1.0, 1.0).to_vec();
+    rows.extend(second_passes(&rows));
+    rows.extend([disk.clone(), Row::new("settle", Unit::Seconds)]);
+    rows.extend(reads(2.0, 1.5).iter().map(settled));
+    rows.extend([settled(&disk), Row::new("memory", Unit::Bytes)]);
     rows
 }

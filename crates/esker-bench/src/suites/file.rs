@@ -1,6 +1,6 @@
 //! The user's own keys and values, under the settings given.
 
-use super::{Base, Section, reads};
+use super::{Base, Section, reads, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "file";
@@ -26,9 +26,15 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     ]);
     let compressed = Plan { compression: true, ..plan.clone() };
     let section = Section::new(NAME, "1", "Your own keys and values", plan)
-        .case(CaseId::FillFile, [Row::ops("fillfile", COPY).called("load in the file's order")])
-        .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).called("load in random order")])
-        .case(CaseId::FillSeq, [Row::ops("fillseq", COPY).called("load in key order")])
+        .case(
+            CaseId::FillFile,
+            writes(Row::ops("fillfile", COPY).called("load in the file's order")),
+        )
+        .case(
+            CaseId::FillRandom,
+            writes(Row::ops("fillrandom", COPY).called("load in random order")),
+        )
+        .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).called("load in key order")))
         .case(CaseId::Reads, rows)
         .case_with(
             compressed,

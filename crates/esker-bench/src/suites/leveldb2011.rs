@@ -1,6 +1,6 @@
 //! "LevelDB Benchmarks", Google, July 2011: every table, under its settings.
 
-use super::{Base, Section, reads};
+use super::{Base, Section, reads, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "leveldb2011";
@@ -18,18 +18,21 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     let baseline = base.document(SMALL, true);
     let fills = |section: Section| {
         section
-            .case(CaseId::FillSeq, [Row::ops("fillseq", COPY).called(SEQUENTIAL)])
-            .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).called(RANDOM)])
+            .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).called(SEQUENTIAL)))
+            .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).called(RANDOM)))
     };
     let read = |section: Section| section.case(CaseId::Reads, reads(&READS));
     let sections = vec![
         fills(read(new("1", "Baseline: 4 MB of memory, compression, buffered", baseline.clone()))),
         new("2A", "Large values: 1,000 of 100,000 bytes", baseline.clone())
-            .case(CaseId::LargeSeq, [Row::ops("fill100Kseq", COPY_LARGE).called(SEQUENTIAL)])
-            .case(CaseId::LargeRandom, [Row::ops("fill100Krandom", COPY_LARGE).called(RANDOM)]),
+            .case(CaseId::LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).called(SEQUENTIAL)))
+            .case(
+                CaseId::LargeRandom,
+                writes(Row::ops("fill100Krandom", COPY_LARGE).called(RANDOM)),
+            ),
         new("2B", "Batches of 1,000 entries", baseline.clone())
-            .case(CaseId::FillBatch, [Row::ops("fillbatch", COPY).called(SEQUENTIAL)])
-            .case(CaseId::FillRandBatch, [Row::ops("fillrandbatch", COPY).called(RANDOM)]),
+            .case(CaseId::FillBatch, writes(Row::ops("fillbatch", COPY).called(SEQUENTIAL)))
+            .case(CaseId::FillRandBatch, writes(Row::ops("fillrandbatch", COPY).called(RANDOM))),
         new("2C", "Synchronous writes", synced(&baseline))
             .case(CaseId::FillSyncSeq, [Row::ops("fillsyncseq", SYNC).called(SEQUENTIAL)])
             .case(CaseId::FillSync, [Row::ops("fillsync", SYNC).called(RANDOM)]),
@@ -67,7 +70,7 @@ fn beyond(base: &Base) -> Section {
     ]);
     Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
         .case(CaseId::Reads, rows)
-        .case(CaseId::Overwrite, [Row::ops("overwrite", COPY).called("Overwrites")])
+        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))
         .case(CaseId::Delete, [Row::ops("deleterandom", COPY).called("Deletes")])
         .case_with(
             short.clone(),

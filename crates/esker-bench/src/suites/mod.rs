@@ -10,6 +10,7 @@ mod voldemort;
 mod wiredtiger2013;
 mod ycsb;
 
+use crate::chains;
 use crate::plan::{Case, CaseId, Plan, Row, Unit, limits};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -181,26 +182,42 @@ impl Section {
     }
 }
 
-/// The reads of a store, each before and after settling, with the names that a document gives them:
-/// pairs of what the case calls it and what the document does.
+/// The reads of a store right after its load, those that are worth it once more, and all of it settled, with the names that a
+/// document gives them: pairs of what the case calls it and what the document does.
 fn reads(names: &[(&str, &str)]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for suffix in ["", ".settled"] {
-        for (key, name) in names {
-            let limit = if ["readseq", "readreverse"].contains(key) {
-                limits::SCAN
-            } else {
-                limits::ACCESS
-            };
-            let row = Row::ops(format!("{key}{suffix}"), limit);
-            rows.push(row.called(if suffix.is_empty() {
-                name.to_string()
-            } else {
-                format!("{name}, settled")
-            }));
-        }
-    }
-    rows
+    let row = |(key, name): &(&str, &str)| {
+        let limit = if SCANS.contains(key) { limits::SCAN } else { limits::ACCESS };
+        Row::ops(*key, limit).called(*name)
+    };
+    let rows: Vec<Row> = names.iter().map(row).collect();
+    [rows.clone(), second_passes(&rows), rows.iter().map(settled).collect()].concat()
+}
+
+const SCANS: [&str; 2] = ["readseq", "readreverse"];
+/// Reads that are measured a second time at once: what the first pass did for them is seen there.
+const TWICE: [&str; 4] = ["readseq", "readreverse", "readrandom", "seekrandom"];
+
+/// The second passes of those rows that have one.
+fn second_passes(rows: &[Row]) -> Vec<Row> {
+    let twice = rows.iter().filter(|row| TWICE.contains(&row.key.as_str()));
+    twice.map(|row| variant(row, chains::SECOND, ", second pass")).collect()
+}
+
+/// The same when everything that writing left is done.
+fn settled(row: &Row) -> Row {
+    variant(row, chains::SETTLED, ", settled")
+}
+
+fn variant(row: &Row, suffix: &str, words: &str) -> Row {
+    // Where a row has no other name than its case's, neither has this.
+    let name = if row.name == row.key { suffix } else { words };
+    Row { key: format!("{}{suffix}", row.key), name: format!("{}{name}", row.name), ..row.clone() }
+}
+
+/// A row of writes, and below it the one that counts the time until they are settled too.
+fn writes(row: Row) -> [Row; 2] {
+    let settled = settled(&row).aiming_at(1.0);
+    [row, settled]
 }
 
 #[cfg(test)]

@@ -85,10 +85,40 @@ fn core_has_the_rows_it_always_had() {
         "open",
         "open.killed",
         "disk.compressed",
+        "fillseq.settled",
+        "overwrite.settled",
+        "fill100Krandom.settled",
+        "readseq.second",
     ] {
         assert!(names.contains(&name), "{name} is gone");
     }
-    assert_eq!(names.len(), 36);
+    assert_eq!(names.len(), 47);
+}
+
+#[test]
+fn every_row_of_writes_has_one_that_pays_their_debts_right_below_it() {
+    let file = Some((std::path::PathBuf::from("entries"), 7));
+    let base = Base { file, ..base() };
+    let mut found = 0;
+    for section in Suite::All.sections(&base) {
+        for case in &section.cases {
+            let mut rows = case.rows.iter().peekable();
+            while let Some(row) = rows.next() {
+                let fills = row.key.starts_with("fill") || row.key == "overwrite";
+                if fills && !row.key.contains("sync") && !row.key.ends_with(chains::SETTLED) {
+                    let next = rows.peek().map(|row| row.key.as_str());
+                    assert_eq!(
+                        next,
+                        Some(format!("{}.settled", row.key).as_str()),
+                        "{}",
+                        row.path()
+                    );
+                    found += 1;
+                }
+            }
+        }
+    }
+    assert!(found >= 20, "{found}");
 }
 
 #[test]

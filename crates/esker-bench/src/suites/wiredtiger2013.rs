@@ -2,7 +2,7 @@
 //! sequential insert is each engine's bulk path where it has one: the writer is told that keys
 //! ascend, and WiredTiger may use its bulk cursor, which does not log.
 
-use super::{Base, Section, reads};
+use super::{Base, Section, reads, writes};
 use crate::plan::{CaseId, Row, limits::*};
 
 const NAME: &str = "wiredtiger2013";
@@ -14,12 +14,12 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     let sequential = Row::ops("fillseq", COPY).called("sequential insert");
     let section = Section::new(NAME, "1", "128 MB of memory, compression", plan)
         .table("WiredTiger 2013")
-        .case_with(bulk, CaseId::FillSeq, [sequential])
-        .case(CaseId::FillRandom, [Row::ops("fillrandom", COPY).called("random insert")])
-        .case(CaseId::Overwrite, [Row::ops("overwrite", COPY).called("random overwrite")])
+        .case_with(bulk, CaseId::FillSeq, writes(sequential))
+        .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).called("random insert")))
+        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("random overwrite")))
         .case(
             CaseId::LargeRandom,
-            [Row::ops("fill100Krandom", COPY_LARGE).called("random large value (100 KB)")],
+            writes(Row::ops("fill100Krandom", COPY_LARGE).called("random large value (100 KB)")),
         )
         .case(
             CaseId::Reads,

@@ -14,7 +14,8 @@ pub(super) fn how_to_read(page: &mut Page) {
         "",
         "Engines stand in the same order everywhere; Esker has the darker, coloured bar and a bold \
          name. The value at the end of a bar is the median of the repetitions, and the thin line \
-         across the end reaches from the lowest to the highest of them. Where the largest bar of a \
+         across the end is its interval: from the lowest to the highest of up to eight, and of more of \
+         them where the median lies with 95 %. Where the largest bar of a \
          panel is more than 20 times the smallest, its axis is logarithmic and says so.",
     );
     page.element(
@@ -33,7 +34,7 @@ pub(super) fn figures(page: &mut Page, section: &Section) {
         "<div class=\"scroll\" role=\"region\" aria-label=\"All figures\" tabindex=\"0\"><table>\n",
     );
     let columns = [
-        "row", "engine", "class", "value", "spread", "p50", "p99", "p99.9", "max", "CPU",
+        "row", "engine", "class", "value", "from", "to", "p50", "p99", "p99.9", "max", "CPU",
         "written", "memory", "disk", "remarks",
     ];
     let class =
@@ -65,7 +66,8 @@ fn figure_cells(row: &str, unit: &Unit, record: &Record) -> Vec<String> {
         palette::shown(&record.engine).to_string(),
         record.class.clone().unwrap_or_default(),
         value,
-        text(record.spread, &format::percent),
+        text(record.interval().map(|(low, _)| low), &|v| unit.show(v)),
+        text(record.interval().map(|(_, high)| high), &|v| unit.show(v)),
         text(record.p50_us, &format::micros),
         text(record.p99_us, &format::micros),
         text(record.p999_us, &format::micros),

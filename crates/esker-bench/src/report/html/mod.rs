@@ -53,6 +53,9 @@ fn header(page: &mut Page, model: &Model) {
     let date = model.machine().and_then(|r| r.date.clone());
     let when =
         date.map_or_else(String::new, |d| format!(" Measured {}.", super::format::moment(&d)));
+    if let Some(unquiet) = model.unquiet() {
+        page.element("p", "unquiet", &unquiet);
+    }
     page.element("p", "lead", &ratios::summary(model));
     page.element("p", "quiet", &format!("Machine: {}.{when}", model.machine_line()));
     let gone: Vec<&str> = model.not_installed().iter().map(|(e, _)| palette::shown(e)).collect();

@@ -6,12 +6,13 @@ use super::super::palette;
 use super::super::ratios::{Place, places};
 use super::super::svg::num;
 use super::page::{Page, escape};
+use crate::interval::ALIKE;
 use crate::results::OURS;
 
 /// The result in two sentences.
 pub(super) fn summary(model: &Model) -> String {
     let places = places(model);
-    let compared = places.first.len() + places.behind.len();
+    let compared = places.first.len() + places.behind.len() + places.alike.len();
     let peers = model.engines.iter().filter(|e| *e != OURS).count() - peers_missing(model);
     if compared == 0 {
         return format!("{peers} engines; no row has a figure of Esker beside one of its class.");
@@ -20,6 +21,15 @@ pub(super) fn summary(model: &Model) -> String {
         "Esker is first in {} of {compared} rows, beside {peers} other engines. ",
         places.first.len()
     );
+    if !places.alike.is_empty() {
+        text += &format!(
+            "In {} it cannot be told apart from the best of them. ",
+            match places.alike.len() {
+                1 => "one".to_string(),
+                n => n.to_string(),
+            }
+        );
+    }
     if let Some((place, s)) = places.behind.first().and_then(|p| Some((p, p.standing.as_ref()?))) {
         text += &format!(
             "Its worst row is {} ({}), at {} of {}.",
@@ -43,7 +53,8 @@ pub(super) fn write(page: &mut Page, model: &Model) {
         "p",
         "quiet",
         "Every row, compared with the fastest engine of the same durability class; rows where Esker \
-         is behind come first, the worst on top. Above 1× Esker is better, also where less is better.",
+         is behind come first, the worst on top. Above 1× Esker is better, also where less is better. Where the \
+         intervals of both medians overlap, nobody is first.",
     );
     page.raw("<table class=\"ratios\">\n");
     page.head(
@@ -58,16 +69,8 @@ pub(super) fn write(page: &mut Page, model: &Model) {
             ("", "remarks"),
         ],
     );
-    for (title, class, list) in [
-        ("Esker has no figure", "behind", &places.without),
-        ("Another engine is first", "behind", &places.behind),
-        ("Esker is first", "first", &places.first),
-        (
-            "Not compared: no peer of the same class, or a rate that all are held to",
-            "first",
-            &places.alone,
-        ),
-    ] {
+    let classes = ["behind", "behind", "first", "first", "first"];
+    for ((title, list), class) in places.groups().into_iter().zip(classes) {
         if list.is_empty() {
             continue;
         }
@@ -94,8 +97,12 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
         let peer = escape(&format!("{} ", palette::shown(&s.peer)));
         format!("<span class=\"peer\">{peer}</span>{}", escape(&place.row.unit.show(s.theirs)))
     });
-    let ratio = standing.map(|s| format::ratio(s.ratio)).unwrap_or_default();
-    let spark = standing.map(|s| spark(s.ratio)).unwrap_or_default();
+    let clear = standing.filter(|s| !s.alike);
+    let ratio = match (standing, clear) {
+        (Some(_), None) => ALIKE.to_string(),
+        _ => clear.map(|s| format::ratio(s.ratio)).unwrap_or_default(),
+    };
+    let spark = clear.map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
     let section = match name_section {
         true => format!("<span class=\"where\">{}</span>", escape(&place.section.place())),

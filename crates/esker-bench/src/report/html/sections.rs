@@ -11,6 +11,7 @@ use super::super::over_time;
 use super::super::palette;
 use super::details;
 use super::page::{Page, anchor};
+use crate::interval::ALIKE;
 use crate::published;
 use crate::results::OURS;
 
@@ -182,6 +183,9 @@ fn verdict(row: &Row) -> String {
         _ => String::new(),
     };
     match row.standing() {
+        Some(s) if s.alike => {
+            format!("Esker and {} {ALIKE}{limit}", palette::shown(&s.peer))
+        }
         Some(s) => {
             format!("Esker: {} of {}{limit}", format::ratio(s.ratio), palette::shown(&s.peer))
         }

@@ -50,6 +50,25 @@ fn nothing_is_loaded_and_nothing_runs() {
 }
 
 #[test]
+fn an_unquiet_machine_is_said_on_top_of_every_format() {
+    let said = "The machine was not quiet: a load of 2.4 before the run";
+    let record = Record {
+        engine: "esker".into(),
+        row: "r".into(),
+        value: Some(1.0),
+        unquiet: Some(said.into()),
+        ..Record::default()
+    };
+    let unquiet = Model::new(vec![record]);
+    let markdown = crate::report::markdown::render(&unquiet);
+    for (text, begin) in [(render(&unquiet), "class=\"lead\""), (markdown, "| row |")] {
+        let (at, begin) = (text.find(said).expect("it is said"), text.find(begin).unwrap());
+        assert!(at < begin, "{text}");
+    }
+    assert!(!render(&model()).contains("not quiet"));
+}
+
+#[test]
 fn the_worst_row_is_named_and_on_top() {
     let html = render(&model());
     assert!(html.contains("Esker is first in 1 of 2 rows"), "summary");
