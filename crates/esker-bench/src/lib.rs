@@ -17,16 +17,21 @@
 //! whoever calls [`run()`] routes a hidden command to [`child_main`].
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod audit;
+mod audited;
+pub mod calls;
 mod cases;
 mod cgroup;
 mod child;
 pub mod conformance;
 mod data;
+mod device;
 pub mod engine;
 mod engines;
 pub mod external;
 mod machine;
 mod measure;
+mod memory;
 mod options;
 mod plan;
 mod process;

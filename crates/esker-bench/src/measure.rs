@@ -6,6 +6,7 @@
 //! the whole stretch is known, and the longest stretch, less what its operations usually take,
 //! counts as the slowest operation.
 
+use crate::calls;
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -129,6 +130,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
+        let timed = calls::begin();
         let start = now();
         let (mut done, mut last) = (0, start);
         while done < ops {
@@ -151,6 +153,7 @@ impl Recorder {
                 break;
             }
         }
+        timed.end(done);
         self.ops += done;
         self.elapsed += last - start;
         Ok(())
@@ -158,9 +161,11 @@ impl Recorder {
 
     /// Adds the time of what ends the operations and is none itself.
     pub fn end_with(&mut self, end: impl FnOnce()) {
+        let timed = calls::begin();
         let start = Instant::now();
         end();
         self.elapsed += start.elapsed();
+        timed.end(0);
     }
 
     /// Runs operations at a fixed rate. Each is timed from the moment it was due, not from when it
@@ -172,6 +177,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
+        let timed = calls::begin();
         let start = Instant::now();
         let mut done = 0;
         while done < ops {
@@ -193,6 +199,7 @@ impl Recorder {
                 break; // hopelessly behind; what is recorded says so
             }
         }
+        timed.end(done);
         self.ops += done;
         self.elapsed += start.elapsed();
         Ok(())

@@ -189,13 +189,14 @@ impl Runner<'_> {
                 rows: case.rows.iter().map(|row| row.key.clone()).collect(),
                 dir: dir.path().join("db"),
                 cgroup: group.as_ref().map(|g| g.path().to_path_buf()),
+                audit: false,
                 plan: case.plan.clone(),
             };
             let outcome =
                 process::run(self.child_command, &spec, *step, timeout, &mut |m| match m {
                     Message::Row(sample) => on(*sample),
                     Message::Doing { what } => self.progress.doing(engine, &what),
-                    Message::Ready => {}
+                    Message::Ready | Message::Called { .. } => {}
                 });
             if let (Err(e), Some(group)) = (&outcome, &group)
                 && group.has_killed()

@@ -2,6 +2,7 @@
 //! load, with whatever debts it left, and again when they are paid.
 
 use super::{load, touch};
+use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify};
 use crate::engine::{Access, Direction, Engine, Reader, Sync};
@@ -23,12 +24,19 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     phase(ctx, &engine, &data, &model, "")?;
 
     ctx.doing("settling");
+    let timed = ctx.wants("settle").then(calls::begin);
     let start = Instant::now();
     engine.settle()?;
+    timed.into_iter().for_each(|timed| timed.end(1));
     ctx.report(Sample::figure("settle", start.elapsed().as_secs_f64()), &Ok(()));
 
     phase(ctx, &engine, &data, &model, ".settled")?;
-    ctx.report(Sample::figure("memory", ctx.peak_memory() as f64), &Ok(()));
+    let peak = ctx.peak_memory();
+    for (row, bytes) in
+        [("memory", peak.anonymous), ("memory.mapped", peak.mapped), ("memory.dirty", peak.dirty)]
+    {
+        ctx.report(Sample::figure(row, bytes as f64), &Ok(()));
+    }
     engine.close()
 }
 
@@ -122,11 +130,13 @@ fn get_random(
 
 fn scan(r: &mut impl Reader, way: Direction, row: &str, data: &Dataset) -> Result<Sample> {
     let mut sum = 0u64;
+    let timed = calls::begin();
     let start = Instant::now();
     let seen = r.scan(way, |key, value| {
         sum = sum.wrapping_add(touch(key)).wrapping_add(touch(value));
     })?;
     let seconds = start.elapsed().as_secs_f64();
+    timed.end(seen);
     black_box(sum);
     ensure!(seen == data.entries, "saw {seen} entries, not {}", data.entries);
     Ok(Sample::rate(row, seen, seconds))

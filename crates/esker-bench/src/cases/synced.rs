@@ -3,11 +3,12 @@
 use super::fill::finish;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
+use crate::device::{self, Beside, Waits};
 use crate::engine::{Engine, Hint, Sync, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -28,9 +29,13 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         _ => (1, Order::Shuffled),
     };
     let data = plan.data_of((plan.sync_ops / threads * threads).max(threads))?;
+    // Beside the store, and in the same minute: a device's temper changes.
+    let beside = ctx.dir().parent().context("a store has a directory around it")?;
+    let mut device = device::probe(beside).context("ask the device")?;
     let engine: E = ctx.open(&data, Sync::Synced)?;
     ctx.doing("filling, synced");
     let barrier = Barrier::new(threads as usize);
+    let waits = Waits::count();
     let work = Work { data: &data, order, threads, deadline: plan.deadline() };
     let mut all = Recorder::new(Timing::Every);
     let mut done = Vec::new();
@@ -47,7 +52,12 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         }
         Ok(())
     })?;
-    let sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
+    let waits_per_op = waits.per_op(all.ops())?;
+    let mut sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
+    sample.usage = Some(ctx.used());
+    device.merge(&device::probe(beside).context("ask the device")?);
+    let fdatasync_us = device.latency().p50_us;
+    sample.device = Some(Beside { fdatasync_us, waits_per_op });
     finish(ctx, engine, &data, &work.written(&done), sample)
 }
 

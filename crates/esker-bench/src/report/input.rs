@@ -65,6 +65,9 @@ pub(crate) struct Record {
     pub sync: Option<String>,
     #[serde(deserialize_with = "text")]
     pub seed: Option<String>,
+    pub sync_delay_ms: Option<f64>,
+    pub device_fdatasync_us: Option<f64>,
+    pub device_waits_per_op: Option<f64>,
     pub threads: Option<Vec<Thread>>,
     pub cv: Option<f64>,
     #[serde(deserialize_with = "text")]
@@ -199,6 +202,15 @@ impl Record {
     /// The whole reason why there is no value.
     pub fn reason(&self) -> Option<&str> {
         self.missing.as_deref().or(self.failed.as_deref())
+    }
+
+    /// What the device took beside a row of synced writes.
+    pub fn device(&self) -> Option<String> {
+        let us = super::format::micros(self.device_fdatasync_us?);
+        let waits = self
+            .device_waits_per_op
+            .map_or_else(String::new, |n| format!(", {n:.2} waits a write"));
+        Some(format!("{us} an fdatasync beside it{waits}"))
     }
 
     /// The lowest and highest repetition.

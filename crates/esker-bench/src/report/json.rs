@@ -74,6 +74,7 @@ fn place_and_settings(results: &Results, place: Place<'_>, engine: &str) -> Map<
         "memory_limit_bytes": plan.memory_limit,
         "compression": plan.compression,
         "seed": plan.seed,
+        "sync_delay_ms": plan.sync_delay_ms,
     }))
 }
 
@@ -120,7 +121,10 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "cpu_s": usage.map(|u| u.cpu_s),
         "written_bytes": usage.map(|u| u.written_bytes),
         "read_bytes": usage.map(|u| u.read_bytes),
-        "peak_memory_bytes": known(json!(median.rss_bytes)),
+        "peak_memory_bytes": known(json!(median.memory.anonymous)),
+        "peak_private_bytes": known(json!(median.memory.private)),
+        "peak_mapped_bytes": known(json!(median.memory.mapped)),
+        "peak_dirty_bytes": known(json!(median.memory.dirty)),
         "disk_bytes": known(json!(median.disk_bytes)),
         // Where nothing was measured: what was to be.
         "entries": shape.map_or(plan.entries, |s| s.entries),
@@ -129,6 +133,8 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "raw_bytes": shape.map(|s| s.raw_bytes),
         "memory_bytes": if measured { median.memory_bytes } else { plan.memory_given() },
         "sync": known(json!(median.sync)),
+        "device_fdatasync_us": median.device.map(|d| d.fdatasync_us),
+        "device_waits_per_op": median.device.and_then(|d| d.waits_per_op),
         "settings": known(json!(median.settings)),
         "note": median.note,
     }))

@@ -73,6 +73,8 @@ fn reads() -> Vec<Row> {
             rows.push(Row::new("settle", Unit::Seconds));
         }
     }
-    rows.push(Row::new("memory", Unit::Bytes));
+    rows.extend(
+        ["memory", "memory.mapped", "memory.dirty"].map(|name| Row::new(name, Unit::Bytes)),
+    );
     rows
 }
