@@ -120,6 +120,23 @@ fn every_row_of_every_document_is_measured() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+/// SQLite is told that one thread has it to itself wherever a case says so.
+#[test]
+fn an_engine_that_relies_on_one_thread_does_every_row() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
+        .args(["--engines", "sqlite", "--repeat", "1", "--seconds", "0.3", "--entries", "2000"])
+        .args(["--suite", "core,motion,ycsb", "--dir", dir.path().to_str().unwrap()])
+        .args(["--out", out.path().to_str().unwrap()])
+        .output()
+        .expect("the benchmark starts");
+    let lines = lines(&out.path().join("results.jsonl"));
+    for line in lines.iter().filter(|line| line["missing"].is_null()) {
+        assert!(line["failed"].is_null(), "{line}");
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn a_users_file_is_loaded_and_read_back() {
     let dir = tempfile::tempdir().unwrap();

@@ -37,21 +37,14 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let barrier = Barrier::new(threads as usize);
     let waits = Waits::count();
     let work = Work { data: &data, order, threads, deadline: plan.deadline() };
+    let recorders = match ctx.spec.case.has_threads() {
+        true => work.threads(&engine, &barrier)?,
+        // The store was opened for this one.
+        false => vec![work.thread(&engine, 0, &barrier)?],
+    };
     let mut all = Recorder::new(Timing::Every);
-    let mut done = Vec::new();
-    std::thread::scope(|scope| -> Result<()> {
-        let spawn = |number| {
-            let (engine, work, barrier) = (&engine, &work, &barrier);
-            scope.spawn(move || work.thread(engine, number, barrier))
-        };
-        let handles: Vec<_> = (0..threads).map(spawn).collect();
-        for handle in handles {
-            let recorder = handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))??;
-            done.push(recorder.ops());
-            all.merge(&recorder);
-        }
-        Ok(())
-    })?;
+    recorders.iter().for_each(|recorder| all.merge(recorder));
+    let done: Vec<u64> = recorders.iter().map(Recorder::ops).collect();
     let waits_per_op = waits.per_op(all.ops())?;
     let mut sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
     sample.usage = Some(ctx.used());
@@ -64,6 +57,18 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
 impl Work<'_> {
     fn stream(&self) -> KeyStream {
         KeyStream::new(self.order, self.data.entries, self.data.seed)
+    }
+
+    /// All of them at once, each with its part.
+    fn threads<E: Engine>(&self, engine: &E, barrier: &Barrier) -> Result<Vec<Recorder>> {
+        std::thread::scope(|scope| {
+            let spawn = |number| scope.spawn(move || self.thread(engine, number, barrier));
+            let handles: Vec<_> = (0..self.threads).map(spawn).collect();
+            let joined = handles
+                .into_iter()
+                .map(|handle| handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))?);
+            joined.collect()
+        })
     }
 
     /// Every `threads`-th key.
