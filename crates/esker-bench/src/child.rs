@@ -1,12 +1,15 @@
 //! The process that measures one engine in one case.
 
+use crate::audited;
+use crate::calls;
 use crate::cases;
 use crate::data::Dataset;
-use crate::engine::{Class, Engine, Sync, Unsupported};
+use crate::engine::{Class, Config, Engine, Sync, Unsupported};
 use crate::engines::with_engine;
+use crate::memory::{Memory, MemoryWatch};
 use crate::plan::Plan;
 use crate::protocol::{Message, Sample, Shape, Spec};
-use crate::system::{self, MemoryWatch, Usage};
+use crate::system::{self, Usage};
 use crate::trust;
 use anyhow::{Context, Result};
 use std::cell::RefCell;
@@ -90,9 +93,10 @@ impl<'a> Ctx<'a> {
     /// Opens the store of this case.
     pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
         let config = self.plan().config(data, sync);
+        let config = Config { shared: self.spec.case.has_threads(), ..config };
         let mut opened = self.opened.borrow_mut();
         // What is resident before the engine is there is the benchmark's own.
-        opened.memory.get_or_insert_with(MemoryWatch::start);
+        opened.memory.get_or_insert_with(|| MemoryWatch::start(&self.spec.dir));
         let shape = Shape::of(data);
         let start = Instant::now();
         let engine = E::open(&self.spec.dir, &config).context("open")?;
@@ -109,7 +113,7 @@ impl<'a> Ctx<'a> {
         Sample {
             usage: Some(self.used()),
             disk_bytes: system::disk_bytes(&self.spec.dir),
-            rss_bytes: self.peak_memory(),
+            memory: self.peak_memory(),
             ..sample
         }
     }
@@ -147,9 +151,9 @@ impl<'a> Ctx<'a> {
     pub fn open_time(&self) -> Duration {
         self.opened.borrow().open_time
     }
-    /// The most anonymous memory so far, the benchmark's own aside.
-    pub fn peak_memory(&self) -> u64 {
-        self.opened.borrow().memory.as_ref().map_or(0, MemoryWatch::peak_bytes)
+    /// The most memory of each kind so far, the benchmark's own aside.
+    pub fn peak_memory(&self) -> Memory {
+        self.opened.borrow().memory.as_ref().map_or_else(Memory::default, MemoryWatch::peak)
     }
     /// What was used so far does not count: the engine had more than the row gives it.
     pub fn forget_peak_memory(&self) {
@@ -206,12 +210,25 @@ fn run(
     run_case(&ctx)
 }
 
+/// Runs a case with an engine, watched where that was asked for.
+pub fn run_engine<E: Engine + 'static>(ctx: &Ctx) -> Result<()> {
+    if !ctx.spec.audit {
+        return cases::run::<E>(ctx);
+    }
+    calls::count();
+    audited::wrap::<E>();
+    cases::run::<audited::Audited>(ctx)?;
+    let mapping = E::calls().iter().map(|(call, api)| (*call, api.to_string())).collect();
+    (ctx.say.borrow_mut())(Message::Called { counts: calls::counts(), mapping });
+    Ok(())
+}
+
 /// Runs a case in this process.
 pub fn run_case(ctx: &Ctx) -> Result<()> {
     if ctx.spec.case.is_machine() {
         return crate::machine::run(ctx);
     }
-    with_engine!(ctx.spec.engine.as_str(), E => cases::run::<E>(ctx))
+    with_engine!(ctx.spec.engine.as_str(), E => run_engine::<E>(ctx))
         .unwrap_or_else(|| anyhow::bail!("no engine is called {}", ctx.spec.engine))
 }
 

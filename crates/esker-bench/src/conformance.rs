@@ -21,6 +21,7 @@ pub fn config(sync: Sync, compression: bool) -> Config {
         sync,
         expected_bytes: 64 << 20,
         larger_than_memory: false,
+        shared: true,
         tuning: BTreeMap::new(),
     }
 }
@@ -38,7 +39,9 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     check.compare(&engine).context("after batches")?;
     check.abandon_a_batch(&engine).context("a batch that is abandoned")?;
     check.follow(&engine).context("a reader beside a writer")?;
-    check.threads(&engine).context("threads")?;
+    if config.shared {
+        check.threads(&engine).context("threads")?;
+    }
     engine.settle().context("settle")?;
     check.compare(&engine).context("settled")?;
     if engine.set_memory(config.memory * 4).context("more memory")? {
@@ -62,7 +65,7 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     Ok(check.unsupported)
 }
 
-/// [`check`] of every variant: both durabilities, compression, the settings for a store larger than
+/// [`check`] of every variant: both durabilities, one thread alone, compression, the settings for a store larger than
 /// memory and, where there is one, the bulk path. Whether the class that is told is one of the
 /// durability is checked too.
 pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
@@ -70,8 +73,11 @@ pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
     larger.larger_than_memory = true;
     let mut bulk = config(Sync::Buffered, false);
     bulk.tuning.insert("bulk".to_string(), "1".to_string());
+    let mut alone = config(Sync::Buffered, false);
+    alone.shared = false;
     let variants = [
         ("buffered", config(Sync::Buffered, false)),
+        ("alone", alone),
         ("compressed", config(Sync::Buffered, true)),
         ("synced", config(Sync::Synced, false)),
         ("larger", larger),

@@ -5,6 +5,7 @@
 //! The traits are generic, not objects, so that every row is compiled for each engine by itself and
 //! a scan step costs no call through a table.
 
+use crate::calls::Call;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,7 +44,11 @@ pub struct Config {
     pub expected_bytes: u64,
     /// Whether the store is larger than memory, for engines whose manual advises other settings then.
     pub larger_than_memory: bool,
-    /// Settings of a variant of an engine (say a different block size), by name.
+    /// Whether several threads use the store at once. Where none does, all calls come from the thread that
+    /// opened it, which some engines are told to rely on.
+    pub shared: bool,
+    /// Settings of a variant of an engine (say a different block size), by name; those that a document has for
+    /// one engine have its name before theirs (`sqlite.page_size`).
     pub tuning: BTreeMap<String, String>,
 }
 
@@ -136,6 +141,11 @@ pub trait Engine: Sized + std::marker::Sync {
 
     /// The version of the library, or what to do to get it: `apt-get install ...`.
     fn version() -> Result<String>;
+    /// What each method calls of the engine, a line for each [`Call`], for `esker-bench audit`; nothing where that
+    /// is counted (`engines/traced.rs`).
+    fn calls() -> &'static [(Call, &'static str)] {
+        &[]
+    }
     /// Opens or creates a store in a directory.
     fn open(dir: &Path, config: &Config) -> Result<Self>;
     /// The settings in force, in words.
@@ -144,6 +154,10 @@ pub trait Engine: Sized + std::marker::Sync {
     fn class(&self) -> Class;
     /// Whether values are compressed on disk now.
     fn compresses(&self) -> bool;
+    /// Whether ascending writers of an empty store take a path that does not log.
+    fn loads_in_bulk(&self) -> bool {
+        false
+    }
     /// A handle to write with, used by the thread that asked for it.
     fn writer(&self, hint: Hint) -> Result<Self::Writer<'_>>;
     /// A handle to read with, used by the thread that asked for it.

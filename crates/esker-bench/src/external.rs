@@ -12,8 +12,7 @@
 //! # }
 //! ```
 
-use crate::cases;
-use crate::child::{Ctx, child_main_with};
+use crate::child::{Ctx, child_main_with, run_engine};
 use crate::engine::Engine;
 use crate::engines::places::setup_dir;
 use crate::trust;
@@ -74,9 +73,9 @@ enum Task<'a, 'b> {
 
 impl Visit<'_, '_> {
     /// This is the engine.
-    pub fn engine<E: Engine>(self) -> Result<()> {
+    pub fn engine<E: Engine + 'static>(self) -> Result<()> {
         match self.0 {
-            Task::Run(ctx) => cases::run::<E>(ctx),
+            Task::Run(ctx) => run_engine::<E>(ctx),
             Task::Trust(job) => trust::run_job::<E>(job),
             Task::Version => {
                 println!("{}", E::version()?);

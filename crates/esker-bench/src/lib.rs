@@ -17,18 +17,23 @@
 //! whoever calls [`run()`] routes a hidden command to [`child_main`].
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod audit;
+mod audited;
+pub mod calls;
 mod cases;
 mod cgroup;
 mod chains;
 mod child;
 pub mod conformance;
 mod data;
+mod device;
 pub mod engine;
 mod engines;
 pub mod external;
 mod interval;
 mod machine;
 mod measure;
+mod memory;
 mod options;
 mod over_time;
 mod plan;

@@ -3,6 +3,7 @@
 
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Order, Rng, mix};
+use crate::device;
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::{CaseId, limits};
 use crate::protocol::Sample;
@@ -10,7 +11,6 @@ use anyhow::{Context, Result};
 use memmap2::MmapMut;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -23,7 +23,8 @@ pub fn run(ctx: &Ctx) -> Result<()> {
     std::fs::create_dir_all(ctx.dir())?;
     let report = |sample| ctx.report(sample, &Ok(()));
     if ctx.spec.case == CaseId::MachineSync {
-        report(Sample::of(limits::SYNC, &sync(ctx, plan.sync_ops)?));
+        let waits = device::fdatasync(&path(ctx, "sync"), plan.sync_ops, plan.deadline())?;
+        report(Sample::of(limits::SYNC, &waits));
         return Ok(());
     }
     if ctx.spec.rows.iter().any(|row| row != limits::COPY_LARGE && row != limits::RAW) {
@@ -132,19 +133,5 @@ fn access(data: &Dataset, map: &[u8]) -> Result<Recorder> {
         Ok(())
     })?;
     black_box(carried);
-    Ok(recorder)
-}
-
-/// Writes 128 bytes and waits for the device, in a file whose blocks are all there and written.
-fn sync(ctx: &Ctx, ops: u64) -> Result<Recorder> {
-    let mut file = File::options().write(true).create_new(true).open(path(ctx, "sync"))?;
-    file.write_all(&vec![1; (ops as usize * 128).max(1 << 20)])?;
-    file.sync_all()?;
-    file.seek(SeekFrom::Start(0))?;
-    let mut recorder = Recorder::new(Timing::Every);
-    recorder.run(Until::ops_or(ops, ctx.plan().deadline()), || {
-        file.write_all(&[2; 128])?;
-        Ok(file.sync_data()?)
-    })?;
     Ok(recorder)
 }

@@ -10,6 +10,7 @@ mod windows;
 
 pub use windows::{QUARTER_S, Series, Side};
 
+use crate::calls;
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
+        let timed = calls::begin();
         let (start, before_this) = (now(), self.elapsed);
         let (mut done, mut last) = (0, start);
         while done < ops {
@@ -133,6 +135,7 @@ impl Recorder {
                 break;
             }
         }
+        timed.end(done);
         self.ops += done;
         self.elapsed += last - start;
         Ok(())
@@ -140,9 +143,11 @@ impl Recorder {
 
     /// Adds the time of what ends the operations and is none itself.
     pub fn end_with(&mut self, end: impl FnOnce()) {
+        let timed = calls::begin();
         let start = Instant::now();
         end();
         self.elapsed += start.elapsed();
+        timed.end(0);
     }
 
     /// Runs operations at a fixed rate. Each is timed from the moment it was due, not from when it
@@ -154,6 +159,7 @@ impl Recorder {
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let (ops, deadline) = (until.ops(), until.deadline());
+        let timed = calls::begin();
         let start = Instant::now();
         let mut done = 0;
         while done < ops {
@@ -176,6 +182,7 @@ impl Recorder {
                 break; // hopelessly behind; what is recorded says so
             }
         }
+        timed.end(done);
         self.ops += done;
         self.elapsed += start.elapsed();
         Ok(())

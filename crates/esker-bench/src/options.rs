@@ -89,6 +89,11 @@ pub struct BenchOptions {
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub threads: u64,
 
+    /// Makes each wait for the device take so many milliseconds longer, for all engines alike: what rows of synced
+    /// writes are where the device is slower than this one [default: none]
+    #[arg(long, default_value_t = 0.0, hide_default_value = true, value_name = "MS")]
+    pub sync_delay: f64,
+
     /// Readers beside the throttled writer, a row for each number
     #[arg(long, value_delimiter = ',', default_values_t = [1, 4], value_name = "NUMBERS")]
     pub readers: Vec<u64>,
@@ -271,6 +276,7 @@ impl BenchOptions {
         ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
         ensure!(self.load_seconds.is_none_or(|s| s > 0.0), "--load-seconds is above 0");
         ensure!(self.scale > 0.0, "--scale is above 0");
+        ensure!((0.0..=10_000.0).contains(&self.sync_delay), "--sync-delay is 0 to 10000 ms");
         ensure!(self.minutes.is_none_or(|m| m > 0.0), "--minutes is above 0");
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
         let seconds = self.seconds.unwrap_or_else(|| self.usual_seconds());
@@ -293,6 +299,7 @@ impl BenchOptions {
             batch: 1000,
             sync_ops: (entries / 100).clamp(self.threads, 10_000.max(self.threads)),
             sync_threads: self.threads,
+            sync_delay_ms: self.sync_delay,
             large_ops: (entries / 1000).max(1),
             large_len: 100_000,
             readers: self.readers.clone(),

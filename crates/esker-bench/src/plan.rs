@@ -34,6 +34,8 @@ pub struct Plan {
     pub sync_ops: u64,
     /// Threads that write synced at the same time.
     pub sync_threads: u64,
+    /// Milliseconds that each wait for the device takes longer.
+    pub sync_delay_ms: f64,
     /// Large values in all, and how long each is.
     pub large_ops: u64,
     /// Bytes of a large value.
@@ -62,6 +64,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// With a document's setting for one engine, `ENGINE.NAME`; what the command line sets comes first.
+    pub fn tuned(mut self, name: &str, value: impl ToString) -> Plan {
+        self.tuning.entry(name.to_string()).or_insert_with(|| value.to_string());
+        self
+    }
     /// The data of most rows.
     pub fn data(&self) -> Result<Dataset> {
         self.data_of(self.entries)
@@ -84,7 +91,7 @@ impl Plan {
         let values = Values::new(size, self.seed);
         Dataset { keys: Keys::Shape(self.keys), values, entries: self.large_ops, seed: self.seed }
     }
-    /// How an engine is opened for `data`.
+    /// How an engine is opened for `data`, by a case of several threads.
     pub fn config(&self, data: &Dataset, sync: Sync) -> Config {
         // 64 bytes more for each entry's place in a page, so that small values have room too.
         let expected_bytes = data.raw_bytes(1) + data.entries * 64;
@@ -94,6 +101,7 @@ impl Plan {
             sync,
             expected_bytes,
             larger_than_memory: self.memory_limit.is_some_and(|limit| expected_bytes > limit),
+            shared: true,
             tuning: self.tuning.clone(),
         }
     }
@@ -247,6 +255,11 @@ impl CaseId {
     /// Whether it is the machine that is measured, and no engine.
     pub fn is_machine(self) -> bool {
         matches!(self, CaseId::Machine | CaseId::MachineSync)
+    }
+
+    /// Whether several threads use the store at once.
+    pub fn has_threads(self) -> bool {
+        matches!(self, CaseId::Mixed | CaseId::Race | CaseId::FillSyncThreads)
     }
 }
 

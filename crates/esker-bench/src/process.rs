@@ -1,5 +1,6 @@
 //! Running one child: what it says, how it ends, and that it ends.
 
+use crate::device;
 use crate::engine::Unsupported;
 use crate::external;
 use crate::plan::Step;
@@ -33,7 +34,9 @@ pub fn run(
     timeout: Duration,
     on: &mut dyn FnMut(Message),
 ) -> Result<()> {
-    let child = program(&spec.engine, command)?
+    let mut program = program(&spec.engine, command)?;
+    device::apply(&mut program, spec.plan.sync_delay_ms)?;
+    let child = program
         .arg(serde_json::to_string(spec)?)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,8 +1,11 @@
 //! What parent and child say to each other: a specification on the command line, JSON lines back.
 
+use crate::calls::{Call, Counts};
 use crate::data::{Dataset, KeyBuf};
+use crate::device;
 use crate::engine::Class;
 use crate::measure::{Latency, Recorder, Series};
+use crate::memory::Memory;
 use crate::over_time::{OverTime, Sustained};
 use crate::plan::{CaseId, Plan};
 use crate::system::Usage;
@@ -24,6 +27,9 @@ pub struct Spec {
     pub dir: PathBuf,
     /// Memory cgroup to join first.
     pub cgroup: Option<PathBuf>,
+    /// Whether it says what it called, which costs time.
+    #[serde(default)]
+    pub audit: bool,
     /// Sizes and settings.
     pub plan: Plan,
 }
@@ -41,6 +47,13 @@ pub enum Message {
     },
     /// It waits to be killed.
     Ready,
+    /// What it called of the engine, and what the adapter calls of the library.
+    Called {
+        /// How often.
+        counts: Counts,
+        /// By the adapter's word.
+        mapping: Vec<(Call, String)>,
+    },
 }
 
 /// One measurement of one row.
@@ -77,10 +90,12 @@ pub struct Sample {
     pub memory_bytes: u64,
     /// Whether each write waited for the device.
     pub sync: bool,
+    /// The device beside it, where it did.
+    pub device: Option<device::Beside>,
     /// Bytes the store occupied after it.
     pub disk_bytes: u64,
-    /// Most anonymous memory so far, the benchmark's own aside.
-    pub rss_bytes: u64,
+    /// Most memory of each kind so far, the benchmark's own aside.
+    pub memory: Memory,
     /// What a write survives.
     pub class: Option<Class>,
     /// The data it was measured with.

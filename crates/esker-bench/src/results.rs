@@ -118,12 +118,20 @@ impl Results {
         let of_section = |section| Section::places(section);
         self.sections.iter().flat_map(of_section)
     }
-    /// An engine's settings, as it told them in a section.
-    pub fn settings_of(&self, engine: &str, section: &Section) -> Option<&str> {
-        section.places().find_map(|place| match self.cell(engine, place.row) {
-            Cell::Measured { median, .. } => Some(median.settings.as_str()),
-            _ => None,
-        })
+    /// An engine's settings, as it told them in a section: those of the first row, and all others with the
+    /// names of the rows that have them.
+    pub fn settings_of(&self, engine: &str, section: &Section) -> Vec<(&str, String)> {
+        let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+        for place in section.places() {
+            let Cell::Measured { median, .. } = self.cell(engine, place.row) else { continue };
+            match all.iter_mut().find(|(settings, _)| *settings == median.settings) {
+                Some((_, rows)) => rows.push(&place.row.name),
+                None => all.push((median.settings.as_str(), vec![place.row.name.as_str()])),
+            }
+        }
+        let with_rows = all.into_iter().enumerate();
+        let rows_of = |i, rows: Vec<&str>| if i == 0 { String::new() } else { rows.join(", ") };
+        with_rows.map(|(i, (settings, rows))| (settings, rows_of(i, rows))).collect()
     }
     /// Whether nothing failed. A missing engine is no failure, and neither is a missing means.
     pub fn all_well(&self) -> bool {
@@ -198,10 +206,20 @@ impl Results {
         Some(runs.into_iter().reduce(f64::max)? * factor)
     }
 
+    /// What the device could do beside an engine's row of synced writes, in the row's unit.
+    fn limit_beside(&self, engine: &str, row: &Row) -> Option<f64> {
+        let (Cell::Measured { median, .. }, (_, factor)) = (self.cell(engine, row), row.limit?)
+        else {
+            return None;
+        };
+        Some(1e6 / median.device?.fdatasync_us * factor)
+    }
+
     /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data).
     pub fn ratio_limit(&self, engine: &str, row: &Row) -> Option<f64> {
         let (value, _) = self.figure(engine, row)?;
-        Some(value / self.limit_of(row)?).filter(|ratio| ratio.is_finite())
+        let limit = self.limit_beside(engine, row).or_else(|| self.limit_of(row))?;
+        Some(value / limit).filter(|ratio| ratio.is_finite())
     }
 
     /// Whether a row is one of the machine's limits.

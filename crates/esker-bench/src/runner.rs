@@ -160,13 +160,14 @@ impl Runner<'_> {
             rows: process.rows.clone(),
             dir: dir.join("db"),
             cgroup: group.map(|g| g.path().to_path_buf()),
+            audit: false,
             plan: case.plan.clone(),
         };
         let timeout = Duration::from_secs(self.timeout.unwrap_or(patience(case)?));
         let on = &mut |message: Message| match message {
             Message::Row(sample) => on(*sample),
             Message::Doing { what } => self.progress.doing(engine, &what),
-            Message::Ready => {}
+            Message::Ready | Message::Called { .. } => {}
         };
         let outcome = process::run(self.child_command, &spec, process.step, timeout, on);
         if let (Err(e), Some(group)) = (&outcome, group)

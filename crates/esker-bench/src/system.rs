@@ -1,64 +1,7 @@
-//! What the operating system tells: memory, disk, the machine.
+//! What the operating system tells: processor time, disk, the machine.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Anonymous resident memory of this process, in bytes: what it took for itself, mapped files aside.
-pub fn anonymous_bytes() -> u64 {
-    status_kib("RssAnon:").unwrap_or(0) << 10
-}
-
-fn status_kib(field: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find_map(|l| l.strip_prefix(field))?.split_whitespace().next()?.parse().ok()
-}
-
-/// Watches this process's anonymous memory. The kernel keeps no peak of it, so a thread looks every
-/// 20 ms, which takes a thousandth of a core.
-#[derive(Debug)]
-pub struct MemoryWatch {
-    peak: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
-    base: u64,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl MemoryWatch {
-    /// Starts; what is resident now counts as the benchmark's own.
-    pub fn start() -> Self {
-        let (peak, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let (their_peak, their_stop) = (peak.clone(), stop.clone());
-        let thread = std::thread::spawn(move || {
-            while !their_stop.load(Ordering::Relaxed) {
-                their_peak.fetch_max(anonymous_bytes(), Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        });
-        MemoryWatch { peak, stop, base: anonymous_bytes(), thread: Some(thread) }
-    }
-    /// Forgets the most there was.
-    pub fn forget(&self) {
-        self.peak.store(0, Ordering::Relaxed);
-    }
-    /// The most there was since the start, less what was there before.
-    pub fn peak_bytes(&self) -> u64 {
-        let peak = self.peak.fetch_max(anonymous_bytes(), Ordering::Relaxed);
-        peak.max(anonymous_bytes()).saturating_sub(self.base)
-    }
-}
-
-impl Drop for MemoryWatch {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
 
 /// What this process took of the machine: since its start, or between two moments.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

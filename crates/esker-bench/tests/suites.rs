@@ -46,6 +46,9 @@ const FIELDS: &[&str] = &[
     "written_bytes",
     "read_bytes",
     "peak_memory_bytes",
+    "peak_private_bytes",
+    "peak_mapped_bytes",
+    "peak_dirty_bytes",
     "disk_bytes",
     "raw_bytes",
     "entries",
@@ -55,6 +58,9 @@ const FIELDS: &[&str] = &[
     "memory_limit_bytes",
     "compression",
     "sync",
+    "sync_delay_ms",
+    "device_fdatasync_us",
+    "device_waits_per_op",
     "seed",
     "threads",
     "writer",
@@ -117,6 +123,23 @@ fn every_row_of_every_document_is_measured() {
     let table = std::fs::read_to_string(out.path().join("table.txt")).unwrap();
     assert!(table.contains("Kyoto TreeDB 1,010,000 ops/s"), "{table}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// SQLite is told that one thread has it to itself wherever a case says so.
+#[test]
+fn an_engine_that_relies_on_one_thread_does_every_row() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
+        .args(["--engines", "sqlite", "--repeat", "1", "--seconds", "0.3", "--entries", "2000"])
+        .args(["--suite", "core,motion,ycsb", "--dir", dir.path().to_str().unwrap()])
+        .args(["--out", out.path().to_str().unwrap()])
+        .output()
+        .expect("the benchmark starts");
+    let lines = lines(&out.path().join("results.jsonl"));
+    for line in lines.iter().filter(|line| line["missing"].is_null()) {
+        assert!(line["failed"].is_null(), "{line}");
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -18,6 +18,7 @@ Examples:
   esker bench report results                  pictures of the results in a directory
   esker bench compare before after            what became slower or larger
   esker bench trust                           what is lost after kill -9 and damage
+  esker bench audit --row readseq --engine lmdb    which calls a row times
 
 `esker bench` starts this program: esker-bench with the same arguments does the same.
 Engines that are not installed say how to get them. Every engine gets a fresh process

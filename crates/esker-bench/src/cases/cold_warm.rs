@@ -3,6 +3,7 @@
 //! at random again (`warm`).
 
 use super::{load, touch};
+use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
 use crate::engine::{Access, Direction, Engine, Reader, Sync};
@@ -27,8 +28,10 @@ fn order(ctx: &Ctx) -> Order {
 fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     ctx.doing("loading");
+    let timed = ctx.wants("load").then(calls::begin);
     let start = Instant::now();
     let model = load(ctx, &engine, data, order(ctx))?;
+    timed.into_iter().for_each(|timed| timed.end(data.entries));
     let sample = Sample::rate("load", data.entries, start.elapsed().as_secs_f64());
     ctx.verifying();
     let verdict = verify_sample(&engine, data, &model);

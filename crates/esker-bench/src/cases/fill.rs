@@ -39,6 +39,12 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let recorder = work.run(ctx, &engine, data.entries, timing)?;
     let samples = samples(ctx, &engine, &recorder, batch, data.entries);
     work.replay(&mut model, recorder.ops());
+    let mut samples = samples;
+    if engine.loads_in_bulk() && order == Order::Sequential {
+        // Beside the ratio: it is not what the others do.
+        let noted = |sample: Sample| sample.with_note("loaded in bulk, which is not logged");
+        samples = samples.into_iter().map(noted).collect();
+    }
     finish(ctx, engine, &data, &model, samples)
 }
 

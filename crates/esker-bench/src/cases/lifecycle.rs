@@ -2,6 +2,7 @@
 
 use super::fill::Work;
 use super::load;
+use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, verify};
 use crate::engine::{Access, Class, Engine, Reader, Sync};
@@ -50,10 +51,12 @@ fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let mut key = KeyBuf::new();
     let key = data.keys.write(data.entries / 2, &mut key);
     ctx.doing("opening");
+    let timed = calls::begin();
     let engine: E = ctx.open(data, Sync::Buffered)?;
     let start = Instant::now();
     let answer = engine.reader(Access::Quiet)?.get(key, |_| ());
     let elapsed = ctx.open_time() + start.elapsed();
+    timed.end(1);
     ctx.verifying();
     let mut verdict = answer.and_then(|_| verify(&engine, data, &model));
     let mut sample = Sample::figure(ctx.row(), elapsed.as_secs_f64() * 1000.0);

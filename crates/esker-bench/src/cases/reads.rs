@@ -2,6 +2,7 @@
 //! right after the load, with whatever debts that left, and then once more; or from a settled store that it opens.
 
 use super::{load, touch, warm};
+use crate::calls;
 use crate::chains::{SECOND, SETTLED, first_pass, reads};
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify};
@@ -53,15 +54,17 @@ fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let disk = |row| Sample::figure(row, system::disk_bytes(ctx.dir()) as f64);
     let loaded = ctx.noted(disk("disk"));
     ctx.doing("settling");
+    let timed = calls::begin();
     let start = Instant::now();
     engine.settle()?;
     let seconds = start.elapsed().as_secs_f64();
+    timed.end(1);
     let paid = ctx.noted(Sample::figure("settle", seconds));
     let settled = ctx.noted(disk("disk.settled"));
-    let peak = peak(ctx);
+    let peaks = peaks(ctx);
     ctx.verifying();
     let verdict = verify(&engine, data, &model);
-    for sample in [loaded, paid, settled, peak] {
+    for sample in [loaded, paid, settled].into_iter().chain(peaks) {
         ctx.report(sample, &verdict);
     }
     engine.close()
@@ -86,9 +89,12 @@ fn memory<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     for name in ["readrandom", "readseq"] {
         pass(ctx, &engine, data, name, name.to_string(), 0.0).1?;
     }
-    let peak = peak(ctx);
+    let peaks = peaks(ctx);
     ctx.verifying();
-    ctx.report(peak, &verify(&engine, data, &settled_model(data)));
+    let verdict = verify(&engine, data, &settled_model(data));
+    for sample in peaks {
+        ctx.report(sample, &verdict);
+    }
     engine.close()
 }
 
@@ -99,8 +105,10 @@ fn settled_model(data: &Dataset) -> Model {
 }
 
 /// Told by every process that has its part in it; the largest counts.
-fn peak(ctx: &Ctx) -> Sample {
-    ctx.noted(Sample::figure("memory", ctx.peak_memory() as f64))
+fn peaks(ctx: &Ctx) -> [Sample; 3] {
+    let peak = ctx.peak_memory();
+    [("memory", peak.anonymous), ("memory.mapped", peak.mapped), ("memory.dirty", peak.dirty)]
+        .map(|(row, bytes)| ctx.noted(Sample::figure(row, bytes as f64)))
 }
 
 /// One kind of read by a reader of its own, until `least` seconds are full: once, where that is nothing.
@@ -190,6 +198,7 @@ impl Work<'_> {
     /// Whole passes.
     fn scan(&self, r: &mut impl Reader, way: Direction, row: &str) -> Result<Sample> {
         let (mut all, mut sum) = (0, 0u64);
+        let timed = calls::begin();
         let start = Instant::now();
         loop {
             let seen = r.scan(way, |key, value| {
@@ -199,6 +208,7 @@ impl Work<'_> {
             ensure!(seen == self.data.entries, "saw {seen} entries, not {}", self.data.entries);
             all += seen;
             if seconds >= self.least {
+                timed.end(all);
                 black_box(sum);
                 return Ok(Sample::rate(row, all, seconds));
             }

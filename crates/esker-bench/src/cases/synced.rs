@@ -3,11 +3,12 @@
 use super::fill::finish;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
+use crate::device::{self, Beside, Waits};
 use crate::engine::{Engine, Hint, Sync, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -28,32 +29,45 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         _ => (1, Order::Shuffled),
     };
     let data = plan.data_of((plan.sync_ops / threads * threads).max(threads))?;
+    // Beside the store, and in the same minute: a device's temper changes.
+    let beside = ctx.dir().parent().context("a store has a directory around it")?;
+    let mut device = device::probe(beside).context("ask the device")?;
     let engine: E = ctx.open(&data, Sync::Synced)?;
     ctx.doing("filling, synced");
     let barrier = Barrier::new(threads as usize);
+    let waits = Waits::count();
     let work = Work { data: &data, order, threads, deadline: plan.deadline() };
+    let recorders = match ctx.spec.case.has_threads() {
+        true => work.threads(&engine, &barrier)?,
+        // The store was opened for this one.
+        false => vec![work.thread(&engine, 0, &barrier)?],
+    };
     let mut all = Recorder::new(Timing::Every);
-    let mut done = Vec::new();
-    std::thread::scope(|scope| -> Result<()> {
-        let spawn = |number| {
-            let (engine, work, barrier) = (&engine, &work, &barrier);
-            scope.spawn(move || work.thread(engine, number, barrier))
-        };
-        let handles: Vec<_> = (0..threads).map(spawn).collect();
-        for handle in handles {
-            let recorder = handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))??;
-            done.push(recorder.ops());
-            all.merge(&recorder);
-        }
-        Ok(())
-    })?;
-    let sample = Sample::of(ctx.row(), &all).of_wanted(data.entries);
+    recorders.iter().for_each(|recorder| all.merge(recorder));
+    let done: Vec<u64> = recorders.iter().map(Recorder::ops).collect();
+    let waits_per_op = waits.per_op(all.ops())?;
+    let mut sample = ctx.noted(Sample::of(ctx.row(), &all).of_wanted(data.entries));
+    device.merge(&device::probe(beside).context("ask the device")?);
+    let fdatasync_us = device.latency().p50_us;
+    sample.device = Some(Beside { fdatasync_us, waits_per_op });
     finish(ctx, engine, &data, &work.written(&done), vec![sample])
 }
 
 impl Work<'_> {
     fn stream(&self) -> KeyStream {
         KeyStream::new(self.order, self.data.entries, self.data.seed)
+    }
+
+    /// All of them at once, each with its part.
+    fn threads<E: Engine>(&self, engine: &E, barrier: &Barrier) -> Result<Vec<Recorder>> {
+        std::thread::scope(|scope| {
+            let spawn = |number| scope.spawn(move || self.thread(engine, number, barrier));
+            let handles: Vec<_> = (0..self.threads).map(spawn).collect();
+            let joined = handles
+                .into_iter()
+                .map(|handle| handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))?);
+            joined.collect()
+        })
     }
 
     /// Every `threads`-th key.

@@ -8,6 +8,7 @@
 
 use super::shim::{BDB, Shim};
 use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
 use anyhow::{Result, ensure};
 
@@ -19,6 +20,33 @@ pub type BdbStore = Shimmed<Bdb>;
 
 impl Kind for Bdb {
     const SHIM: Shim = BDB;
+
+    const CALLS: &'static [(Call, &'static str)] = &[
+        (Call::Open, "DB_ENV->open with DB_INIT_TXN, LOG, LOCK, MPOOL; DB->open, DB_BTREE"),
+        (Call::Writer, "nothing of the library"),
+        (Call::Reader, "nothing of the library"),
+        (Call::Put, "DB->put, each a transaction by DB_AUTO_COMMIT; txn_checkpoint when due"),
+        (Call::Delete, "DB->del, likewise"),
+        (Call::BatchPut, "nothing: entries are gathered"),
+        (
+            Call::BatchCommit,
+            "txn_begin, DB->put with DB_MULTIPLE_KEY, DB_TXN->commit; txn_checkpoint when due",
+        ),
+        (Call::WriterEnd, "nothing"),
+        (Call::Get, "DB->get into a buffer of the reader (DB_DBT_USERMEM)"),
+        (Call::Seek, "DB->cursor, DBC->get with DB_SET_RANGE, DBC->close"),
+        (
+            Call::Scan,
+            "DB->cursor, DBC->get with DB_FIRST and DB_MULTIPLE_KEY, or with DB_LAST; DBC->close",
+        ),
+        (
+            Call::Entry,
+            "forward scans: the next of the buffer, DBC->get for a full one; else DBC->get",
+        ),
+        (Call::Settle, "DB_ENV->txn_checkpoint with DB_FORCE"),
+        (Call::SetMemory, "nothing: the memory stays"),
+        (Call::Close, "DB->close, txn_checkpoint, DB_ENV->close"),
+    ];
 
     fn loaded() -> &'static Loaded {
         static LOADED: Loaded = Loaded::new();

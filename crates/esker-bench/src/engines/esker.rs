@@ -1,6 +1,8 @@
-//! Esker itself, with the settings everybody gets: a memory budget, a durability, a compression.
+//! Esker itself, with the settings everybody gets: a memory budget, a durability, a compression. Where values
+//! are to be compressed, large ones are too, which a store of the defaults would leave in the log as they are.
 
 use super::library::View;
+use crate::calls::Call;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::Result;
 use esker::{Compression, Cursor, Db, Durability, Options, WriteBatch};
@@ -21,23 +23,50 @@ impl Engine for Esker {
         Ok(env!("CARGO_PKG_VERSION").to_string())
     }
 
+    fn calls() -> &'static [(Call, &'static str)] {
+        &[
+            (
+                Call::Open,
+                "Options::memory, compression, durability, with compression blob_threshold; open",
+            ),
+            (Call::Writer, "nothing of the store: a WriteBatch is made"),
+            (Call::Reader, "nothing; its cursor is made by the first seek"),
+            (Call::Put, "Db::put, with the durability of the store"),
+            (Call::Delete, "Db::delete, likewise"),
+            (Call::BatchPut, "WriteBatch::put"),
+            (Call::BatchCommit, "Db::write, with the durability of the store"),
+            (Call::WriterEnd, "nothing"),
+            (Call::Get, "Db::get, which pins the value and copies it only where it is compressed"),
+            (Call::Seek, "Cursor::seek, of a cursor that the reader keeps"),
+            (Call::Scan, "Db::cursor, then first or last"),
+            (Call::Entry, "Cursor::key and value, then next or prev"),
+            (Call::Settle, "Db::flush and wait_for_compactions"),
+            (Call::SetMemory, "nothing: the memory stays"),
+            (Call::Close, "Db::close"),
+        ]
+    }
+
     fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let db = Options::new()
+        let mut options = Options::new()
             .memory(config.memory)
             .compression(if config.compression { Compression::Lz4 } else { Compression::None })
             .durability(match config.sync {
                 Sync::Buffered => Durability::Buffered,
                 Sync::Synced => Durability::Synced,
-            })
-            .open(dir)?;
-        Ok(Esker { db, config: config.clone() })
+            });
+        if config.compression {
+            // Large values that stay in the log are never compressed, and a table that says that values are
+            // must not have its figure from values that are not.
+            options = options.blob_threshold(usize::MAX);
+        }
+        Ok(Esker { db: options.open(dir)?, config: config.clone() })
     }
 
     fn settings(&self) -> String {
         format!(
             "memory {} MiB, compression {}, durability {:?}",
             self.config.memory >> 20,
-            if self.config.compression { "lz4" } else { "off" },
+            if self.config.compression { "lz4, of large values too" } else { "off" },
             self.config.sync,
         )
     }

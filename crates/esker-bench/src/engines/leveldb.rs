@@ -1,8 +1,10 @@
 //! LevelDB through its C interface, with the memory split of its own report (128 MB: a 120 MB write
-//! buffer and an 8 MB cache) and the bloom filter of 10 bits that its manual recommends. Its forks
-//! have the same interface, and are called the same way.
+//! buffer and an 8 MB cache), which tables of documents change where they have another, and the bloom
+//! filter of 10 bits that its manual recommends. Its forks have the same interface, and are called the
+//! same way.
 //!
-//! Tuning: `verify_checksums` (at each read) and `paranoid_checks` (0 or 1; both 0 by default).
+//! Tuning: `write_buffer` and `cache` (bytes), `verify_checksums` (at each read) and `paranoid_checks` (0 or 1;
+//! both 0 by default).
 
 use super::library::{self, View, c_api};
 use super::places::setup_dir;
@@ -159,6 +161,7 @@ pub struct Store<F> {
     read: Handle,
     scan: Handle,
     write: Handle,
+    memory: Memory,
     config: Config,
 }
 
@@ -168,8 +171,20 @@ unsafe impl<F> std::marker::Sync for Store<F> {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl<F> Send for Store<F> {}
 
-fn write_buffer(memory: u64) -> usize {
-    (memory / 16 * 15) as usize
+/// How the memory is split, in bytes.
+struct Memory {
+    write_buffer: u64,
+    cache: u64,
+}
+
+impl Memory {
+    fn of(config: &Config) -> Result<Memory> {
+        let write_buffer = super::tuned_for(config, "leveldb", "write_buffer")?;
+        let write_buffer = write_buffer.unwrap_or(config.memory / 16 * 15);
+        let cache = super::tuned_for(config, "leveldb", "cache")?;
+        let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
+        Ok(Memory { write_buffer, cache })
+    }
 }
 
 impl<F> Drop for Store<F> {
@@ -207,17 +222,19 @@ impl<F: Fork> Engine for Store<F> {
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
         let is_on = |name| Ok::<bool, anyhow::Error>(super::tuned(config, name)?.unwrap_or(0) != 0);
         let (verify, paranoid) = (is_on("verify_checksums")?, is_on("paranoid_checks")?);
+        let memory = Memory::of(config)?;
         // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
         unsafe {
             let mut leveldb = Store {
                 fork: PhantomData,
                 api,
                 db: ptr::null_mut(),
-                cache: (api.leveldb_cache_create_lru)((config.memory / 16) as usize),
+                cache: (api.leveldb_cache_create_lru)(memory.cache as usize),
                 filter: (api.leveldb_filterpolicy_create_bloom)(10),
                 read: (api.leveldb_readoptions_create)(),
                 scan: (api.leveldb_readoptions_create)(),
                 write: (api.leveldb_writeoptions_create)(),
+                memory,
                 config: config.clone(),
             };
             for read in [leveldb.read, leveldb.scan] {
@@ -229,7 +246,8 @@ impl<F: Fork> Engine for Store<F> {
             (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
             let options = (api.leveldb_options_create)();
             (api.leveldb_options_set_create_if_missing)(options, 1);
-            (api.leveldb_options_set_write_buffer_size)(options, write_buffer(config.memory));
+            let write_buffer = leveldb.memory.write_buffer as usize;
+            (api.leveldb_options_set_write_buffer_size)(options, write_buffer);
             (api.leveldb_options_set_cache)(options, leveldb.cache);
             (api.leveldb_options_set_filter_policy)(options, leveldb.filter);
             (api.leveldb_options_set_compression)(options, config.compression as c_int);
@@ -244,9 +262,9 @@ impl<F: Fork> Engine for Store<F> {
 
     fn settings(&self) -> String {
         format!(
-            "write buffer {} MiB, cache {} MiB, bloom 10 bits, compression {}, sync {}, C interface{}",
-            write_buffer(self.config.memory) >> 20,
-            (self.config.memory / 16) >> 20,
+            "write buffer {}, cache {}, bloom 10 bits, compression {}, sync {}, C interface{}",
+            super::mib(self.memory.write_buffer),
+            super::mib(self.memory.cache),
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
             F::REMARK,
@@ -446,5 +464,25 @@ impl<F> Reader for LevelDbReader<'_, F> {
 impl<F> Drop for LevelDbReader<'_, F> {
     fn drop(&mut self) {
         self.drop_iterator();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_splits_the_memory_and_the_command_line_overrules_it() {
+        let mut config = crate::conformance::config(Sync::Buffered, true);
+        let split =
+            |config: &Config| Memory::of(config).map(|m| (m.write_buffer, m.cache)).unwrap();
+        assert_eq!(split(&config), (15 << 20, 1 << 20));
+        let mut set = |name: &str, bytes: u64| {
+            config.tuning.insert(name.to_string(), bytes.to_string());
+            split(&config)
+        };
+        assert_eq!(set("leveldb.write_buffer", 2 << 20), (2 << 20, 14 << 20));
+        assert_eq!(set("leveldb.cache", 128 << 20), (2 << 20, 128 << 20));
+        assert_eq!(set("write_buffer", 3 << 20), (3 << 20, 128 << 20));
     }
 }

@@ -131,9 +131,21 @@ macro_rules! c_api {
         $vis struct $name { $($f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
         impl $name {
             fn load(library: &'static libloading::Library) -> anyhow::Result<Self> {
+                $(
+                    #[allow(non_camel_case_types)]
+                    enum $f {}
+                    impl $crate::engines::traced::Place for $f {
+                        fn slot() -> &'static $crate::engines::traced::Slot {
+                            static SLOT: $crate::engines::traced::Slot =
+                                $crate::engines::traced::Slot::new(stringify!($f));
+                            &SLOT
+                        }
+                    }
+                )*
+                use $crate::engines::traced::traced;
                 // SAFETY: the signatures are those of the library's public header, whose ABI its
                 // soname promises.
-                unsafe { Ok($name { $($f: *library.get(stringify!($f))?,)* }) }
+                unsafe { Ok($name { $($f: traced::<$f, _>(*library.get(stringify!($f))?),)* }) }
             }
         }
     };

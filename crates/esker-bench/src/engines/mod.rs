@@ -11,9 +11,12 @@ pub mod library;
 pub mod lmdb;
 pub mod places;
 pub mod rocksdb;
+mod rocksdb_settings;
 pub mod shim;
 mod shimmed;
 pub mod sqlite;
+mod sqlite_connection;
+pub mod traced;
 pub mod wiredtiger;
 
 pub use places::setup_dir;
@@ -118,10 +121,29 @@ pub fn version(name: &str) -> Result<String> {
     with_engine!(name, E => E::version()).unwrap_or_else(|| anyhow::bail!("no such engine"))
 }
 
+/// Bytes as MiB: whole ones, or a part of one.
+fn mib(bytes: u64) -> String {
+    let mib = bytes as f64 / 1048576.0;
+    if mib < 10.0 {
+        format!("{} MiB", (mib * 100.0).round() / 100.0)
+    } else {
+        format!("{mib:.0} MiB")
+    }
+}
+
 /// A number of a variant's tuning, if it has one of that name.
 fn tuned(config: &Config, name: &str) -> Result<Option<u64>> {
     let parse = |text: &String| {
         text.parse().with_context(|| format!("--set {name}={text}: not a number of zero or more"))
     };
     config.tuning.get(name).map(parse).transpose()
+}
+
+/// The same of a setting that documents have for this engine alone: `--set page_size=4096` comes before a
+/// document's `sqlite.page_size`.
+fn tuned_for(config: &Config, engine: &str, name: &str) -> Result<Option<u64>> {
+    match tuned(config, name)? {
+        Some(number) => Ok(Some(number)),
+        None => tuned(config, &format!("{engine}.{name}")),
+    }
 }

@@ -1,16 +1,19 @@
 //! RocksDB through its C interface, as its wiki calls it fastest: block-based tables with a full
 //! bloom filter of 10 bits and a hash index in data blocks, mapped files where nothing is
-//! compressed (LZ4 where it is) and the store fits in memory, pinned values, as many background
-//! jobs as there are cores.
+//! compressed (LZ4 where it is, from the second level on) and the store fits in memory, pinned values, as many
+//! background jobs as there are cores; levels in proportion to the write buffer, as its tuning guide says, and blob
+//! files for values from 4 KiB on.
 //!
 //! `RocksDb<true>` has a prefix extractor besides, so that tables and memtables have prefix bloom
 //! filters. A seek there must still see keys of other prefixes, as every engine's does, so it asks
 //! for total order.
 //!
 //! Tuning: `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
-//! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3).
+//! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `level_base` (bytes of the first level
+//! below the flushed files), `min_blob_size` (bytes; 0: no blob files).
 
 use super::library::{self, View, c_api};
+use super::rocksdb_settings::Settings;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_uchar, c_void};
@@ -34,6 +37,13 @@ c_api! {
         fn rocksdb_options_set_level_compaction_dynamic_level_bytes(Handle, c_uchar);
         fn rocksdb_options_set_bytes_per_sync(Handle, u64);
         fn rocksdb_options_set_compression(Handle, c_int);
+        fn rocksdb_options_set_compression_per_level(Handle, *const c_int, usize);
+        fn rocksdb_options_set_max_bytes_for_level_base(Handle, u64);
+        fn rocksdb_options_set_target_file_size_base(Handle, u64);
+        fn rocksdb_options_set_enable_blob_files(Handle, c_uchar);
+        fn rocksdb_options_set_min_blob_size(Handle, u64);
+        fn rocksdb_options_set_blob_compression_type(Handle, c_int);
+        fn rocksdb_options_set_enable_blob_gc(Handle, c_uchar);
         fn rocksdb_options_set_wal_recovery_mode(Handle, c_int);
         fn rocksdb_options_set_allow_mmap_reads(Handle, c_uchar);
         fn rocksdb_options_set_block_based_table_factory(Handle, Handle);
@@ -120,40 +130,6 @@ impl Api {
     }
 }
 
-/// What a configuration comes to.
-struct Settings {
-    write_buffer: usize,
-    cache: usize,
-    block_size: usize,
-    mmap_reads: bool,
-    prefix_len: usize,
-    verify_checksums: bool,
-    wal_recovery: Option<u64>,
-}
-
-impl Settings {
-    fn of(config: &Config) -> Result<Settings> {
-        let memory = config.memory as usize;
-        // A page fault in a mapping reads ahead, which costs more than it gives where little of
-        // the store stays in memory.
-        let mapped = !config.compression && !config.larger_than_memory;
-        let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
-        // Two write buffers, one filled while the other is flushed, and the block cache, which
-        // mapped files leave empty.
-        let write_buffer = if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 };
-        Ok(Settings {
-            write_buffer,
-            cache: memory - 2 * write_buffer,
-            block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
-            mmap_reads: mmap_reads != 0,
-            prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
-            // A mapped block is never cached, so its checksum would be computed at each read.
-            verify_checksums: super::tuned(config, "verify_checksums")?.unwrap_or(0) != 0,
-            wal_recovery: super::tuned(config, "wal_recovery")?,
-        })
-    }
-}
-
 /// A RocksDB database with the options it needs for as long as it is open.
 pub struct RocksDb<const PREFIX: bool> {
     api: &'static Api,
@@ -214,8 +190,19 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
             (api.rocksdb_options_set_max_write_buffer_number)(options, 2);
             (api.rocksdb_options_set_level_compaction_dynamic_level_bytes)(options, 1);
             (api.rocksdb_options_set_bytes_per_sync)(options, 1 << 20);
+            (api.rocksdb_options_set_max_bytes_for_level_base)(options, settings.level_base);
+            (api.rocksdb_options_set_target_file_size_base)(options, settings.file_size);
             let compression = if self.config.compression { LZ4 } else { NO_COMPRESSION };
             (api.rocksdb_options_set_compression)(options, compression);
+            // What is merged again soon is not worth it; the last of them holds for all deeper levels.
+            let levels = [NO_COMPRESSION, compression];
+            (api.rocksdb_options_set_compression_per_level)(options, levels.as_ptr(), levels.len());
+            if settings.min_blob_size > 0 {
+                (api.rocksdb_options_set_enable_blob_files)(options, 1);
+                (api.rocksdb_options_set_min_blob_size)(options, settings.min_blob_size);
+                (api.rocksdb_options_set_blob_compression_type)(options, compression);
+                (api.rocksdb_options_set_enable_blob_gc)(options, 1);
+            }
             if let Some(mode) = settings.wal_recovery {
                 (api.rocksdb_options_set_wal_recovery_mode)(options, mode as c_int);
             }
@@ -277,24 +264,7 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
     }
 
     fn settings(&self) -> String {
-        let s = &self.settings;
-        let prefix = if PREFIX {
-            format!(", prefix bloom of {} bytes in tables and memtables", s.prefix_len)
-        } else {
-            String::new()
-        };
-        format!(
-            "2 write buffers of {} MiB, block cache {} MiB, blocks of {} bytes with hash index, \
-             bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, compression \
-             {}, log on, sync {}, C interface",
-            s.write_buffer >> 20,
-            s.cache >> 20,
-            s.block_size,
-            if s.mmap_reads { "on" } else { "off" },
-            if s.verify_checksums { "" } else { "not " },
-            if self.config.compression { "lz4" } else { "off" },
-            if self.config.sync == Sync::Synced { "on" } else { "off" },
-        )
+        self.settings.words(&self.config, PREFIX)
     }
 
     fn class(&self) -> Class {

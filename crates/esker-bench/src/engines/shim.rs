@@ -40,7 +40,15 @@ pub const WIREDTIGER: Shim = Shim {
     package: "libwiredtiger-dev",
 };
 
-/// All of them.
+/// Between the C library and whatever waits for the device ([`crate::device`]).
+pub const DEVICE: Shim = Shim {
+    engine: "device",
+    source: include_str!("../../shim/device.c"),
+    links: &["dl"],
+    package: "libc6-dev",
+};
+
+/// Those of engines.
 pub const ALL: [Shim; 2] = [BDB, WIREDTIGER];
 
 impl Shim {
@@ -54,12 +62,18 @@ impl Shim {
         self.path(dir).exists()
     }
 
+    /// Where it is, compiled now if it never was.
+    pub fn made(&self) -> Result<PathBuf> {
+        let dir = setup_dir();
+        if !self.is_in(&dir) {
+            self.build(&dir)?;
+        }
+        Ok(self.path(&dir))
+    }
+
     /// Loads it, compiled now if it never was.
     pub fn load(&self) -> Result<&'static Library> {
-        if !self.is_in(&setup_dir()) {
-            self.build(&setup_dir())?;
-        }
-        let path = self.path(&setup_dir());
+        let path = self.made()?;
         let name = path.to_str().context("the path of the shim is not UTF-8")?;
         library::load(&[name], self.package).with_context(|| {
             format!("{name} does not load; if its library is installed, delete the file")

@@ -3,6 +3,7 @@
 
 use super::library::{self, c_api};
 use super::shim::Shim;
+use crate::calls::Call;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -114,6 +115,8 @@ pub trait Kind: 'static {
     const SHIM: Shim;
     /// Where its functions are kept.
     fn loaded() -> &'static Loaded;
+    /// What each method calls of the library, through the shim.
+    const CALLS: &'static [(Call, &'static str)];
     /// The settings for a configuration.
     fn setup(config: &Config) -> Result<Setup>;
 }
@@ -214,6 +217,10 @@ impl<K: Kind> Engine for Shimmed<K> {
         Ok(unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned())
     }
 
+    fn calls() -> &'static [(Call, &'static str)] {
+        K::CALLS
+    }
+
     fn open(dir: &Path, config: &Config) -> Result<Self> {
         Self::version()?;
         let api = K::loaded().api(&K::SHIM)?;
@@ -246,6 +253,10 @@ impl<K: Kind> Engine for Shimmed<K> {
 
     fn compresses(&self) -> bool {
         self.setup.compresses
+    }
+
+    fn loads_in_bulk(&self) -> bool {
+        self.setup.bulk
     }
 
     fn writer(&self, hint: Hint) -> Result<ShimWriter<'_>> {

@@ -1,219 +1,69 @@
 //! SQLite as its manual calls it fastest for a table of keys and values: a write-ahead log, one
 //! clustered table (`WITHOUT ROWID`) with a blob as its key, a mapped file, statements prepared
-//! once, a transaction for each batch, a connection for each thread.
+//! once, a transaction for each batch. Where one thread has the store to itself, one connection locks it for
+//! good (`locking_mode=EXCLUSIVE`), which spares each transaction the locks of the file and the shared index of
+//! the log; otherwise each thread has a connection.
 //!
 //! Buffered: `synchronous=OFF`; a commit has written its pages to the log file, so it survives a
 //! killed process, but a power cut may damage the file (`--set synchronous=1` means NORMAL: it
 //! then loses the last commits only). Synced: `synchronous=FULL`, a sync of the log per commit.
-//! `--set mmap=BYTES` maps as much of the file, or nothing of it.
+//! `--set mmap=BYTES` maps as much of the file, or nothing of it, `--set page_size=BYTES` has other pages,
+//! `--set exclusive=0` locks as if there were threads.
 //!
-//! Writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
+//! Where there are several, writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
 //! way to wait for that is to sleep.
 
-use super::library::{self, View, c_api};
+use super::library::View;
+use super::sqlite_connection::{self, Connection, Link, State, Stmt};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
-use anyhow::{Context, Result, bail, ensure};
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use anyhow::{Result, ensure};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
-type Db = *mut c_void;
-type Stmt = *mut c_void;
-type Destructor = *mut c_void;
-
-c_api! {
-    /// The part of `sqlite3.h` used here.
-    Api {
-        fn sqlite3_libversion() -> *const c_char;
-        fn sqlite3_threadsafe() -> c_int;
-        fn sqlite3_open_v2(*const c_char, *mut Db, c_int, *const c_char) -> c_int;
-        fn sqlite3_close(Db) -> c_int;
-        fn sqlite3_errmsg(Db) -> *const c_char;
-        fn sqlite3_busy_timeout(Db, c_int) -> c_int;
-        fn sqlite3_exec(Db, *const c_char, *mut c_void, *mut c_void, *mut *mut c_char) -> c_int;
-        fn sqlite3_prepare_v3(
-            Db, *const c_char, c_int, c_uint, *mut Stmt, *mut *const c_char,
-        ) -> c_int;
-        fn sqlite3_finalize(Stmt) -> c_int;
-        fn sqlite3_step(Stmt) -> c_int;
-        fn sqlite3_reset(Stmt) -> c_int;
-        fn sqlite3_bind_blob(Stmt, c_int, *const u8, c_int, Destructor) -> c_int;
-        fn sqlite3_column_blob(Stmt, c_int) -> *const u8;
-        fn sqlite3_column_bytes(Stmt, c_int) -> c_int;
-    }
-}
-
-const OPEN_READWRITE: c_int = 2;
-const OPEN_CREATE: c_int = 4;
-const OPEN_NOMUTEX: c_int = 0x8000;
-const PREPARE_PERSISTENT: c_uint = 1;
-const ROW: c_int = 100;
-const DONE: c_int = 101;
 /// As far as SQLite maps a file (`SQLITE_MAX_MMAP_SIZE`).
 const MAX_MMAP: u64 = 0x7fff_0000;
 const PAGE: u64 = 4096;
-
-fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
-        library::load(&names, "libsqlite3-0").and_then(Api::load).map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
-}
-
-/// A connection, used by one thread at a time.
-struct Connection {
-    api: &'static Api,
-    db: Db,
-}
-
-// SAFETY: without its own mutex a connection may be used by any thread, one at a time
-// (SQLITE_OPEN_NOMUTEX, "multi-thread" mode).
-unsafe impl Send for Connection {}
-
-impl Connection {
-    fn open(path: &Path) -> Result<Connection> {
-        let api = api()?;
-        let path = CString::new(path.as_os_str().as_encoded_bytes()).context("path")?;
-        let flags = OPEN_READWRITE | OPEN_CREATE | OPEN_NOMUTEX;
-        let mut connection = Connection { api, db: ptr::null_mut() };
-        // SAFETY: SQLite sets the handle even when it fails, and `drop` closes it.
-        unsafe {
-            let db = &mut connection.db;
-            let code = (api.sqlite3_open_v2)(path.as_ptr(), db, flags, ptr::null());
-            connection.check(code, 0, "open")?;
-            // A checkpoint may make others wait for a moment.
-            (api.sqlite3_busy_timeout)(connection.db, 60_000);
-        }
-        Ok(connection)
-    }
-
-    #[inline]
-    fn check(&self, code: c_int, good: c_int, what: &str) -> Result<()> {
-        if code == good {
-            return Ok(());
-        }
-        // SAFETY: the message belongs to the connection and lives until its next call.
-        let text = unsafe { CStr::from_ptr((self.api.sqlite3_errmsg)(self.db)) };
-        bail!("{what}: {} ({code})", text.to_string_lossy())
-    }
-
-    fn exec(&self, sql: &str) -> Result<()> {
-        let text = CString::new(sql).context("SQL")?;
-        let null = ptr::null_mut();
-        // SAFETY: no callback; the message is taken from the connection instead.
-        let code =
-            unsafe { (self.api.sqlite3_exec)(self.db, text.as_ptr(), null, null, ptr::null_mut()) };
-        self.check(code, 0, sql)
-    }
-
-    fn prepare(&self, sql: &str) -> Result<Stmt> {
-        let text = CString::new(sql).context("SQL")?;
-        let mut stmt = ptr::null_mut();
-        // SAFETY: the text ends with a zero; the statement is finalized by its owner.
-        let code = unsafe {
-            let flags = PREPARE_PERSISTENT;
-            let (text, tail) = (text.as_ptr(), ptr::null_mut());
-            (self.api.sqlite3_prepare_v3)(self.db, text, -1, flags, &mut stmt, tail)
-        };
-        self.check(code, 0, sql)?;
-        Ok(stmt)
-    }
-
-    /// Binds bytes that stay where they are until the statement is reset.
-    #[inline]
-    fn bind(&self, stmt: Stmt, place: c_int, bytes: &[u8]) -> Result<()> {
-        let len = c_int::try_from(bytes.len()).context("SQLite takes at most 2 GiB")?;
-        // SAFETY: no destructor (SQLITE_STATIC): callers reset before they give the bytes up.
-        let code = unsafe {
-            (self.api.sqlite3_bind_blob)(stmt, place, bytes.as_ptr(), len, ptr::null_mut())
-        };
-        self.check(code, 0, "bind")
-    }
-
-    /// Runs a statement that gives no rows.
-    #[inline]
-    fn run(&self, stmt: Stmt, what: &str) -> Result<()> {
-        // SAFETY: a prepared statement of this connection.
-        let code = unsafe { (self.api.sqlite3_step)(stmt) };
-        let outcome = self.check(code, DONE, what);
-        // SAFETY: as above; a reset reports the step's error once more.
-        unsafe { (self.api.sqlite3_reset)(stmt) };
-        outcome
-    }
-
-    /// A blob of the row under the statement.
-    ///
-    /// # Safety
-    /// The statement is on a row; the bytes live until it is stepped or reset.
-    #[inline]
-    unsafe fn column<'a>(&self, stmt: Stmt, place: c_int) -> &'a [u8] {
-        // SAFETY: the caller's promise; the pointer is asked for before the length, as the manual
-        // says.
-        unsafe {
-            let data = (self.api.sqlite3_column_blob)(stmt, place);
-            library::bytes(data, (self.api.sqlite3_column_bytes)(stmt, place) as usize)
-        }
-    }
-
-    /// Hands over up to `count` rows of key and value.
-    #[inline]
-    fn rows(&self, stmt: Stmt, count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
-        let mut seen = 0;
-        let mut outcome = Ok(());
-        while seen < count {
-            // SAFETY: a prepared statement; its columns are looked at before the next step.
-            unsafe {
-                let code = (self.api.sqlite3_step)(stmt);
-                if code != ROW {
-                    outcome = self.check(code, DONE, "step");
-                    break;
-                }
-                see(self.column(stmt, 0), self.column(stmt, 1));
-            }
-            seen += 1;
-        }
-        // SAFETY: a prepared statement.
-        unsafe { (self.api.sqlite3_reset)(stmt) };
-        outcome.map(|()| seen)
-    }
-
-    /// Frees statements; null is none.
-    fn finalize(&self, stmts: &[Stmt]) {
-        for stmt in stmts {
-            // SAFETY: each was prepared by this connection and is not used any more.
-            unsafe { (self.api.sqlite3_finalize)(*stmt) };
-        }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // SAFETY: owners finalize their statements first.
-        unsafe { (self.api.sqlite3_close)(self.db) };
-    }
-}
+/// Pages of log from which on it is moved into the table, at least: what LevelDB's authors gave it.
+const CHECKPOINT_PAGES: u64 = 4096;
 
 /// A database of one table.
 pub struct Sqlite {
     path: PathBuf,
-    /// Keeps the log open between other connections.
-    base: Mutex<Connection>,
+    /// The only connection, or the one that keeps the log open between others.
+    base: Arc<Link>,
+    /// The thread that has the store to itself.
+    only: Option<ThreadId>,
     /// Held by whoever writes.
     turn: Mutex<()>,
     synchronous: u64,
+    page: u64,
     checkpoint_pages: u64,
     mmap: u64,
     config: Config,
 }
 
 impl Sqlite {
-    /// A connection with its share of the memory.
-    fn connect(&self, cache: u64) -> Result<Connection> {
+    /// A connection for a handle, with its share of the memory where it is one of several.
+    fn link(&self, cache: u64) -> Result<Arc<Link>> {
+        if self.is_only_thread()? {
+            return Ok(self.base.clone());
+        }
         let connection = Connection::open(&self.path)?;
+        self.configure(&connection, cache)?;
+        Ok(Arc::new(Link::new(connection)?))
+    }
+
+    /// Whether one thread has the store to itself; it is that one then.
+    fn is_only_thread(&self) -> Result<bool> {
+        let is_other = |only: ThreadId| only != std::thread::current().id();
+        ensure!(!self.only.is_some_and(is_other), "opened for one thread, used by another");
+        Ok(self.only.is_some())
+    }
+
+    fn configure(&self, connection: &Connection, cache: u64) -> Result<()> {
         connection.exec(&format!(
             "PRAGMA synchronous={}; PRAGMA mmap_size={}; PRAGMA wal_autocheckpoint={}; \
              PRAGMA cache_size=-{}",
@@ -221,8 +71,11 @@ impl Sqlite {
             self.mmap,
             self.checkpoint_pages,
             cache >> 10
-        ))?;
-        Ok(connection)
+        ))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -231,12 +84,7 @@ impl Engine for Sqlite {
     type Reader<'a> = SqliteReader<'a>;
 
     fn version() -> Result<String> {
-        let api = api()?;
-        // SAFETY: functions without arguments; the string is static.
-        unsafe {
-            ensure!((api.sqlite3_threadsafe)() != 0, "this libsqlite3 was built without threads");
-            Ok(CStr::from_ptr((api.sqlite3_libversion)()).to_string_lossy().into_owned())
-        }
+        sqlite_connection::version()
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {
@@ -244,7 +92,12 @@ impl Engine for Sqlite {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("store.sqlite");
         let base = Connection::open(&path)?;
-        let page = super::tuned(config, "page_size")?.unwrap_or(PAGE);
+        let page = super::tuned_for(config, "sqlite", "page_size")?.unwrap_or(PAGE);
+        let exclusive = super::tuned(config, "exclusive")?.unwrap_or(!config.shared as u64) != 0;
+        if exclusive {
+            // Before the log is touched, or its index is shared after all.
+            base.exec("PRAGMA locking_mode=EXCLUSIVE")?;
+        }
         base.exec(&format!("PRAGMA page_size={page}; PRAGMA journal_mode=WAL"))?;
         base.exec(
             "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY NOT NULL, v BLOB NOT NULL) \
@@ -255,12 +108,14 @@ impl Engine for Sqlite {
             Sync::Buffered => super::tuned(config, "synchronous")?.unwrap_or(0),
         };
         ensure!(synchronous <= 3, "--set synchronous={synchronous}: 0 to 3");
-        Ok(Sqlite {
+        let store = Sqlite {
             path,
-            base: Mutex::new(base),
+            base: Arc::new(Link::new(base)?),
+            only: exclusive.then(|| std::thread::current().id()),
             turn: Mutex::new(()),
             synchronous,
-            checkpoint_pages: (config.memory / 4 / page).max(1000),
+            page,
+            checkpoint_pages: (config.memory / 4 / page).max(CHECKPOINT_PAGES),
             // A page fault in a mapping reads ahead, which costs more than it gives where little
             // of the store stays in memory.
             mmap: match (super::tuned(config, "mmap")?, config.larger_than_memory) {
@@ -269,7 +124,11 @@ impl Engine for Sqlite {
                 (None, false) => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
             },
             config: config.clone(),
-        })
+        };
+        if exclusive {
+            store.configure(&store.base.connection, config.memory)?;
+        }
+        Ok(store)
     }
 
     fn settings(&self) -> String {
@@ -278,12 +137,20 @@ impl Engine for Sqlite {
             1 => "NORMAL (a power cut loses the last commits)",
             _ => "FULL",
         };
+        let locking = match self.only {
+            Some(_) => {
+                format!("EXCLUSIVE, one connection, cache {}", super::mib(self.config.memory))
+            }
+            None => format!(
+                "NORMAL, a connection per thread, cache {} for the writer and as much for readers",
+                super::mib(self.config.memory / 2)
+            ),
+        };
         format!(
-            "WAL, synchronous {synchronous}, WITHOUT ROWID, mmap {} MiB, cache {} MiB for the \
-             writer and as much for readers, checkpoint every {} pages, prepared statements, a \
-             connection per thread",
+            "WAL, synchronous {synchronous}, locking {locking}, WITHOUT ROWID, pages of {} bytes, mmap {} \
+             MiB, checkpoint every {} pages, prepared statements",
+            self.page,
             self.mmap >> 20,
-            self.config.memory >> 21,
             self.checkpoint_pages
         )
     }
@@ -297,45 +164,32 @@ impl Engine for Sqlite {
     }
 
     fn writer(&self, _hint: Hint) -> Result<SqliteWriter<'_>> {
-        let connection = self.connect(self.config.memory / 2)?;
-        let mut writer = SqliteWriter {
-            turn: &self.turn,
-            connection,
-            put: ptr::null_mut(),
-            delete: ptr::null_mut(),
-            begin: ptr::null_mut(),
-            commit: ptr::null_mut(),
-            batch: None,
-        };
-        writer.put = writer.connection.prepare("REPLACE INTO kv(k, v) VALUES(?1, ?2)")?;
-        writer.delete = writer.connection.prepare("DELETE FROM kv WHERE k = ?1")?;
-        writer.begin = writer.connection.prepare("BEGIN IMMEDIATE")?;
-        writer.commit = writer.connection.prepare("COMMIT")?;
-        Ok(writer)
+        let link = self.link(self.config.memory / 2)?;
+        let put = link.connection.prepare("REPLACE INTO kv(k, v) VALUES(?1, ?2)")?;
+        let delete = link.connection.prepare("DELETE FROM kv WHERE k = ?1")?;
+        Ok(SqliteWriter { store: self, link, put, delete, batch: None })
     }
 
     fn reader(&self, access: Access) -> Result<SqliteReader<'_>> {
         // One reader at a time where nothing is written, up to 16 beside a writer.
         let share = if access == Access::Quiet { 2 } else { 32 };
-        let connection = self.connect(self.config.memory / share)?;
-        let mut reader = SqliteReader {
-            connection,
-            stmts: [ptr::null_mut(); 6],
-            view: View::new(access),
-            in_view: false,
-            _store: std::marker::PhantomData,
-        };
-        for (stmt, sql) in reader.stmts.iter_mut().zip(READS) {
-            *stmt = reader.connection.prepare(sql)?;
+        let link = self.link(self.config.memory / share)?;
+        let mut stmts = [ptr::null_mut(); 4];
+        for (stmt, sql) in stmts.iter_mut().zip(READS) {
+            *stmt = link.connection.prepare(sql)?;
         }
-        Ok(reader)
+        // Beside writes of the same thread each read is a transaction of its own: with the file locked it
+        // costs less than to begin one again after each of them.
+        let alone = self.only.is_some() && access == Access::BesideWriter;
+        Ok(SqliteReader { link, stmts, alone, view: View::new(access), _store: PhantomData })
     }
 
     /// Moves the log into the table.
     fn settle(&self) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
-        base.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+        let _turn = self.turn();
+        self.is_only_thread()?;
+        self.base.stop_reading()?;
+        self.base.connection.exec("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
     fn close(self) -> Result<()> {
@@ -345,46 +199,44 @@ impl Engine for Sqlite {
 
 /// Writes; holds the turn for as long as a batch is under way.
 pub struct SqliteWriter<'a> {
-    turn: &'a Mutex<()>,
-    connection: Connection,
+    store: &'a Sqlite,
+    link: Arc<Link>,
     put: Stmt,
     delete: Stmt,
-    begin: Stmt,
-    commit: Stmt,
     batch: Option<MutexGuard<'a, ()>>,
 }
 
-impl<'a> SqliteWriter<'a> {
-    fn turn(&self) -> MutexGuard<'a, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+impl SqliteWriter<'_> {
     #[inline]
     fn write(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.connection.bind(self.put, 1, key)?;
-        self.connection.bind(self.put, 2, value)?;
-        self.connection.run(self.put, "put")
+        let connection = &self.link.connection;
+        connection.bind(self.put, 1, key)?;
+        connection.bind(self.put, 2, value)?;
+        connection.run(self.put, "put")
     }
 }
 
 impl Writer for SqliteWriter<'_> {
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let _turn = self.turn();
+        let _turn = self.store.turn();
+        self.link.stop_reading()?;
         self.write(key, value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let _turn = self.turn();
-        self.connection.bind(self.delete, 1, key)?;
-        self.connection.run(self.delete, "delete")
+        let _turn = self.store.turn();
+        self.link.stop_reading()?;
+        self.link.connection.bind(self.delete, 1, key)?;
+        self.link.connection.run(self.delete, "delete")
     }
 
     #[inline]
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.batch.is_none() {
-            let turn = self.turn();
-            self.connection.run(self.begin, "begin")?;
+            let turn = self.store.turn();
+            self.link.stop_reading()?;
+            self.link.enter(State::Writing)?;
             self.batch = Some(turn);
         }
         self.write(key, value)
@@ -392,7 +244,7 @@ impl Writer for SqliteWriter<'_> {
 
     fn batch_commit(&mut self) -> Result<()> {
         let Some(_turn) = self.batch.take() else { return Ok(()) };
-        self.connection.run(self.commit, "commit")
+        self.link.commit()
     }
 }
 
@@ -400,16 +252,14 @@ impl Drop for SqliteWriter<'_> {
     fn drop(&mut self) {
         if self.batch.is_some() {
             // Closing would undo it too, but only after the turn was given up.
-            let _ = self.connection.exec("ROLLBACK");
+            let _ = self.link.roll_back();
         }
-        self.connection.finalize(&[self.put, self.delete, self.begin, self.commit]);
+        self.link.connection.finalize(&[self.put, self.delete]);
     }
 }
 
 /// Statements of a reader, in the order of [`Read`].
-const READS: [&str; 6] = [
-    "BEGIN",
-    "COMMIT",
+const READS: [&str; 4] = [
     "SELECT v FROM kv WHERE k = ?1",
     "SELECT k, v FROM kv WHERE k >= ?1 ORDER BY k",
     "SELECT k, v FROM kv ORDER BY k",
@@ -419,21 +269,19 @@ const READS: [&str; 6] = [
 /// Places in [`READS`].
 #[derive(Clone, Copy)]
 enum Read {
-    Begin,
-    Commit,
     Get,
     Seek,
     Forward,
     Reverse,
 }
 
-/// Reads inside a transaction, which spares each read the locking.
+/// Reads, inside a transaction where that spares each read the locking.
 pub struct SqliteReader<'a> {
-    connection: Connection,
-    stmts: [Stmt; 6],
+    link: Arc<Link>,
+    stmts: [Stmt; 4],
+    alone: bool,
     view: View,
-    in_view: bool,
-    _store: std::marker::PhantomData<&'a Sqlite>,
+    _store: PhantomData<&'a Sqlite>,
 }
 
 impl SqliteReader<'_> {
@@ -441,18 +289,17 @@ impl SqliteReader<'_> {
         self.stmts[read as usize]
     }
 
-    /// Begins a transaction, or another one when its view is old.
+    /// Begins a transaction, or another one when its view is old; that of a batch of the same thread goes on.
     #[inline]
     fn enter(&mut self) -> Result<()> {
-        if self.in_view && !self.view.is_due() {
+        if self.alone
+            || self.link.is(State::Writing)
+            || (self.link.is(State::Reading) && !self.view.is_due())
+        {
             return Ok(());
         }
-        if self.in_view {
-            self.connection.run(self.stmt(Read::Commit), "end of a read")?;
-        }
-        self.connection.run(self.stmt(Read::Begin), "begin of a read")?;
-        self.in_view = true;
-        Ok(())
+        self.link.stop_reading()?;
+        self.link.enter(State::Reading)
     }
 }
 
@@ -460,26 +307,17 @@ impl Reader for SqliteReader<'_> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         self.enter()?;
-        let (connection, stmt) = (&self.connection, self.stmt(Read::Get));
+        let (connection, stmt) = (&self.link.connection, self.stmt(Read::Get));
         connection.bind(stmt, 1, key)?;
-        // SAFETY: a prepared statement; its column is looked at before it is reset.
-        let outcome = unsafe {
-            match (connection.api.sqlite3_step)(stmt) {
-                ROW => Ok(Some(see(connection.column(stmt, 0)))),
-                code => connection.check(code, DONE, "get").map(|()| None),
-            }
-        };
-        // SAFETY: a prepared statement.
-        unsafe { (connection.api.sqlite3_reset)(stmt) };
-        outcome
+        connection.first(stmt, see)
     }
 
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.enter()?;
         let stmt = self.stmt(Read::Seek);
-        self.connection.bind(stmt, 1, key)?;
-        self.connection.rows(stmt, count, see)
+        self.link.connection.bind(stmt, 1, key)?;
+        self.link.connection.rows(stmt, count, see)
     }
 
     fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
@@ -488,12 +326,12 @@ impl Reader for SqliteReader<'_> {
             Direction::Forward => Read::Forward,
             Direction::Reverse => Read::Reverse,
         };
-        self.connection.rows(self.stmt(read), u64::MAX, see)
+        self.link.connection.rows(self.stmt(read), u64::MAX, see)
     }
 }
 
 impl Drop for SqliteReader<'_> {
     fn drop(&mut self) {
-        self.connection.finalize(&self.stmts);
+        self.link.connection.finalize(&self.stmts);
     }
 }

@@ -7,10 +7,12 @@
 //! of the process, and only class V could be claimed.) Synced: `method=fsync`.
 //!
 //! Tuning: `bulk` (1, B-tree: ascending writers of an empty store use a bulk cursor, which does not
-//! log, hence class V, and shows nothing before the writer is dropped), `leaf_page_max` (bytes), `chunk_size` (bytes, LSM).
+//! log, hence class V, and shows nothing before the writer is dropped), `leaf_page_max` (bytes), `chunk_size` (bytes, LSM),
+//! `wiredtiger.table` (a document's configuration of the table, in the library's words).
 
 use super::shim::{Shim, WIREDTIGER};
 use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
 use anyhow::Result;
 
@@ -32,6 +34,27 @@ fn has_snappy() -> bool {
 
 impl<const LSM: bool> Kind for WiredTiger<LSM> {
     const SHIM: Shim = WIREDTIGER;
+
+    const CALLS: &'static [(Call, &'static str)] = &[
+        (Call::Open, "wiredtiger_open, WT_CONNECTION->open_session, WT_SESSION->create"),
+        (Call::Writer, "open_session, open_cursor; for a bulk load with \"bulk\""),
+        (Call::Reader, "open_session, open_cursor"),
+        (Call::Put, "WT_CURSOR->set_key, set_value, insert, each a transaction by itself"),
+        (Call::Delete, "WT_CURSOR->set_key, remove"),
+        (Call::BatchPut, "nothing: entries are gathered"),
+        (
+            Call::BatchCommit,
+            "begin_transaction, set_key, set_value and insert for each entry, commit_transaction",
+        ),
+        (Call::WriterEnd, "WT_SESSION->close, which ends a bulk load"),
+        (Call::Get, "WT_CURSOR->set_key, search, get_value"),
+        (Call::Seek, "WT_CURSOR->set_key, search_near, next where that is before the key; reset"),
+        (Call::Scan, "WT_CURSOR->reset, then next or prev to the first; reset"),
+        (Call::Entry, "WT_CURSOR->get_key, get_value, then next or prev"),
+        (Call::Settle, "WT_SESSION->checkpoint, for an LSM tree compact before it"),
+        (Call::SetMemory, "WT_CONNECTION->close, wiredtiger_open with the other cache_size"),
+        (Call::Close, "WT_CONNECTION->close"),
+    ];
 
     fn loaded() -> &'static Loaded {
         static LOADED: Loaded = Loaded::new();
@@ -64,14 +87,17 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         );
         let mut table = "key_format=u,value_format=u".to_string();
         // A page is read as a whole: small ones where few of them stay in the cache.
-        let small = config.larger_than_memory.then_some(4096);
+        let document = config.tuning.get("wiredtiger.table");
+        let small = config.larger_than_memory || config.memory < config.expected_bytes / 2;
+        let small = (small && document.is_none()).then_some(4096);
+        table.extend(document.map(|words| format!(",{words}")));
         if let Some(bytes) = super::tuned(config, "leaf_page_max")?.or(small) {
             table += &format!(",leaf_page_max={bytes}");
         }
         if LSM {
             // Several chunks, being filled, written and merged, share the cache.
             let chunk = config.memory / 8;
-            let chunk = super::tuned(config, "chunk_size")?.unwrap_or(chunk);
+            let chunk = super::tuned_for(config, "wiredtiger", "chunk_size")?.unwrap_or(chunk);
             let chunk = chunk.clamp(512 << 10, (config.memory / 4).clamp(512 << 10, 500 << 20));
             table += &format!(
                 ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"
@@ -94,5 +120,34 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             class: if bulk { Class::V } else { class },
             compresses: snappy,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(change: impl FnOnce(&mut Config)) -> String {
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.memory = 128 << 20;
+        change(&mut config);
+        <WiredTiger<false> as Kind>::setup(&config).unwrap().table
+    }
+
+    #[test]
+    fn pages_are_small_where_few_stay_in_the_cache() {
+        assert!(!table(|_| ()).contains("leaf_page_max"));
+        assert!(table(|config| config.memory = 4 << 20).ends_with("leaf_page_max=4096"));
+        assert!(table(|config| config.larger_than_memory = true).ends_with("leaf_page_max=4096"));
+        let of_document = table(|config| {
+            config.memory = 4 << 20;
+            config
+                .tuning
+                .insert("wiredtiger.table".into(), "leaf_page_max=16KB,checksum=off".into());
+        });
+        assert!(
+            of_document.ends_with("value_format=u,leaf_page_max=16KB,checksum=off"),
+            "{of_document}"
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! there, and `trust`.
 
 use super::compare::compare;
+use crate::audit;
 use crate::trust;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -35,6 +36,15 @@ Examples:
 
 Exits with 3 when Esker lost an acknowledged write, returned a wrong value, crashed or hung.")]
     Trust(trust::TrustArgs),
+    /// Which calls does a row time?
+    #[command(after_help = "\
+Examples:
+  esker bench audit --row readrandom --engine leveldb
+  esker bench audit --row 'leveldb2011/1/Random Reads' --engine sqlite
+
+Runs the row on few entries, counts what its timed loop calls of the engine's adapter, and says what the
+adapter makes of each call.")]
+    Audit(audit::AuditArgs),
 }
 
 /// What is drawn.
@@ -101,6 +111,10 @@ impl BenchCommand {
                 Ok(Answer { text, worse: comparison.worse(), broken: None })
             }
             BenchCommand::Trust(args) => trust::answer(args, child_command),
+            BenchCommand::Audit(args) => {
+                let text = audit::answer(args, child_command)?;
+                Ok(Answer { text, worse: 0, broken: None })
+            }
         }
     }
 }

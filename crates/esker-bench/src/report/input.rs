@@ -68,6 +68,9 @@ pub(crate) struct Record {
     pub sync: Option<String>,
     #[serde(deserialize_with = "text")]
     pub seed: Option<String>,
+    pub sync_delay_ms: Option<f64>,
+    pub device_fdatasync_us: Option<f64>,
+    pub device_waits_per_op: Option<f64>,
     pub threads: Option<Vec<Thread>>,
     pub over_time: Option<OverTime>,
     pub cv: Option<f64>,
@@ -218,6 +221,15 @@ impl Record {
     pub fn width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;
         Some((high - low) / self.figure().filter(|value| *value > 0.0)?)
+    }
+
+    /// What the device took beside a row of synced writes.
+    pub fn device(&self) -> Option<String> {
+        let us = super::format::micros(self.device_fdatasync_us?);
+        let waits = self
+            .device_waits_per_op
+            .map_or_else(String::new, |n| format!(", {n:.2} waits a write"));
+        Some(format!("{us} an fdatasync beside it{waits}"))
     }
 }
 

@@ -76,6 +76,7 @@ fn place_and_settings(results: &Results, place: Place<'_>, engine: &str) -> Map<
         "memory_limit_bytes": plan.memory_limit,
         "compression": plan.compression,
         "seed": plan.seed,
+        "sync_delay_ms": plan.sync_delay_ms,
     }))
 }
 
@@ -128,7 +129,10 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "cpu_s": usage.map(|u| u.cpu_s),
         "written_bytes": usage.map(|u| u.written_bytes),
         "read_bytes": usage.map(|u| u.read_bytes),
-        "peak_memory_bytes": known(json!(median.rss_bytes)),
+        "peak_memory_bytes": known(json!(median.memory.anonymous)),
+        "peak_private_bytes": known(json!(median.memory.private)),
+        "peak_mapped_bytes": known(json!(median.memory.mapped)),
+        "peak_dirty_bytes": known(json!(median.memory.dirty)),
         "disk_bytes": known(json!(median.disk_bytes)),
         // Where nothing was measured: what was to be.
         "entries": shape.map_or(plan.entries, |s| s.entries),
@@ -138,6 +142,8 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
         "memory_bytes": if measured { median.memory_bytes } else { plan.memory_given() },
         "sync": known(json!(median.sync)),
         "restless": known(json!(median.restless)),
+        "device_fdatasync_us": median.device.map(|d| d.fdatasync_us),
+        "device_waits_per_op": median.device.and_then(|d| d.waits_per_op),
         "settings": known(json!(median.settings)),
         "note": median.note,
     }))

@@ -223,7 +223,7 @@ fn remarks(out: &mut String, model: &Model) {
         let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
         let settings = match gone.iter().find(|(name, _)| name == engine) {
             Some((_, how)) => format!("not installed: {how}"),
-            None => of().find_map(|r| r.settings.clone()).unwrap_or_default(),
+            None => model.settings_of(engine),
         };
         let name = palette::shown(engine);
         let _ = writeln!(out, "| {} | {} | {} |", cell(name), cell(&version), cell(&settings));

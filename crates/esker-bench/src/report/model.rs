@@ -2,6 +2,7 @@
 
 use super::input::Record;
 use super::palette;
+use crate::device;
 use crate::interval;
 use crate::plan;
 use crate::results::OURS;
@@ -193,6 +194,31 @@ impl Model {
         gone.map(|engine| (engine.as_str(), reason(engine).unwrap_or_default())).collect()
     }
 
+    /// Each setting of an engine once, with its rows where there are several.
+    pub fn settings_of(&self, engine: &str) -> String {
+        let mut all: Vec<(String, Vec<String>)> = Vec::new();
+        for section in &self.sections {
+            for row in &section.rows {
+                let Some(settings) = row.of(engine).and_then(|r| r.settings.clone()) else {
+                    continue;
+                };
+                let name = format!("{} {}", section.id, row.name).trim().to_string();
+                match all.iter_mut().find(|(known, _)| *known == settings) {
+                    Some((_, rows)) => rows.push(name),
+                    None => all.push((settings, vec![name])),
+                }
+            }
+        }
+        match all.as_slice() {
+            [(only, _)] => only.clone(),
+            several => {
+                let with_rows =
+                    several.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
+                with_rows.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
     /// What all say of the machine.
     pub fn machine(&self) -> Option<&Record> {
         self.records().chain(&self.limits).find(|r| r.cpu.is_some())
@@ -213,6 +239,9 @@ impl Model {
         }
         if let Some(kernel) = &record.kernel {
             line += &format!(", Linux {kernel}");
+        }
+        if let Some(words) = record.sync_delay_ms.and_then(device::words) {
+            line += &format!(", {words}");
         }
         line
     }

@@ -79,6 +79,13 @@ impl Place<'_> {
                 remarks.push(if named { why.to_string() } else { format!("{absent}: {why}") });
             }
             remarks.extend(record.note.clone());
+            remarks.extend(record.device());
+            // What is not compared, because less is promised, and why it has it easier.
+            let others = self.row.records.iter().filter(|r| r.class != record.class);
+            remarks.extend(others.filter_map(|r| {
+                let (class, note) = (r.class.as_deref()?, r.note.as_deref()?);
+                Some(format!("{}, class {class}: {note}", palette::shown(&r.engine)))
+            }));
         }
         let peer = self.standing.as_ref().and_then(|s| self.row.of(&s.peer));
         let wide = |record: &Record| {

@@ -1,5 +1,6 @@
 //! The table on the terminal.
 
+use crate::device;
 use crate::engine::Unsupported;
 use crate::interval::{ALIKE, WIDE};
 use crate::plan::{Row, Unit};
@@ -22,6 +23,7 @@ pub fn table(results: &Results) -> String {
         out.push_str(&align(&lines));
         out.push_str(&published(section, &rows));
         out.push_str(&latencies(results, section, &rows));
+        out.push_str(&device_beside(results, &rows));
         out.push_str(&limits(results, section));
         out.push_str(&settings(results, section));
         out.push('\n');
@@ -42,8 +44,10 @@ fn preamble(results: &Results) -> String {
     } else {
         String::new()
     };
+    let slow = device::words(results.plan.sync_delay_ms)
+        .map_or_else(String::new, |words| format!("A slow device: {words}, for all alike.\n"));
     format!(
-        "{busy}{}, Linux {}{}, {}, {}, engines in an order drawn from seed {}\n{fewer}{stopped}\n",
+        "{slow}{busy}{}, Linux {}{}, {}, {}, engines in an order drawn from seed {}\n{fewer}{stopped}\n",
         system::cpu_name(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
@@ -212,6 +216,25 @@ fn latencies(results: &Results, section: &Section, rows: &[&Row]) -> String {
     if lines.len() == 1 { String::new() } else { format!("\n{}", align(&lines)) }
 }
 
+/// What one wait for the device took beside each row of synced writes, in the same minute.
+fn device_beside(results: &Results, rows: &[&Row]) -> String {
+    let mut lines = Vec::new();
+    for row in rows {
+        for engine in &results.engines {
+            let Cell::Measured { median, .. } = results.cell(engine, row) else { continue };
+            let Some(device) = median.device else { continue };
+            let waits =
+                device.waits_per_op.map_or_else(String::new, |n| format!("{n:.2} waits a write"));
+            let us = format!("{:.1} µs", device.fdatasync_us);
+            lines.push(vec![row.name.clone(), engine.clone(), us, waits]);
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nfdatasync just before and after, in the same directory:\n{}", align(&lines))
+}
+
 fn limits(results: &Results, section: &Section) -> String {
     let mut lines = Vec::new();
     for row in section.places().map(|p| p.row).filter(|row| results.is_limit(row)) {
@@ -241,12 +264,14 @@ fn published(section: &Section, rows: &[&Row]) -> String {
     if lines.is_empty() { String::new() } else { format!("\nPublished:\n{}", lines.concat()) }
 }
 
-/// What the engines were told, in their own words.
+/// What the engines were told, in their own words: a line for each, and one more where a row has others.
 fn settings(results: &Results, section: &Section) -> String {
     let mut out = String::from("\n");
     for engine in &results.engines {
-        if let Some(settings) = results.settings_of(engine, section) {
-            let _ = writeln!(out, "{engine} {}: {settings}", results.version_of(engine));
+        let version = results.version_of(engine);
+        for (settings, rows) in results.settings_of(engine, section) {
+            let rows = if rows.is_empty() { rows } else { format!(" [{rows}]") };
+            let _ = writeln!(out, "{engine} {version}: {settings}{rows}");
         }
     }
     if out.len() == 1 { String::new() } else { out }

@@ -73,6 +73,9 @@ fn reads() -> Vec<Row> {
     rows.extend(second_passes(&rows));
     rows.extend([disk.clone(), Row::new("settle", Unit::Seconds)]);
     rows.extend(reads(2.0, 1.5).iter().map(settled));
-    rows.extend([settled(&disk), Row::new("memory", Unit::Bytes)]);
+    rows.push(settled(&disk));
+    rows.extend(
+        ["memory", "memory.mapped", "memory.dirty"].map(|name| Row::new(name, Unit::Bytes)),
+    );
     rows
 }

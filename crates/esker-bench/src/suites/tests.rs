@@ -79,6 +79,8 @@ fn core_has_the_rows_it_always_had() {
         "disk.settled",
         "settle",
         "memory",
+        "memory.mapped",
+        "memory.dirty",
         "readwhilewriting1",
         "readwhilewriting4",
         "deleterandom",
@@ -92,7 +94,7 @@ fn core_has_the_rows_it_always_had() {
     ] {
         assert!(names.contains(&name), "{name} is gone");
     }
-    assert_eq!(names.len(), 47);
+    assert_eq!(names.len(), 49);
 }
 
 #[test]
@@ -119,6 +121,50 @@ fn every_row_of_writes_has_one_that_pays_their_debts_right_below_it() {
         }
     }
     assert!(found >= 20, "{found}");
+}
+
+#[test]
+fn tables_have_the_settings_that_their_documents_name() {
+    const MIB: u64 = 1 << 20;
+    let set = |plan: &Plan, name: &str| plan.tuning.get(name).cloned();
+    let buffer_of = |suite: Suite, base: &Base, id: &str| {
+        let sections = suite.sections(base);
+        let plan = &sections.iter().find(|section| section.id == id).unwrap().plan;
+        let bytes: u64 = set(plan, "leveldb.write_buffer").unwrap().parse().unwrap();
+        (bytes as f64 / MIB as f64, (plan.memory / MIB))
+    };
+    let base = base();
+    // A buffer of so many MiB, of so much memory.
+    for (id, split) in [
+        ("1", (2.0, 4)),
+        ("2D", (2.0, 4)),
+        ("2E", (120.0, 128)),
+        ("3A", (8.0, 128)),
+        ("3B", (2.0, 4)),
+    ] {
+        assert_eq!(buffer_of(Suite::Leveldb2011, &base, id), split, "{id}");
+    }
+    assert_eq!(buffer_of(Suite::Wiredtiger2013, &base, "1"), (4.0, 128));
+    assert_eq!(buffer_of(Suite::Voldemort, &base, "2"), (20.0, 320));
+    assert_eq!(buffer_of(Suite::Voldemort, &base, "1a"), (1.0, 16));
+    let of_2011 = Suite::Leveldb2011.sections(&base);
+    for case in of_2011.iter().flat_map(|section| &section.cases) {
+        assert_eq!(set(&case.plan, "sqlite.page_size").as_deref(), Some("1024"), "{:?}", case.id);
+    }
+    let of_2013 = &Suite::Wiredtiger2013.sections(&base)[0];
+    let table = set(&of_2013.plan, "wiredtiger.table").unwrap();
+    assert!(table.contains("leaf_page_max=16KB,memory_page_max=120795955"), "{table}");
+    assert_eq!(set(&of_2013.plan, "leveldb.cache").as_deref(), Some("134217728"));
+    let in_bulk = |case: &&Case| case.plan.tuning.contains_key("bulk");
+    let bulk: Vec<_> = of_2013.cases.iter().filter(in_bulk).map(|case| case.id).collect();
+    assert_eq!(bulk, [CaseId::FillSeq], "no other row of it was loaded so");
+
+    let mine = Base { plan: base.plan.clone().tuned("leveldb.write_buffer", MIB), ..base };
+    assert_eq!(
+        buffer_of(Suite::Leveldb2011, &mine, "2E"),
+        (1.0, 128),
+        "the command line comes first"
+    );
 }
 
 #[test]

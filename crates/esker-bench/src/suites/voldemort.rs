@@ -8,6 +8,9 @@ use crate::plan::{CaseId, Plan, Row, Unit};
 const NAME: &str = "voldemort";
 /// Memory and page cache together, where the command line gives none.
 const LIMIT: u64 = 64 << 20;
+/// MiB of LevelDB's write buffer and cache, of the document's configuration; smaller memories are split likewise.
+const BUFFER: u64 = 20;
+const CACHE: u64 = 300;
 /// Sizes of the stores, in percent of that, where the command line does not ask for less.
 const SIZES: [f64; 4] = [25.0, 100.0, 200.0, 400.0];
 
@@ -27,6 +30,8 @@ fn outgrowing(base: &Base, id: &str, title: &str, value: u64) -> Section {
         memory_limit: Some(limit),
         ..base.document(limit >> 22, true)
     };
+    let buffer = plan.memory * BUFFER / (BUFFER + CACHE);
+    let plan = plan.tuned("leveldb.write_buffer", buffer);
     let mut section =
         Section::new(NAME, id, title, plan.clone()).table(format!("Voldemort, test {id}"));
     for percent in SIZES.map(|percent| percent * base.scale.min(1.0)) {
@@ -50,9 +55,13 @@ fn outgrowing(base: &Base, id: &str, title: &str, value: u64) -> Section {
 /// Documents of about 1.7 KB in six entries: half a million to three million entries in all, times
 /// the scale.
 fn pieces(base: &Base) -> Section {
-    let plan =
-        Plan { value_size: "json".to_string(), keys: KeyShape::Pieces, ..base.document(300, true) };
-    let title = "JSON of 1.7 KB in six entries, 300 MB of memory";
+    let plan = Plan {
+        value_size: "json".to_string(),
+        keys: KeyShape::Pieces,
+        ..base.document(BUFFER + CACHE, true)
+    };
+    let plan = plan.tuned("leveldb.write_buffer", BUFFER << 20);
+    let title = "JSON of 1.7 KB in six entries, 320 MB of memory";
     let mut section = Section::new(NAME, "2", title, plan.clone()).table("Voldemort, test 2");
     for halves in [1, 2, 4, 6] {
         let entries = (plan.entries * halves / 2).max(6);

@@ -6,11 +6,24 @@ use super::{Base, Section, reads, writes};
 use crate::plan::{CaseId, Row, limits::*};
 
 const NAME: &str = "wiredtiger2013";
+/// MiB of cache, of either engine.
+const MEMORY: u64 = 128;
+/// The document's table; keys and values are bytes here and not its strings.
+const TABLE: &str = "internal_page_max=16KB,leaf_page_max=16KB,memory_page_max=120795955,\
+                     prefix_compression=false,checksum=off";
+/// Bytes of a chunk of its LSM tree.
+const CHUNK: u64 = 20 << 20;
+/// The document sets LevelDB's cache and leaves it the write buffer of its defaults.
+const WRITE_BUFFER: u64 = 4 << 20;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
-    let plan = base.document(128, true);
-    let mut bulk = plan.clone();
-    bulk.tuning.insert("bulk".to_string(), "1".to_string());
+    let plan = base
+        .document(MEMORY, true)
+        .tuned("wiredtiger.table", TABLE)
+        .tuned("wiredtiger.chunk_size", CHUNK)
+        .tuned("leveldb.write_buffer", WRITE_BUFFER)
+        .tuned("leveldb.cache", MEMORY << 20);
+    let bulk = plan.clone().tuned("bulk", 1);
     let sequential = Row::ops("fillseq", COPY).called("sequential insert");
     let section = Section::new(NAME, "1", "128 MB of memory, compression", plan)
         .table("WiredTiger 2013")

@@ -90,6 +90,7 @@ pub fn config(memory: u64, sync: Sync, tuning: &BTreeMap<String, String>) -> Con
         sync,
         expected_bytes: 16 << 20,
         larger_than_memory: false,
+        shared: true,
         tuning: tuning.clone(),
     }
 }

@@ -60,7 +60,9 @@ fn figure_cells(row: &str, unit: &Unit, record: &Record) -> Vec<String> {
         Some(value) => unit.show(value),
         None => record.absent().unwrap_or_default().to_string(),
     };
-    let remarks: Vec<&str> = record.reason().into_iter().chain(record.note.as_deref()).collect();
+    let device = record.device();
+    let remarks = [record.reason(), record.note.as_deref(), device.as_deref()];
+    let remarks: Vec<&str> = remarks.into_iter().flatten().collect();
     vec![
         row.to_string(),
         palette::shown(&record.engine).to_string(),
@@ -120,34 +122,12 @@ pub(super) fn engines(page: &mut Page, model: &Model) {
         classes.dedup();
         let settings = match gone.iter().find(|(name, _)| name == engine) {
             Some((_, how)) => format!("not installed: {how}"),
-            None => settings_of(model, engine),
+            None => model.settings_of(engine),
         };
         let name = palette::shown(engine);
         page.cells(&[("", name), ("", &version), ("", &classes.join(", ")), ("", &settings)]);
     }
     page.raw("</tbody>\n</table></div>\n");
-}
-
-/// Each setting once, with its rows where there are several.
-fn settings_of(model: &Model, engine: &str) -> String {
-    let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for section in &model.sections {
-        for row in &section.rows {
-            let Some(settings) = row.of(engine).and_then(|r| r.settings.clone()) else { continue };
-            let name = format!("{} {}", section.id, row.name).trim().to_string();
-            match all.iter_mut().find(|(known, _)| *known == settings) {
-                Some((_, rows)) => rows.push(name),
-                None => all.push((settings, vec![name])),
-            }
-        }
-    }
-    match all.as_slice() {
-        [(only, _)] => only.clone(),
-        several => {
-            let with_rows = several.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
-            with_rows.collect::<Vec<_>>().join("; ")
-        }
-    }
 }
 
 pub(super) fn commands(page: &mut Page, model: &Model) {

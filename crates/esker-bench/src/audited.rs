@@ -1,0 +1,209 @@
+//! An engine for audits, that notes each call and hands it on. The engine inside is known at run time only, so that cases are
+//! compiled for it once; what that costs does not matter to counts.
+
+use crate::calls::{Call, note};
+use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Writer};
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// How the engine inside is opened.
+type Open = fn(&Path, &Config) -> Result<Box<dyn AnyEngine>>;
+
+static OPEN: OnceLock<Open> = OnceLock::new();
+
+/// From now on [`Audited`] is this engine.
+pub fn wrap<E: Engine + 'static>() {
+    OPEN.get_or_init(|| open::<E>);
+}
+
+fn open<E: Engine + 'static>(dir: &Path, config: &Config) -> Result<Box<dyn AnyEngine>> {
+    Ok(Box::new(E::open(dir, config)?))
+}
+
+/// [`Engine`] as an object.
+trait AnyEngine: Sync {
+    fn any_settings(&self) -> String;
+    fn any_class(&self) -> Class;
+    fn any_compresses(&self) -> bool;
+    fn any_loads_in_bulk(&self) -> bool;
+    fn any_writer(&self, hint: Hint) -> Result<Box<dyn AnyWriter + '_>>;
+    fn any_reader(&self, access: Access) -> Result<Box<dyn AnyReader + '_>>;
+    fn any_set_memory(&self, bytes: u64) -> Result<bool>;
+    fn any_settle(&self) -> Result<()>;
+    fn any_close(self: Box<Self>) -> Result<()>;
+}
+
+/// [`Writer`] as an object.
+trait AnyWriter {
+    fn any_put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    fn any_delete(&mut self, key: &[u8]) -> Result<()>;
+    fn any_batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+    fn any_batch_commit(&mut self) -> Result<()>;
+}
+
+/// [`Reader`] as an object.
+trait AnyReader {
+    fn any_get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> Result<()>;
+    fn any_seek(&mut self, key: &[u8], count: u64, see: &mut See<'_>) -> Result<u64>;
+    fn any_scan(&mut self, direction: Direction, see: &mut See<'_>) -> Result<u64>;
+}
+
+type See<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
+
+impl<E: Engine> AnyEngine for E {
+    fn any_settings(&self) -> String {
+        self.settings()
+    }
+    fn any_class(&self) -> Class {
+        self.class()
+    }
+    fn any_compresses(&self) -> bool {
+        self.compresses()
+    }
+    fn any_loads_in_bulk(&self) -> bool {
+        self.loads_in_bulk()
+    }
+    fn any_writer(&self, hint: Hint) -> Result<Box<dyn AnyWriter + '_>> {
+        Ok(Box::new(self.writer(hint)?))
+    }
+    fn any_reader(&self, access: Access) -> Result<Box<dyn AnyReader + '_>> {
+        Ok(Box::new(self.reader(access)?))
+    }
+    fn any_set_memory(&self, bytes: u64) -> Result<bool> {
+        self.set_memory(bytes)
+    }
+    fn any_settle(&self) -> Result<()> {
+        self.settle()
+    }
+    fn any_close(self: Box<Self>) -> Result<()> {
+        (*self).close()
+    }
+}
+
+impl<W: Writer> AnyWriter for W {
+    fn any_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put(key, value)
+    }
+    fn any_delete(&mut self, key: &[u8]) -> Result<()> {
+        self.delete(key)
+    }
+    fn any_batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.batch_put(key, value)
+    }
+    fn any_batch_commit(&mut self) -> Result<()> {
+        self.batch_commit()
+    }
+}
+
+impl<R: Reader> AnyReader for R {
+    fn any_get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.get(key, see).map(|_| ())
+    }
+    fn any_seek(&mut self, key: &[u8], count: u64, see: &mut See<'_>) -> Result<u64> {
+        self.seek(key, count, see)
+    }
+    fn any_scan(&mut self, direction: Direction, see: &mut See<'_>) -> Result<u64> {
+        self.scan(direction, see)
+    }
+}
+
+/// The engine that was wrapped last.
+pub struct Audited(Box<dyn AnyEngine>);
+
+impl Engine for Audited {
+    type Writer<'a> = AuditedWriter<'a>;
+    type Reader<'a> = AuditedReader<'a>;
+
+    fn version() -> Result<String> {
+        Ok(String::new())
+    }
+    fn open(dir: &Path, config: &Config) -> Result<Self> {
+        note(Call::Open, 1);
+        Ok(Audited((OPEN.get().context("no engine to audit")?)(dir, config)?))
+    }
+    fn settings(&self) -> String {
+        self.0.any_settings()
+    }
+    fn class(&self) -> Class {
+        self.0.any_class()
+    }
+    fn compresses(&self) -> bool {
+        self.0.any_compresses()
+    }
+    fn loads_in_bulk(&self) -> bool {
+        self.0.any_loads_in_bulk()
+    }
+    fn writer(&self, hint: Hint) -> Result<AuditedWriter<'_>> {
+        note(Call::Writer, 1);
+        Ok(AuditedWriter(self.0.any_writer(hint)?))
+    }
+    fn reader(&self, access: Access) -> Result<AuditedReader<'_>> {
+        note(Call::Reader, 1);
+        Ok(AuditedReader(self.0.any_reader(access)?))
+    }
+    fn set_memory(&self, bytes: u64) -> Result<bool> {
+        note(Call::SetMemory, 1);
+        self.0.any_set_memory(bytes)
+    }
+    fn settle(&self) -> Result<()> {
+        note(Call::Settle, 1);
+        self.0.any_settle()
+    }
+    fn close(self) -> Result<()> {
+        note(Call::Close, 1);
+        self.0.any_close()
+    }
+}
+
+/// Its writer.
+pub struct AuditedWriter<'a>(Box<dyn AnyWriter + 'a>);
+
+impl Writer for AuditedWriter<'_> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        note(Call::Put, 1);
+        self.0.any_put(key, value)
+    }
+    fn delete(&mut self, key: &[u8]) -> Result<()> {
+        note(Call::Delete, 1);
+        self.0.any_delete(key)
+    }
+    fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        note(Call::BatchPut, 1);
+        self.0.any_batch_put(key, value)
+    }
+    fn batch_commit(&mut self) -> Result<()> {
+        note(Call::BatchCommit, 1);
+        self.0.any_batch_commit()
+    }
+}
+
+impl Drop for AuditedWriter<'_> {
+    fn drop(&mut self) {
+        note(Call::WriterEnd, 1);
+    }
+}
+
+/// Its reader.
+pub struct AuditedReader<'a>(Box<dyn AnyReader + 'a>);
+
+impl Reader for AuditedReader<'_> {
+    fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        note(Call::Get, 1);
+        let (mut see, mut seen) = (Some(see), None);
+        self.0.any_get(key, &mut |value| seen = see.take().map(|see| see(value)))?;
+        Ok(seen)
+    }
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        note(Call::Seek, 1);
+        let seen = self.0.any_seek(key, count, &mut see)?;
+        note(Call::Entry, seen);
+        Ok(seen)
+    }
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        note(Call::Scan, 1);
+        let seen = self.0.any_scan(direction, &mut see)?;
+        note(Call::Entry, seen);
+        Ok(seen)
+    }
+}

@@ -1,0 +1,214 @@
+//! What is called, inside what is timed and outside. One process audits one engine, so the counts are the process's.
+
+use serde::{Deserialize, Serialize};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A method of an engine's traits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// `Engine::open`.
+    Open,
+    /// `Engine::writer`.
+    Writer,
+    /// `Engine::reader`.
+    Reader,
+    /// `Writer::put`.
+    Put,
+    /// `Writer::delete`.
+    Delete,
+    /// `Writer::batch_put`.
+    BatchPut,
+    /// `Writer::batch_commit`.
+    BatchCommit,
+    /// The end of a writer, with which a bulk load ends.
+    WriterEnd,
+    /// `Reader::get`.
+    Get,
+    /// `Reader::seek`.
+    Seek,
+    /// `Reader::scan`.
+    Scan,
+    /// An entry that a seek or a scan hands over.
+    Entry,
+    /// `Engine::settle`.
+    Settle,
+    /// `Engine::set_memory`.
+    SetMemory,
+    /// `Engine::close`.
+    Close,
+}
+
+impl Call {
+    /// All, in the order of their numbers.
+    pub const ALL: [Call; 15] = [
+        Call::Open,
+        Call::Writer,
+        Call::Reader,
+        Call::Put,
+        Call::Delete,
+        Call::BatchPut,
+        Call::BatchCommit,
+        Call::WriterEnd,
+        Call::Get,
+        Call::Seek,
+        Call::Scan,
+        Call::Entry,
+        Call::Settle,
+        Call::SetMemory,
+        Call::Close,
+    ];
+
+    /// As the trait names it, in words where it is no method.
+    pub fn name(self) -> &'static str {
+        match self {
+            Call::Open => "open",
+            Call::Writer => "writer",
+            Call::Reader => "reader",
+            Call::Put => "put",
+            Call::Delete => "delete",
+            Call::BatchPut => "batch_put",
+            Call::BatchCommit => "batch_commit",
+            Call::WriterEnd => "end of a writer",
+            Call::Get => "get",
+            Call::Seek => "seek",
+            Call::Scan => "scan",
+            Call::Entry => "entry handed over",
+            Call::Settle => "settle",
+            Call::SetMemory => "set_memory",
+            Call::Close => "close",
+        }
+    }
+}
+
+/// What one process called.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Inside what was timed.
+    pub timed: Vec<(Call, u64)>,
+    /// Outside of it.
+    pub others: Vec<(Call, u64)>,
+    /// Functions of a C library: their names, how often they were called inside and how often outside.
+    pub library: Vec<(String, u64, u64)>,
+    /// Operations that were timed.
+    pub ops: u64,
+}
+
+static TIMED: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
+static OTHERS: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
+static OPS: AtomicU64 = AtomicU64::new(0);
+static LIBRARY: Mutex<Vec<&'static CCalls>> = Mutex::new(Vec::new());
+static ARE_COUNTED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static IS_TIMED: Cell<bool> = const { Cell::new(false) };
+    static HAS_CALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From here on this thread's calls are timed, until this goes.
+#[derive(Debug)]
+pub struct Timed(());
+
+/// Says that what this thread calls from here on is timed. Costs nothing for each call.
+pub fn begin() -> Timed {
+    IS_TIMED.set(true);
+    HAS_CALLED.set(false);
+    Timed(())
+}
+
+impl Timed {
+    /// Says that so many operations were. Those of a loop that calls no engine are none of a row's.
+    pub fn end(self, ops: u64) {
+        if HAS_CALLED.get() {
+            OPS.fetch_add(ops, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        IS_TIMED.set(false);
+    }
+}
+
+/// Counts a call.
+pub fn note(call: Call, times: u64) {
+    let counts = if IS_TIMED.get() { &TIMED } else { &OTHERS };
+    HAS_CALLED.set(true);
+    counts[call as usize].fetch_add(times, Ordering::Relaxed);
+}
+
+/// From now on libraries that are loaded have their calls counted.
+pub fn count() {
+    ARE_COUNTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether that was said.
+pub fn are_counted() -> bool {
+    ARE_COUNTED.load(Ordering::Relaxed)
+}
+
+/// The calls of a C function.
+#[derive(Debug)]
+pub struct CCalls {
+    name: &'static str,
+    timed: AtomicU64,
+    others: AtomicU64,
+}
+
+impl CCalls {
+    /// None yet.
+    pub const fn new(name: &'static str) -> CCalls {
+        CCalls { name, timed: AtomicU64::new(0), others: AtomicU64::new(0) }
+    }
+    /// Shows it among those of [`counts`] from now on.
+    pub fn enter(&'static self) {
+        LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+    /// Counts a call.
+    pub fn note(&self) {
+        let count = if IS_TIMED.get() { &self.timed } else { &self.others };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// All of them so far.
+pub fn counts() -> Counts {
+    let of = |counts: &[AtomicU64]| {
+        let all = Call::ALL.iter().zip(counts).map(|(call, n)| (*call, n.load(Ordering::Relaxed)));
+        all.filter(|(_, n)| *n > 0).collect()
+    };
+    let library = LIBRARY.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = |n: &AtomicU64| n.load(Ordering::Relaxed);
+    let library = library.iter().map(|f| (f.name.to_string(), number(&f.timed), number(&f.others)));
+    let library = library.filter(|(_, timed, others)| timed + others > 0).collect();
+    Counts { timed: of(&TIMED), others: of(&OTHERS), library, ops: number(&OPS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_has_its_own_number_and_name() {
+        for (number, call) in Call::ALL.iter().enumerate() {
+            assert_eq!(*call as usize, number);
+            assert_eq!(Call::ALL.iter().filter(|other| other.name() == call.name()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_is_called_counts_where_it_is_called() {
+        // The only test of this process that counts deletes.
+        note(Call::Delete, 1);
+        let timed = begin();
+        note(Call::Delete, 2);
+        timed.end(2);
+        note(Call::Delete, 4);
+        let counts = counts();
+        assert!(counts.timed.contains(&(Call::Delete, 2)), "{counts:?}");
+        assert!(counts.others.contains(&(Call::Delete, 5)), "{counts:?}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What RocksDB is told, from what every engine is given.
+
+use crate::engine::{Config, Sync};
+use anyhow::Result;
+
+/// Flushed files that are merged into the next level together (its default).
+const FLUSHED_FILES: u64 = 4;
+
+/// What a configuration comes to.
+pub struct Settings {
+    /// Bytes of each of two.
+    pub write_buffer: usize,
+    /// Bytes of the block cache.
+    pub cache: usize,
+    /// Bytes.
+    pub block_size: usize,
+    /// Whether files are mapped.
+    pub mmap_reads: bool,
+    /// Bytes of a key's prefix.
+    pub prefix_len: usize,
+    /// At each read of a block.
+    pub verify_checksums: bool,
+    /// `WALRecoveryMode`.
+    pub wal_recovery: Option<u64>,
+    /// Bytes of the first level below the flushed files.
+    pub level_base: u64,
+    /// Bytes of a file there.
+    pub file_size: u64,
+    /// From so many bytes on a value is a blob; 0: none is.
+    pub min_blob_size: u64,
+}
+
+impl Settings {
+    /// The settings for a configuration.
+    pub fn of(config: &Config) -> Result<Settings> {
+        let memory = config.memory as usize;
+        // A page fault in a mapping reads ahead, which costs more than it gives where little of
+        // the store stays in memory.
+        let mapped = !config.compression && !config.larger_than_memory;
+        let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
+        // Two write buffers, one filled while the other is flushed, and the block cache, which
+        // mapped files leave empty.
+        let write_buffer = if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 };
+        // The level below the flushed files as large as these together, and ten files in it.
+        let level_base = super::tuned(config, "level_base")?;
+        let level_base = level_base.unwrap_or(write_buffer as u64 * FLUSHED_FILES);
+        Ok(Settings {
+            level_base,
+            file_size: (level_base / 10).max(1 << 20),
+            min_blob_size: super::tuned(config, "min_blob_size")?.unwrap_or(4096),
+            write_buffer,
+            cache: memory - 2 * write_buffer,
+            block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
+            mmap_reads: mmap_reads != 0,
+            prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
+            // A mapped block is never cached, so its checksum would be computed at each read.
+            verify_checksums: super::tuned(config, "verify_checksums")?.unwrap_or(0) != 0,
+            wal_recovery: super::tuned(config, "wal_recovery")?,
+        })
+    }
+
+    /// All of it for people.
+    pub fn words(&self, config: &Config, prefix: bool) -> String {
+        let s = self;
+        let prefix = if prefix {
+            format!(", prefix bloom of {} bytes in tables and memtables", s.prefix_len)
+        } else {
+            String::new()
+        };
+        format!(
+            "2 write buffers of {}, block cache {}, first level of {} in files of {}, blob files {}, blocks of {} \
+             bytes with hash index, bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, \
+             compression {}, log on, sync {}, C interface",
+            super::mib(s.write_buffer as u64),
+            super::mib(s.cache as u64),
+            super::mib(s.level_base),
+            super::mib(s.file_size),
+            match s.min_blob_size {
+                0 => "off".to_string(),
+                bytes => format!("for values from {bytes} bytes on"),
+            },
+            s.block_size,
+            if s.mmap_reads { "on" } else { "off" },
+            if s.verify_checksums { "" } else { "not " },
+            if config.compression { "lz4 but for flushed files" } else { "off" },
+            if config.sync == Sync::Synced { "on" } else { "off" },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_in_proportion_to_the_memory() {
+        for memory in [4 << 20, 128 << 20, 1 << 30] {
+            for compression in [false, true] {
+                let mut config = crate::conformance::config(Sync::Buffered, compression);
+                config.memory = memory;
+                let s = Settings::of(&config).unwrap();
+                assert!((2 * s.write_buffer + s.cache) as u64 <= memory, "{memory}");
+                assert_eq!(s.level_base, 4 * s.write_buffer as u64);
+                assert!(s.file_size <= s.level_base && s.file_size * 12 > s.level_base, "{memory}");
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What this process has of memory, by kind, and the most it had. The kernel keeps no such peaks, so a thread looks.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two looks at anonymous memory: each takes some 30 µs.
+const EVERY: Duration = Duration::from_millis(20);
+/// Between two looks at everything, at least. These walk through all pages that are mapped, so the more they
+/// take the rarer they are: at most a part in so many of a processor's time.
+const EVERYTHING_EVERY: Duration = Duration::from_millis(200);
+const PART: u32 = 200;
+
+/// Bytes that are resident, by kind. The kinds overlap: a page of a mapped file that was written to is mapped,
+/// dirty and, where no other process maps it, private.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// What the process took for itself, files aside.
+    pub anonymous: u64,
+    /// Pages that no other process has.
+    pub private: u64,
+    /// Pages of the store's files.
+    pub mapped: u64,
+    /// Pages that are nowhere but in memory as they are now.
+    pub dirty: u64,
+}
+
+impl Memory {
+    /// Of each kind the more.
+    fn most(self, other: Memory) -> Memory {
+        Memory {
+            anonymous: self.anonymous.max(other.anonymous),
+            private: self.private.max(other.private),
+            mapped: self.mapped.max(other.mapped),
+            dirty: self.dirty.max(other.dirty),
+        }
+    }
+
+    /// What is there beyond `base`.
+    fn beyond(self, base: Memory) -> Memory {
+        Memory {
+            anonymous: self.anonymous.saturating_sub(base.anonymous),
+            private: self.private.saturating_sub(base.private),
+            mapped: self.mapped.saturating_sub(base.mapped),
+            dirty: self.dirty.saturating_sub(base.dirty),
+        }
+    }
+
+    /// All kinds now; nothing where the system does not tell.
+    fn now(store: &Path) -> Memory {
+        let mapped = look::mappings(store).unwrap_or_default();
+        Memory { anonymous: look::anonymous().unwrap_or(0), ..mapped }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod look {
+    use super::Memory;
+    use procfs::process::{MMapPath, Process};
+    use std::path::Path;
+
+    /// `RssAnon` of `/proc/self/status`.
+    pub fn anonymous() -> Option<u64> {
+        Some(Process::myself().ok()?.status().ok()?.rssanon? << 10)
+    }
+
+    /// The sums of `/proc/self/smaps`, of which only this file says what each mapping is of.
+    pub fn mappings(store: &Path) -> Option<Memory> {
+        let mut sum = Memory::default();
+        for map in Process::myself().ok()?.smaps().ok()? {
+            let bytes = |name: &str| map.extension.map.get(name).copied().unwrap_or(0);
+            let dirty = bytes("Private_Dirty");
+            sum.private += bytes("Private_Clean") + dirty;
+            sum.dirty += bytes("Shared_Dirty") + dirty;
+            if matches!(&map.pathname, MMapPath::Path(path) if path.starts_with(store)) {
+                sum.mapped += bytes("Rss");
+            }
+        }
+        Some(sum)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod look {
+    use super::Memory;
+    use std::path::Path;
+
+    pub fn anonymous() -> Option<u64> {
+        None
+    }
+
+    pub fn mappings(_store: &Path) -> Option<Memory> {
+        None
+    }
+}
+
+/// Watches this process's memory.
+#[derive(Debug)]
+pub struct MemoryWatch {
+    watched: Arc<Watched>,
+    base: Memory,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    store: PathBuf,
+    peak: Mutex<Memory>,
+    stop: AtomicBool,
+}
+
+impl Watched {
+    fn peak(&self) -> MutexGuard<'_, Memory> {
+        self.peak.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look_at_everything(&self) {
+        let now = Memory::now(&self.store);
+        let mut peak = self.peak();
+        *peak = peak.most(now);
+    }
+
+    fn watch(&self) {
+        let mut due = Instant::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let start = Instant::now();
+            if start >= due {
+                self.look_at_everything();
+                due = start + EVERYTHING_EVERY.max(start.elapsed() * PART);
+            } else {
+                let anonymous = look::anonymous().unwrap_or(0);
+                let mut peak = self.peak();
+                peak.anonymous = peak.anonymous.max(anonymous);
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+}
+
+impl MemoryWatch {
+    /// Starts, before the store in a directory is opened; what is resident now counts as the benchmark's own.
+    pub fn start(store: &Path) -> Self {
+        // As mappings name it. It may not be there yet.
+        let whole = |dir: &Path| Some(dir.parent()?.canonicalize().ok()?.join(dir.file_name()?));
+        let store = whole(store).unwrap_or_else(|| store.to_path_buf());
+        let base = Memory::now(&store);
+        let (peak, stop) = (Mutex::default(), AtomicBool::new(false));
+        let watched = Arc::new(Watched { store, peak, stop });
+        let theirs = watched.clone();
+        let thread = Some(std::thread::spawn(move || theirs.watch()));
+        MemoryWatch { watched, base, thread }
+    }
+    /// Forgets the most there was.
+    pub fn forget(&self) {
+        *self.watched.peak() = Memory::default();
+    }
+    /// The most there was of each kind since the start, less what was there before.
+    pub fn peak(&self) -> Memory {
+        self.watched.look_at_everything();
+        self.watched.peak().beyond(self.base)
+    }
+}
+
+impl Drop for MemoryWatch {
+    fn drop(&mut self) {
+        self.watched.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    const BYTES: usize = 64 << 20;
+    /// What other tests of this process may take or give back meanwhile.
+    const OTHERS: u64 = 48 << 20;
+
+    fn file(path: &Path) -> File {
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+        file.set_len(BYTES as u64).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_mapped_and_written_is_told_apart_from_what_is_allocated() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let watch = MemoryWatch::start(&store);
+        std::fs::create_dir(&store).unwrap();
+        let (own, other) = (file(&store.join("own")), file(&dir.path().join("other")));
+        {
+            // SAFETY: files of this test, which nobody truncates.
+            let mut maps = [&own, &other].map(|f| unsafe { memmap2::MmapMut::map_mut(f) }.unwrap());
+            maps.iter_mut().for_each(|map| map.fill(1));
+            let peak = watch.peak();
+            let bytes = BYTES as u64;
+            assert_eq!(peak.mapped, bytes, "the file outside the store does not count");
+            let least = 2 * bytes - OTHERS;
+            assert!(peak.dirty >= least && peak.private >= least, "{peak:?}");
+            assert!(peak.anonymous < least, "{peak:?}");
+        }
+        let mut taken = vec![1u8; BYTES];
+        std::hint::black_box(taken.as_mut_slice());
+        let peak = watch.peak();
+        assert_eq!(peak.mapped, BYTES as u64, "it was the most, and is gone");
+        assert!(peak.anonymous >= BYTES as u64 - OTHERS, "{peak:?}");
+        watch.forget();
+        assert_eq!(watch.peak().mapped, 0);
+    }
+
+    #[test]
+    fn what_was_there_for_a_moment_is_seen_by_nobody_but_the_watch() {
+        let dir = tempfile::tempdir().unwrap();
+        let watch = MemoryWatch::start(dir.path());
+        let mut taken = vec![1u8; BYTES];
+        std::hint::black_box(taken.as_mut_slice());
+        let until = Instant::now() + Duration::from_secs(20);
+        while watch.watched.peak().anonymous < BYTES as u64 && Instant::now() < until {
+            std::thread::sleep(EVERY);
+        }
+        drop(taken);
+        assert!(watch.peak().anonymous >= BYTES as u64 - OTHERS);
+    }
+}
