@@ -10,13 +10,14 @@
 //! Writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
 //! way to wait for that is to sleep.
 
+use super::built::{self, Loaded};
 use super::library::{self, View, c_api};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Db = *mut c_void;
 type Stmt = *mut c_void;
@@ -55,13 +56,9 @@ const MAX_MMAP: u64 = 0x7fff_0000;
 const PAGE: u64 = 4096;
 
 fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
-        library::load(&names, "libsqlite3-0").and_then(Api::load).map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
+    static API: Loaded<Api> = Loaded::new();
+    let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
+    API.get(&built::SQLITE, || library::load(&names, "libsqlite3-0"), Api::load)
 }
 
 /// A connection, used by one thread at a time.
@@ -235,7 +232,8 @@ impl Engine for Sqlite {
         // SAFETY: functions without arguments; the string is static.
         unsafe {
             ensure!((api.sqlite3_threadsafe)() != 0, "this libsqlite3 was built without threads");
-            Ok(CStr::from_ptr((api.sqlite3_libversion)()).to_string_lossy().into_owned())
+            let version = CStr::from_ptr((api.sqlite3_libversion)()).to_string_lossy();
+            Ok(built::SQLITE.told(&version))
         }
     }
 
