@@ -203,7 +203,9 @@ static int entry(shim_reader *reader, int code, shim_bytes *k, shim_bytes *v) {
 
 int shim_get(shim_reader *reader, const void *key, size_t key_size, shim_bytes *value) {
   WT_ITEM k = {.data = key, .size = key_size};
-  /* A search gives up the place of the one before, and its view with it. */
+  /* Gives up the place of the search before, and its view with it: on the same page the next search would keep both. */
+  int code = reader->cursor->reset(reader->cursor);
+  if (code) return code;
   reader->cursor->set_key(reader->cursor, &k);
   return entry(reader, reader->cursor->search(reader->cursor), NULL, value);
 }

@@ -332,9 +332,18 @@ mod tests {
     use super::*;
     use crate::engines::{self, fake::Fake, with_engine};
     use crate::external;
+    use std::sync::{PoisonError, RwLock};
+
+    /// Whose libraries are taken is a matter of the whole process: tests of the distribution's are alone.
+    static LIBRARIES: RwLock<()> = RwLock::new(());
 
     /// One engine, in a test of its own.
     fn conforms(name: &str) {
+        let _beside_others = LIBRARIES.read().unwrap_or_else(PoisonError::into_inner);
+        conforms_now(name);
+    }
+
+    fn conforms_now(name: &str) {
         if let Err(e) = engines::version(name) {
             return println!("skipped {name}: {e:#}");
         }
@@ -366,6 +375,18 @@ mod tests {
         wiredtiger: "wiredtiger",
         wiredtiger_lsm: "wiredtiger-lsm",
         fake: "fake",
+    }
+
+    #[test]
+    fn the_distributions_libraries_conform_too() {
+        let _alone = LIBRARIES.write().unwrap_or_else(PoisonError::into_inner);
+        for name in engines::built::system_names() {
+            if let Ok(version) = engines::version(&name) {
+                assert!(version.ends_with(" system"), "{name} is {version}");
+            }
+            conforms_now(&name);
+        }
+        engines::built::choose("lmdb");
     }
 
     #[test]

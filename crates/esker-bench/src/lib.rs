@@ -123,6 +123,10 @@ fn list(options: &BenchOptions) -> Result<()> {
         let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
         text.push_str(&format!("engine {name}: {version}\n"));
     }
+    for name in engines::built::system_names() {
+        let version = engines::version(&name).unwrap_or_else(|e| format!("{e:#}"));
+        text.push_str(&format!("also {name}: {version}\n"));
+    }
     let sections = options.sections(&options.base_without_file()?);
     for section in &run::wanted_sections(options, sections)? {
         text.push_str(&format!("{}/{}: {}\n", section.suite, section.id, section.title));

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, clap::Args)]
 pub struct BenchOptions {
     /// Engines to compare, by name, separated by commas; `all` stands for every one [default: all]
+    ///
+    /// NAME-system, such as rocksdb-system, is the same engine with the distribution's library, also where --setup
+    /// made one; `--list` shows them.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub engines: Vec<String>,
 

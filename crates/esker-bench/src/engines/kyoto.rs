@@ -221,7 +221,7 @@ impl Engine for Kyoto {
     type Reader<'a> = KyotoReader<'a>;
 
     fn version() -> Result<String> {
-        Ok(api()?.version.clone())
+        Ok(format!("{} system", api()?.version))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {

@@ -6,15 +6,14 @@
 //! Tuning: `write_buffer` and `cache` (bytes), `verify_checksums` (at each read) and `paranoid_checks` (0 or 1;
 //! both 0 by default).
 
+use super::built::{self, Built, Loaded};
 use super::library::{self, View, c_api};
-use super::places::setup_dir;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 
 type Handle = *mut c_void;
 type Error = *mut c_char;
@@ -73,6 +72,8 @@ c_api! {
 pub trait Fork: 'static {
     /// Its library, loaded once.
     fn api() -> Result<&'static Api>;
+    /// What `--setup` makes.
+    const BUILT: Built;
     /// Its release, where that is not the version that its library names.
     const RELEASE: Option<&'static str>;
     /// What one should know of it beside its settings.
@@ -81,15 +82,15 @@ pub trait Fork: 'static {
 
 /// Declares a fork, with a function that loads its library.
 macro_rules! fork {
-    ($(#[$doc:meta])* $name:ident, $release:expr, $remark:literal, $load:expr) => {
+    ($(#[$doc:meta])* $name:ident, $built:expr, $release:expr, $remark:literal, $load:expr) => {
         $(#[$doc])*
         pub enum $name {}
         impl Fork for $name {
             fn api() -> Result<&'static Api> {
-                static API: OnceLock<Result<Api, String>> = OnceLock::new();
-                let load = || $load.and_then(Api::load).map_err(|e| format!("{e:#}"));
-                API.get_or_init(load).as_ref().map_err(|e| anyhow::anyhow!("{e}"))
+                static API: Loaded<Api> = Loaded::new();
+                API.get(&Self::BUILT, || $load, Api::load)
             }
+            const BUILT: Built = $built;
             const RELEASE: Option<&'static str> = $release;
             const REMARK: &'static str = $remark;
         }
@@ -97,8 +98,8 @@ macro_rules! fork {
 }
 
 fork! {
-    /// LevelDB as the distribution has it.
-    Original, None, "", {
+    /// LevelDB itself.
+    Original, built::LEVELDB, None, "", {
         let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
         library::load(&names, "libleveldb1d")
     }
@@ -108,22 +109,15 @@ fork! {
     /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
     /// Nor does one wait for a sync that another has begun, even where that came too early for it
     /// (`util/env_posix.cc`): with several writers its class F is a promise, not a fact.
-    Hyper, Some("1.0.2"), ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs", {
-        library::load_built(&setup_dir().join(HYPER_LIBRARY))
+    Hyper, built::HYPERLEVELDB, Some("1.0.2"),
+    ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs", {
+        built::HYPERLEVELDB.load()
     }
 }
 fork! {
     /// Basho's LevelDB of Riak, as `--setup` builds it.
-    Basho, None, ", from leveldown-basho 0.10.1", {
-        library::load_built(&setup_dir().join(BASHO_LIBRARY))
-    }
+    Basho, built::BASHO, None, ", from leveldown-basho 0.10.1", { built::BASHO.load() }
 }
-
-/// The file of HyperLevelDB in the set-up directory.
-pub const HYPER_LIBRARY: &str = "libhyperleveldb.so";
-
-/// The file of Basho's LevelDB in the set-up directory.
-pub const BASHO_LIBRARY: &str = "libbasholeveldb.so";
 
 /// LevelDB.
 pub type LevelDb = Store<Original>;
@@ -214,7 +208,8 @@ impl<F: Fork> Engine for Store<F> {
         // SAFETY: two functions without arguments.
         let (major, minor) =
             unsafe { ((api.leveldb_major_version)(), (api.leveldb_minor_version)()) };
-        Ok(F::RELEASE.map_or_else(|| format!("{major}.{minor}"), str::to_string))
+        let version = F::RELEASE.map_or_else(|| format!("{major}.{minor}"), str::to_string);
+        Ok(F::BUILT.told(&version))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {

@@ -17,7 +17,7 @@ pub fn load(names: &[&str], package: &str) -> Result<&'static Library> {
             return Ok(Box::leak(Box::new(library)));
         }
     }
-    bail!("not installed: apt-get install {package}")
+    bail!("not installed: esker bench --setup, or apt-get install {package}")
 }
 
 /// Loads a library whose soname changes with each release (`librocksdb.so.7.8`): any version that
@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn a_missing_library_says_how_to_get_it() {
         let error = super::load(&["libnosuchstore.so.0"], "libnosuchstore0").unwrap_err();
-        assert_eq!(error.to_string(), "not installed: apt-get install libnosuchstore0");
+        assert!(error.to_string().starts_with("not installed: esker bench --setup"), "{error}");
+        assert!(error.to_string().ends_with("apt-get install libnosuchstore0"), "{error}");
     }
 
     /// The C library of a Linux system is a case of it: `libc.so` is no library to load, or not

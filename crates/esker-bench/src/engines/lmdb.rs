@@ -4,13 +4,13 @@
 //! Buffered: `MDB_WRITEMAP | MDB_NOSYNC`; a commit is a store to the mapping and survives a killed
 //! process. Synced: the default, two `fdatasync`-class waits a commit.
 
+use super::built::{self, Loaded};
 use super::library::{self, c_api};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 
 #[repr(C)]
 struct Val {
@@ -82,13 +82,9 @@ const SET_RANGE: c_int = 17;
 const RENEW_EVERY: u32 = 256;
 
 fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        let names = ["liblmdb.so.0", "liblmdb.so", "liblmdb.dylib"];
-        library::load(&names, "liblmdb0").and_then(Api::load).map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
+    static API: Loaded<Api> = Loaded::new();
+    let names = ["liblmdb.so.0", "liblmdb.so", "liblmdb.dylib"];
+    API.get(&built::LMDB, || library::load(&names, "liblmdb0"), Api::load)
 }
 
 impl Api {
@@ -153,7 +149,7 @@ impl Engine for Lmdb {
         let (mut a, mut b, mut c) = (0, 0, 0);
         // SAFETY: three places for three numbers.
         unsafe { (api()?.mdb_version)(&mut a, &mut b, &mut c) };
-        Ok(format!("{a}.{b}.{c}"))
+        Ok(built::LMDB.told(&format!("{a}.{b}.{c}")))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {

@@ -3,6 +3,7 @@
 //! ([`crate::external`]).
 
 pub mod bdb;
+pub mod built;
 pub mod esker;
 pub mod fake;
 pub mod kyoto;
@@ -46,10 +47,11 @@ pub const NAMES: &[&str] = &[
     "libmdbx",
 ];
 
-/// Runs `$body` with `$engine` as the type of the engine called `$name`; `None` when there is none.
+/// Runs `$body` with `$engine` as the type of the engine called `$name`, with the library that the name
+/// stands for; `None` when there is none.
 macro_rules! with_engine {
     ($name:expr, $engine:ident => $body:expr) => {
-        match $name {
+        match $crate::engines::built::choose($name) {
             "esker" => Some({
                 type $engine = $crate::engines::esker::Esker;
                 $body
@@ -110,7 +112,7 @@ pub(crate) use with_engine;
 
 /// Whether there is an engine of that name.
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name) || name == "fake"
+    NAMES.contains(&name) || name == "fake" || built::system_names().any(|system| system == name)
 }
 
 /// The version of an engine's library, or how to install it.
@@ -145,5 +147,20 @@ fn tuned_for(config: &Config, engine: &str, name: &str) -> Result<Option<u64>> {
     match tuned(config, name)? {
         Some(number) => Ok(Some(number)),
         None => tuned(config, &format!("{engine}.{name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distributions_library_has_a_name_of_its_own() {
+        assert_eq!(built::plain("lmdb-system"), "lmdb");
+        assert_eq!(built::plain("wiredtiger-lsm"), "wiredtiger-lsm");
+        for name in built::system_names() {
+            assert!(exists(&name) && NAMES.contains(&built::plain(&name)), "{name}");
+        }
+        assert!(!exists("esker-system") && !exists("-system"));
     }
 }

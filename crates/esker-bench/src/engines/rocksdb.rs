@@ -12,6 +12,7 @@
 //! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `level_base` (bytes of the first level
 //! below the flushed files), `min_blob_size` (bytes; 0: no blob files).
 
+use super::built::{self, Loaded};
 use super::library::{self, View, c_api};
 use super::rocksdb_settings::Settings;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
@@ -19,7 +20,6 @@ use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 
 type Handle = *mut c_void;
 type Error = *mut c_char;
@@ -103,14 +103,9 @@ const BINARY_SEARCH_AND_HASH: c_int = 1;
 const STEM: &str = "librocksdb.so";
 
 fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        library::load_any_version(STEM, "librocksdb-dev")
-            .and_then(Api::load)
-            .map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
+    static API: Loaded<Api> = Loaded::new();
+    let system = || library::load_any_version(STEM, "librocksdb-dev");
+    API.get(&built::ROCKSDB, system, Api::load)
 }
 
 impl Api {
@@ -226,7 +221,12 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
 
     fn version() -> Result<String> {
         api()?;
-        Ok(library::version_of_file(STEM).unwrap_or_else(|| "of unknown version".to_string()))
+        let built = built::ROCKSDB;
+        if built.is_taken() {
+            return Ok(built.told(built.version));
+        }
+        let version = library::version_of_file(STEM);
+        Ok(built.told(version.as_deref().unwrap_or("of unknown version")))
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {

@@ -5,6 +5,7 @@
 //! The structs could be declared here instead, or internal functions of the library be called by
 //! name; either would be silently wrong with another version, where a compiler notices.
 
+use super::built::{self, Built};
 use super::library;
 use super::places::setup_dir;
 use anyhow::{Context, Result, bail};
@@ -19,7 +20,9 @@ pub struct Shim {
     /// The engine that it is of; one of them, where there are several.
     engine: &'static str,
     source: &'static str,
-    /// Names of the library for the linker; the first that links.
+    /// What `--setup` makes, which it is compiled with where that is taken.
+    built: Option<Built>,
+    /// Otherwise: names of the library for the linker; the first that links.
     links: &'static [&'static str],
     package: &'static str,
 }
@@ -28,6 +31,7 @@ pub struct Shim {
 pub const BDB: Shim = Shim {
     engine: "bdb",
     source: include_str!("../../shim/bdb.c"),
+    built: None,
     links: &["db-5.3", "db"],
     package: "libdb5.3-dev",
 };
@@ -36,6 +40,7 @@ pub const BDB: Shim = Shim {
 pub const WIREDTIGER: Shim = Shim {
     engine: "wiredtiger",
     source: include_str!("../../shim/wiredtiger.c"),
+    built: Some(built::WIREDTIGER),
     links: &["wiredtiger"],
     package: "libwiredtiger-dev",
 };
@@ -44,6 +49,7 @@ pub const WIREDTIGER: Shim = Shim {
 pub const DEVICE: Shim = Shim {
     engine: "device",
     source: include_str!("../../shim/device.c"),
+    built: None,
     links: &["dl"],
     package: "libc6-dev",
 };
@@ -55,6 +61,20 @@ impl Shim {
     /// The engine that it is of.
     pub fn engine(&self) -> &'static str {
         self.engine
+    }
+
+    fn taken(&self) -> Option<&Built> {
+        self.built.as_ref().filter(|built| built.is_taken())
+    }
+
+    /// Whether it stands between us and what `--setup` made.
+    pub fn takes_built(&self) -> bool {
+        self.taken().is_some()
+    }
+
+    /// What the library says of its version, and whose build it is.
+    pub fn told(&self, version: &str) -> String {
+        self.built.as_ref().map_or_else(|| format!("{version} system"), |built| built.told(version))
     }
 
     /// Whether it was compiled into a directory.
@@ -80,11 +100,22 @@ impl Shim {
         })
     }
 
-    /// Another source has another name, so that what is kept is never out of date.
+    /// What finds header and library, a set for each name to be tried.
+    fn arguments(&self) -> Vec<Vec<String>> {
+        let Some(built) = self.taken() else {
+            return self.links.iter().map(|link| vec![format!("-l{link}")]).collect();
+        };
+        let dir = built.dir().display().to_string();
+        let library = format!("{dir}/{}", built.file);
+        vec![vec![format!("-I{dir}"), library, format!("-Wl,-rpath,{dir}")]]
+    }
+
+    /// Another source, or another library, has another name, so that what is kept is never out of date.
     fn path(&self, dir: &Path) -> PathBuf {
         let hash = HEADER
             .bytes()
             .chain(self.source.bytes())
+            .chain(self.arguments().concat().concat().bytes())
             .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
         let suffix = std::env::consts::DLL_SUFFIX;
         dir.join(format!("libesker-bench-{}-{hash:016x}{suffix}", self.engine))
@@ -102,12 +133,12 @@ impl Shim {
         std::fs::write(&source, self.source)?;
         let compiler = std::env::var_os("CC").filter(|c| !c.is_empty()).unwrap_or("cc".into());
         let mut complaint = String::new();
-        for link in self.links {
+        for arguments in self.arguments() {
             let output = Command::new(&compiler)
                 .args(["-std=gnu11", "-O2", "-shared", "-fPIC", "-o"])
                 .arg(&made)
                 .arg(&source)
-                .arg(format!("-l{link}"))
+                .args(&arguments)
                 .output();
             let output = match output {
                 Ok(output) => output,
@@ -138,7 +169,8 @@ mod tests {
     fn a_missing_library_says_how_to_get_it() {
         let dir = tempfile::tempdir().unwrap();
         let source = "#include <no-such-store.h>\n";
-        let shim = Shim { engine: "none", source, links: &["none"], package: "libnone-dev" };
+        let shim =
+            Shim { engine: "none", source, built: None, links: &["none"], package: "libnone-dev" };
         let error = format!("{:#}", shim.build(dir.path()).unwrap_err());
         assert!(error.starts_with("not installed: apt-get install"), "{error}");
         assert!(error.contains("libnone-dev"), "{error}");

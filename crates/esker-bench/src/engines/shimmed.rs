@@ -1,6 +1,7 @@
 //! A store behind a shim: one adapter for every library that has one. What differs is how they are
 //! configured ([`Kind`]).
 
+use super::built;
 use super::library::{self, c_api};
 use super::shim::Shim;
 use crate::calls::Call;
@@ -10,7 +11,6 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::OnceLock;
 
 type Store = *mut c_void;
 type Handle = *mut c_void;
@@ -75,19 +75,16 @@ c_api! {
 const NONE: c_int = -1;
 
 /// A library's functions, loaded once.
-pub struct Loaded(OnceLock<Result<Api, String>>);
+pub struct Loaded(built::Loaded<Api>);
 
 impl Loaded {
     /// Not loaded yet.
     pub const fn new() -> Loaded {
-        Loaded(OnceLock::new())
+        Loaded(built::Loaded::new())
     }
 
     fn api(&'static self, shim: &Shim) -> Result<&'static Api> {
-        self.0
-            .get_or_init(|| shim.load().and_then(Api::load).map_err(|e| format!("{e:#}")))
-            .as_ref()
-            .map_err(|e| anyhow::anyhow!("{e}"))
+        self.0.get_by(shim.takes_built(), || shim.load().and_then(Api::load))
     }
 }
 
@@ -214,7 +211,7 @@ impl<K: Kind> Engine for Shimmed<K> {
             );
         }
         // SAFETY: as above.
-        Ok(unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned())
+        Ok(K::SHIM.told(&unsafe { CStr::from_ptr(version) }.to_string_lossy()))
     }
 
     fn calls() -> &'static [(Call, &'static str)] {

@@ -1,11 +1,11 @@
 //! A connection to SQLite: its C interface, statements and transactions.
 
+use super::built::{self, Loaded};
 use super::library::{self, c_api};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 type Db = *mut c_void;
@@ -43,13 +43,9 @@ const ROW: c_int = 100;
 const DONE: c_int = 101;
 
 fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| {
-        let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
-        library::load(&names, "libsqlite3-0").and_then(Api::load).map_err(|e| format!("{e:#}"))
-    })
-    .as_ref()
-    .map_err(|e| anyhow::anyhow!("{e}"))
+    static API: Loaded<Api> = Loaded::new();
+    let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
+    API.get(&built::SQLITE, || library::load(&names, "libsqlite3-0"), Api::load)
 }
 
 /// The library's version.
@@ -58,7 +54,8 @@ pub fn version() -> Result<String> {
     // SAFETY: functions without arguments; the string is static.
     unsafe {
         ensure!((api.sqlite3_threadsafe)() != 0, "this libsqlite3 was built without threads");
-        Ok(CStr::from_ptr((api.sqlite3_libversion)()).to_string_lossy().into_owned())
+        let version = CStr::from_ptr((api.sqlite3_libversion)()).to_string_lossy();
+        Ok(built::SQLITE.told(&version))
     }
 }
 

@@ -10,6 +10,7 @@
 //! log, hence class V, and shows nothing before the writer is dropped), `leaf_page_max` (bytes), `chunk_size` (bytes, LSM),
 //! `wiredtiger.table` (a document's configuration of the table, in the library's words).
 
+use super::built;
 use super::shim::{Shim, WIREDTIGER};
 use super::shimmed::{Kind, Loaded, Setup, Shimmed};
 use crate::calls::Call;
@@ -26,10 +27,14 @@ pub type LsmStore = Shimmed<WiredTiger<true>>;
 
 const SNAPPY: &str = "libwiredtiger_snappy.so";
 
-/// Whether the library that compresses can be loaded; Debian packs it with WiredTiger.
-fn has_snappy() -> bool {
+/// The library that compresses, as WiredTiger is to load it, if it can be loaded; Debian packs it with WiredTiger.
+fn snappy() -> Option<String> {
+    let name = match built::WIREDTIGER.is_taken() {
+        true => built::WIREDTIGER.dir().join(SNAPPY).to_str()?.to_string(),
+        false => SNAPPY.to_string(),
+    };
     // SAFETY: loading it runs no more than its own initialisers; WiredTiger would load it next.
-    unsafe { libloading::Library::new(SNAPPY).is_ok() }
+    unsafe { libloading::Library::new(&name) }.is_ok().then_some(name)
 }
 
 impl<const LSM: bool> Kind for WiredTiger<LSM> {
@@ -69,8 +74,8 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             Sync::Buffered => (Class::K, "enabled=true,method=none"),
             Sync::Synced => (Class::F, "enabled=true,method=fsync"),
         };
-        let snappy = config.compression && has_snappy();
-        let compression = match (config.compression, snappy) {
+        let snappy = config.compression.then(snappy).flatten();
+        let compression = match (config.compression, snappy.is_some()) {
             (false, _) => "compression off",
             (true, true) => "snappy",
             (true, false) => "compression off, because libwiredtiger_snappy.so is not installed",
@@ -103,8 +108,8 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
                 ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"
             );
         }
-        if snappy {
-            connection += &format!(",extensions=[{SNAPPY}]");
+        if let Some(name) = &snappy {
+            connection += &format!(",extensions=[\"{name}\"]");
             table += ",block_compressor=snappy";
         }
         let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
@@ -118,7 +123,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             page_size: 0,
             bulk,
             class: if bulk { Class::V } else { class },
-            compresses: snappy,
+            compresses: snappy.is_some(),
         })
     }
 }

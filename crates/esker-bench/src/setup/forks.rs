@@ -1,59 +1,50 @@
 //! HyperLevelDB and Basho's LevelDB, which no distribution has. Their sources are in two packages
 //! of npm, which wrap them for JavaScript; here the C++ alone is compiled, with its C interface.
 
+use super::archive::{Archive, Registry};
 use super::command::run;
-use super::{Outcome, Place};
-use crate::engines;
-use crate::engines::leveldb::{BASHO_LIBRARY, HYPER_LIBRARY};
-use crate::engines::library::load_built;
-use anyhow::{Context, Result, ensure};
+use super::recipe::{Kitchen, Recipe};
+use crate::engines::built;
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a fork is made.
-struct Recipe {
-    /// The engine.
-    engine: &'static str,
-    /// The file that it becomes.
-    library: &'static str,
-    /// The npm package, and its version.
-    package: &'static str,
-    version: &'static str,
-    /// What the package's archive must hash to: code that will run here should be the code that
-    /// was looked at.
-    sha512: &'static str,
-    /// The sources below `deps/leveldb`, and the configuration that they are built with.
-    sources: &'static str,
-    flags: &'static [&'static str],
-    include: &'static [&'static str],
-    /// What its C interface lacks.
-    supplement: Option<&'static str>,
-}
-
-const RECIPES: [Recipe; 2] = [
+/// Both.
+pub const RECIPES: &[Recipe] = &[
     Recipe {
         engine: "hyperleveldb",
-        library: HYPER_LIBRARY,
-        package: "leveldown-hyper",
-        version: "2.0.0",
-        sha512: "3f342a249d0fe16fa8e32b91723a1c25d78861f352755bbcaf4fdbcadb45ba4f\
-                 fa5877ce26dda5e67eb0e6eb2e0c6f267a710cce0c6be2289d5115b5291123a7",
-        sources: "leveldb-hyper-1.0.2",
-        flags: &["-DHAVE_CONFIG_H=1"],
-        include: &["leveldb-hyper-conf/linux", "leveldb-hyper-1.0.2"],
-        supplement: None,
+        built: built::HYPERLEVELDB,
+        archive: Archive {
+            registry: Registry::Npm,
+            name: "leveldown-hyper",
+            version: "2.0.0",
+            file: "leveldown-hyper-2.0.0.tgz",
+            sha256: "a68babb9f256d0651fcbcfe3ef8e45ee3f7a7fb3e4bcbe865e4566f0ac14e035",
+        },
+        members: &[],
+        how: FLAGS,
+        make: |kitchen| {
+            let include = ["leveldb-hyper-conf/linux", "leveldb-hyper-1.0.2"];
+            compile(kitchen, "leveldb-hyper-1.0.2", &include, &["-DHAVE_CONFIG_H=1"], None)
+        },
     },
     Recipe {
         engine: "basho",
-        library: BASHO_LIBRARY,
-        package: "leveldown-basho",
-        version: "0.10.1",
-        sha512: "ac3058941f2c1d9d878ce4c891d79fde012f6d8fe1b0e5dc0bc062462151f09\
-                 191f483122609884c0b99a28a2ed5cd0cbba5611031534a99460a43b36d158e49",
-        sources: "leveldb-basho",
-        flags: &[],
-        include: &["leveldb-basho", "leveldb-basho/include"],
-        supplement: Some(include_str!("basho_supplement.cc")),
+        built: built::BASHO,
+        archive: Archive {
+            registry: Registry::Npm,
+            name: "leveldown-basho",
+            version: "0.10.1",
+            file: "leveldown-basho-0.10.1.tgz",
+            sha256: "d7bead1230b8c52bdc11ec72fc561e94ec2d04be1735fe64f39972d0f96f6b64",
+        },
+        members: &[],
+        how: FLAGS,
+        make: |kitchen| {
+            let include = ["leveldb-basho", "leveldb-basho/include"];
+            let supplement = include_str!("basho_supplement.cc");
+            compile(kitchen, "leveldb-basho", &include, &[], Some(supplement))
+        },
     },
 ];
 
@@ -74,89 +65,42 @@ const FLAGS: &[&str] = &[
 /// The parts of the bundled compression library that are compiled.
 const SNAPPY: [&str; 3] = ["snappy.cc", "snappy-sinksource.cc", "snappy-stubs-internal.cc"];
 
-/// Builds the forks that are missing or were built otherwise.
-pub fn build(place: &Place) -> Vec<(String, Outcome)> {
-    let outcome = |recipe: &Recipe| Outcome::of(recipe.build(&place.dir));
-    RECIPES.iter().map(|recipe| (recipe.engine.to_string(), outcome(recipe))).collect()
-}
+/// Compiles the sources below `deps/leveldb` with the configuration that they have there, and what their C interface lacks.
+fn compile(
+    kitchen: &Kitchen,
+    root: &str,
+    include: &[&str],
+    flags: &[&str],
+    supplement: Option<&str>,
+) -> Result<()> {
+    let deps = kitchen.sources.join("package/deps");
+    let snappy = deps.join("snappy/snappy-1.1.1");
+    let snappy_config = deps.join("snappy/linux");
+    // By itself: it has a config.h of its own.
+    let objects = kitchen.work;
+    let mut gcc = Command::new("g++");
+    gcc.args(FLAGS).args(["-DHAVE_CONFIG_H=1", "-c", "-I"]).arg(&snappy_config);
+    gcc.args(SNAPPY.map(|file| snappy.join(file))).current_dir(objects);
+    run(&mut gcc)?;
 
-impl Recipe {
-    fn build(&self, dir: &Path) -> Result<Outcome> {
-        let (library, note) =
-            (dir.join(self.library), dir.join(self.library).with_extension("txt"));
-        let same = std::fs::read_to_string(&note).is_ok_and(|text| text == self.told());
-        if same && load_built(&library).is_ok() {
-            return Ok(Outcome::Present(engines::version(self.engine)?));
-        }
-        ensure!(cfg!(target_os = "linux"), "it is built with flags for Linux only");
-        let work = tempfile::Builder::new().prefix("building-").tempdir_in(dir)?;
-        let archive = self.fetch(dir, work.path())?;
-        run(Command::new("tar").arg("xzf").arg(&archive).current_dir(work.path()))?;
-        let made = self.compile(&work.path().join("package/deps"), work.path())?;
-        std::fs::rename(made, &library)?;
-        std::fs::write(note, self.told())?;
-        Ok(Outcome::Installed(engines::version(self.engine)?))
+    let leveldb = deps.join("leveldb");
+    let mut gcc = Command::new("g++");
+    // Nothing undefined, and its own symbols first.
+    gcc.args(FLAGS).args(flags).args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-o"]);
+    gcc.arg(kitchen.to.join(kitchen.recipe.built.file));
+    for dir in include {
+        gcc.arg("-I").arg(leveldb.join(dir));
     }
-
-    /// How it is built, as it is noted beside the library.
-    fn told(&self) -> String {
-        let flags = [FLAGS, self.flags].concat().join(" ");
-        let supplement = self.supplement.unwrap_or_default();
-        format!("{} {}\n{}\ng++ {flags}\n{supplement}", self.package, self.version, self.sha512)
+    gcc.arg("-I").arg(&snappy_config).arg("-I").arg(&snappy);
+    gcc.args(sources(&leveldb.join(root))?);
+    if let Some(text) = supplement {
+        let file = kitchen.work.join("supplement.cc");
+        std::fs::write(&file, text)?;
+        gcc.arg(file);
     }
-
-    /// The package's archive: one that lies in `dir`, or from npm.
-    fn fetch(&self, dir: &Path, work: &Path) -> Result<PathBuf> {
-        let name = format!("{}-{}.tgz", self.package, self.version);
-        let given = dir.join(&name);
-        let archive = if given.is_file() {
-            given
-        } else {
-            let wanted = format!("{}@{}", self.package, self.version);
-            run(Command::new("npm").args(["pack", "--silent", &wanted]).current_dir(work))
-                .with_context(|| {
-                    format!("no {wanted} from npm; {} is taken where it exists", given.display())
-                })?;
-            work.join(&name)
-        };
-        let sum = run(Command::new("sha512sum").arg(&archive))?;
-        let sum = sum.split_whitespace().next().unwrap_or_default();
-        ensure!(sum == self.sha512, "{} is not the archive that is known", archive.display());
-        Ok(archive)
-    }
-
-    /// Compiles everything below `deps` into a library in `work`.
-    fn compile(&self, deps: &Path, work: &Path) -> Result<PathBuf> {
-        let snappy = deps.join("snappy/snappy-1.1.1");
-        let snappy_config = deps.join("snappy/linux");
-        // By itself: it has a config.h of its own.
-        let objects = work.join("snappy");
-        std::fs::create_dir(&objects)?;
-        let mut gcc = Command::new("g++");
-        gcc.args(FLAGS).args(["-DHAVE_CONFIG_H=1", "-c", "-I"]).arg(&snappy_config);
-        gcc.args(SNAPPY.map(|file| snappy.join(file))).current_dir(&objects);
-        run(&mut gcc)?;
-
-        let leveldb = deps.join("leveldb");
-        let made = work.join(self.library);
-        let mut gcc = Command::new("g++");
-        // Nothing undefined, and its own symbols first.
-        gcc.args(FLAGS).args(self.flags).args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-o"]);
-        gcc.arg(&made);
-        for dir in self.include {
-            gcc.arg("-I").arg(leveldb.join(dir));
-        }
-        gcc.arg("-I").arg(&snappy_config).arg("-I").arg(&snappy);
-        gcc.args(sources(&leveldb.join(self.sources))?);
-        if let Some(text) = self.supplement {
-            let file = work.join("supplement.cc");
-            std::fs::write(&file, text)?;
-            gcc.arg(file);
-        }
-        gcc.args(SNAPPY.map(|file| objects.join(file).with_extension("o")));
-        run(&mut gcc)?;
-        Ok(made)
-    }
+    gcc.args(SNAPPY.map(|file| objects.join(file).with_extension("o")));
+    run(&mut gcc)?;
+    Ok(())
 }
 
 /// The sources of the library, without tests, tools and other platforms.
@@ -183,21 +127,6 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_archive_that_is_not_the_known_one_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        for recipe in &RECIPES {
-            assert_eq!(recipe.sha512.len(), 128);
-            let name = format!("{}-{}.tgz", recipe.package, recipe.version);
-            std::fs::write(dir.path().join(name), "something else").unwrap();
-        }
-        let place = Place { dir: dir.path().to_path_buf(), source: None };
-        for (engine, outcome) in build(&place) {
-            let Outcome::Failed(why) = outcome else { panic!("{engine} was built") };
-            assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
-        }
-    }
 
     #[test]
     fn tests_and_tools_are_no_sources() {

@@ -1,83 +1,97 @@
 //! `--setup`: installs or builds every engine that is missing. What is there already stays; what
 //! fails says why, and the rest goes on.
 
+mod archive;
 mod command;
 mod forks;
+mod libraries;
+mod outcome;
 mod packages;
 mod program;
+mod recipe;
 mod shims;
 
 use crate::engines::places::setup_dir;
 use anyhow::{Context, Result, bail};
+use outcome::{Outcome, Place};
+use recipe::Recipe;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
 
-/// What a step is given.
-pub struct Place<'a> {
-    /// Where engines are built into.
-    pub dir: PathBuf,
-    /// Where the sources of Esker are, if somebody said so.
-    pub source: Option<&'a Path>,
+/// How every library is made that is.
+fn recipes() -> impl Iterator<Item = &'static Recipe> {
+    libraries::RECIPES.iter().chain(forks::RECIPES)
 }
 
-/// What came of a part of a step.
-pub enum Outcome {
-    /// Nothing was to be done.
-    Present(String),
-    /// It was installed or built.
-    Installed(String),
-    /// It was not, and why.
-    Failed(String),
-}
-
-impl Outcome {
-    /// A result told as an outcome.
-    pub fn of(result: Result<Outcome>) -> Outcome {
-        result.unwrap_or_else(|e| Outcome::Failed(format!("{e:#}")))
-    }
-}
-
-/// A step: engines that are installed in one way.
-pub struct Step {
-    /// What it installs, as its line begins.
-    pub name: &'static str,
-    /// Does it; a line for each of its parts.
-    pub run: fn(&Place) -> Vec<(String, Outcome)>,
-}
-
-/// All of it, in this order. A new way to install engines is a line here.
-pub const STEPS: &[Step] = &[
-    Step { name: "packages", run: packages::install },
-    Step { name: "shims", run: shims::compile },
-    Step { name: "forks of LevelDB", run: forks::build },
-    Step { name: "engines that are crates", run: program::build },
-];
-
-/// Runs all steps and says what they did; an error when something failed.
+/// Does all of it and says what was done; an error when something failed.
 pub fn run(source: Option<&Path>) -> Result<()> {
     let place = Place { dir: setup_dir(), source };
     std::fs::create_dir_all(&place.dir)
         .with_context(|| format!("cannot make {}", place.dir.display()))?;
-    let mut out = std::io::stdout();
-    writeln!(out, "engines are built into {}", place.dir.display())?;
-    let mut failed = 0;
-    for step in STEPS {
-        // Said before, as it may take minutes.
-        writeln!(out, "{} ...", step.name)?;
-        for (what, outcome) in (step.run)(&place) {
+    let start = Instant::now();
+    say(&format!("engines are built into {}", place.dir.display()))?;
+    let failed = Mutex::new(0);
+    let tell = |lines: Vec<(String, Outcome)>| -> Result<()> {
+        // Held while it is said, so that lines of parts done at once do not mix.
+        let mut failed = failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (what, outcome) in lines {
             let told = match outcome {
                 Outcome::Present(how) => format!("already there ({how})"),
                 Outcome::Installed(how) => format!("installed ({how})"),
                 Outcome::Failed(why) => {
-                    failed += 1;
+                    *failed += 1;
                     format!("failed: {}", why.replace('\n', "\n    "))
                 }
             };
-            writeln!(out, "  {what}: {told}")?;
+            say(&format!("  {what}: {told}"))?;
         }
-    }
+        Ok(())
+    };
+    // Said before, as each may take minutes.
+    say("packages ...")?;
+    tell(packages::install(&place))?;
+    say("libraries, forks of LevelDB and engines that are crates ...")?;
+    // At once: some wait for a registry, or keep one core busy with one file.
+    std::thread::scope(|scope| {
+        let (place, tell) = (&place, &tell);
+        let making = recipes().map(|recipe| scope.spawn(move || tell(vec![recipe.follow(place)])));
+        let mut jobs: Vec<_> = making.collect();
+        jobs.push(scope.spawn(|| tell(program::build(place))));
+        jobs.into_iter().try_for_each(|job| job.join().expect("no part of it panics"))
+    })?;
+    // After the libraries that they are compiled with.
+    say("shims ...")?;
+    tell(shims::compile(&place))?;
+    say(&format!("done in {} s", start.elapsed().as_secs()))?;
+    let failed = failed.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     if failed > 0 {
         bail!("{failed} could not be installed, as said above; the rest is there");
     }
     Ok(())
+}
+
+fn say(line: &str) -> Result<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_is_not_the_known_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { dir: dir.path().to_path_buf(), source: None };
+        for recipe in recipes() {
+            assert_eq!(recipe.archive.sha256.len(), 64, "{}", recipe.engine);
+            std::fs::write(dir.path().join(recipe.archive.file), "something else").unwrap();
+            let (engine, Outcome::Failed(why)) = recipe.follow(&place) else {
+                panic!("{} was made", recipe.engine)
+            };
+            assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
+            assert!(!recipe.built.dir_in(dir.path()).exists(), "{engine}");
+        }
+    }
 }

@@ -1,29 +1,31 @@
 //! Engines that the distribution has: Debian's packages and those of its relatives.
 
 use super::command::{find, run, run_as};
-use super::{Outcome, Place};
+use super::outcome::{Outcome, Place};
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// Packages with the libraries of engines, and the compiler for those that are built. The names of
+/// Packages with the libraries of engines, and what the others are fetched and built with. The names of
 /// development packages, unlike those of the libraries, stay the same from release to release.
 const PACKAGES: &[&str] = &[
     "g++",
+    "cmake",
     "npm",
-    "libleveldb-dev",
-    "liblmdb-dev",
-    "librocksdb-dev",
-    "libsqlite3-dev",
+    "python3-pip",
+    "maven",
+    "libsnappy-dev",
     "libdb5.3-dev",
     "libkyotocabinet-dev",
-    "libwiredtiger-dev",
 ];
 
 /// A program that makes its package unnecessary, wherever it came from.
 fn stands_for(package: &str) -> Option<&'static str> {
     match package {
         "g++" => Some("g++"),
+        "cmake" => Some("cmake"),
         "npm" => Some("npm"),
+        "python3-pip" => Some("pip3"),
+        "maven" => Some("mvn"),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The program with the engines that are crates: built by cargo from Esker's own sources.
 
 use super::command::{find, run};
-use super::{Outcome, Place};
+use super::outcome::{Outcome, Place};
 use crate::external;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};

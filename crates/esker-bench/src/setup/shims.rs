@@ -1,7 +1,7 @@
 //! The shims of engines whose C interface is methods in structs. They would be compiled at their
 //! first use too; here a compiler that is missing is told before anything is measured.
 
-use super::{Outcome, Place};
+use super::outcome::{Outcome, Place};
 use crate::engines;
 use crate::engines::shim::{self, Shim};
 use anyhow::Result;

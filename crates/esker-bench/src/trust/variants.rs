@@ -1,5 +1,6 @@
 //! Which settings each engine is tested with, and what it promises.
 
+use crate::engines::built::plain;
 use std::collections::BTreeMap;
 
 /// Engines that are tested by default.
@@ -21,7 +22,7 @@ pub fn of(engine: &str) -> Vec<Variant> {
         label: label.to_string(),
         tuning: settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
     };
-    match engine {
+    match plain(engine) {
         "leveldb" => vec![
             variant("leveldb", &[]),
             variant("leveldb, strict", &[("verify_checksums", "1"), ("paranoid_checks", "1")]),
@@ -43,7 +44,7 @@ pub fn of(engine: &str) -> Vec<Variant> {
 
 /// What an engine's documents promise of damage, and what its row was set to.
 pub fn promise(engine: &str) -> &'static str {
-    match engine {
+    match plain(engine) {
         "esker" => "every answer of a damaged store is right or an error; its default settings",
         "leveldb" => {
             "checksums of blocks and log records; by default reads do not verify them and damaged log \
