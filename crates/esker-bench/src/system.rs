@@ -68,6 +68,24 @@ pub fn make_cold(dir: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Writes a directory's files to the device, so that none of their pages is dirty.
+pub fn write_back(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            write_back(&entry.path())?;
+            continue;
+        }
+        match std::fs::File::open(entry.path()) {
+            Ok(file) => file.sync_all()?,
+            // A file that an engine deleted meanwhile.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
 /// How many processors there are for us.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())

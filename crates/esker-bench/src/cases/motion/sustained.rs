@@ -8,6 +8,7 @@ use crate::engine::{Engine, Hint, Sync, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::over_time::{OverTime, Sustained, debt_grew, growth, watching_disk};
 use crate::protocol::Sample;
+use crate::system;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
     engine.settle()?;
+    // Only a clean page that becomes dirty counts as written; the load has left many that are dirty.
+    system::write_back(ctx.dir()).context("write the store to the device")?;
     let live_bytes = data.raw_bytes(1);
 
     ctx.doing("overwriting");
