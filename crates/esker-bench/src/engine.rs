@@ -48,7 +48,7 @@ pub struct Config {
     /// opened it, which some engines are told to rely on.
     pub shared: bool,
     /// Settings of a variant of an engine (say a different block size), by name; those that a document has for
-    /// one engine have its name before theirs (`sqlite.page_size`).
+    /// one engine have its name before theirs (`kyoto.psiz`).
     pub tuning: BTreeMap<String, String>,
 }
 

@@ -4,7 +4,7 @@
 //! ```no_run
 //! # use esker_bench::external::{self, Visit};
 //! # use esker_bench::engine::Engine;
-//! # fn main_of<Redb: Engine>() -> std::process::ExitCode {
+//! # fn main_of<Redb: Engine + 'static>() -> std::process::ExitCode {
 //! external::main(|name, visit: Visit| match name {
 //!     "redb" => visit.engine::<Redb>(),
 //!     _ => visit.unknown(),

@@ -141,8 +141,8 @@ fn tuned(config: &Config, name: &str) -> Result<Option<u64>> {
     config.tuning.get(name).map(parse).transpose()
 }
 
-/// The same of a setting that documents have for this engine alone: `--set page_size=4096` comes before a
-/// document's `sqlite.page_size`.
+/// The same of a setting that documents have for this engine alone: `--set psiz=8192` comes before a
+/// document's `kyoto.psiz`.
 fn tuned_for(config: &Config, engine: &str, name: &str) -> Result<Option<u64>> {
     match tuned(config, name)? {
         Some(number) => Ok(Some(number)),

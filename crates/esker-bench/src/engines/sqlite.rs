@@ -92,7 +92,7 @@ impl Engine for Sqlite {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("store.sqlite");
         let base = Connection::open(&path)?;
-        let page = super::tuned_for(config, "sqlite", "page_size")?.unwrap_or(PAGE);
+        let page = super::tuned(config, "page_size")?.unwrap_or(PAGE);
         let exclusive = super::tuned(config, "exclusive")?.unwrap_or(!config.shared as u64) != 0;
         if exclusive {
             // Before the log is touched, or its index is shared after all.

@@ -149,7 +149,7 @@ fn tables_have_the_settings_that_their_documents_name() {
     assert_eq!(buffer_of(Suite::Voldemort, &base, "1a"), (1.0, 16));
     let of_2011 = Suite::Leveldb2011.sections(&base);
     for case in of_2011.iter().flat_map(|section| &section.cases) {
-        assert_eq!(set(&case.plan, "sqlite.page_size").as_deref(), Some("1024"), "{:?}", case.id);
+        assert_eq!(set(&case.plan, "kyoto.psiz").as_deref(), Some("1024"), "{:?}", case.id);
     }
     let of_2013 = &Suite::Wiredtiger2013.sections(&base)[0];
     let table = set(&of_2013.plan, "wiredtiger.table").unwrap();
