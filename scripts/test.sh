@@ -290,14 +290,14 @@ callers() {
     "$(target_dir)/debug/esker-crashtest" callers --seconds "${ESKER_CALLERS_SECONDS:-180}" --dir "$dir"
 }
 
-# 900,000 random operations against a sorted map, and a soak, as optimized as users have it.
+# 600,000 random operations against a sorted map, and a soak, as optimized as users have it.
 long() {
     local status=0 soak
     cargo test --locked --release --no-run -p esker --test model --test budgets || return 1
     ESKER_SOAK_SECONDS=${ESKER_SOAK_SECONDS:-100} \
         cargo test --locked --release -p esker --test budgets -- --nocapture &
     soak=$!
-    ESKER_OPS=${ESKER_OPS:-900000} cargo test --locked --release -p esker --test model || status=1
+    ESKER_OPS=${ESKER_OPS:-600000} cargo test --locked --release -p esker --test model || status=1
     wait "$soak" || status=1
     return $status
 }
