@@ -259,7 +259,8 @@ impl CaseId {
 
     /// Whether several threads use the store at once.
     pub fn has_threads(self) -> bool {
-        matches!(self, CaseId::Mixed | CaseId::Race | CaseId::FillSyncThreads)
+        use CaseId::*;
+        matches!(self, Mixed | Race | FillSyncThreads | BesideWriter | BesideFlood | Sustained)
     }
 }
 
