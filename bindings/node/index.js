@@ -10,7 +10,6 @@ const { EskerIterator, EskerKeyIterator, EskerValueIterator } = require('./lib/i
 const { openOptions } = require('./lib/options')
 const { PackedBatch } = require('./lib/packed')
 const { walkOptions } = require('./lib/range')
-const { ReadQueue } = require('./lib/read-queue')
 const { WriteQueue } = require('./lib/write-queue')
 
 const kHandle = Symbol('handle')
@@ -59,11 +58,6 @@ class EskerSnapshot extends AbstractSnapshot {
 class EskerLevel extends AbstractLevel {
   #location
   #store = binding.storeNew()
-  #reads = new ReadQueue(
-    async (key, asString) => binding.get(this.#store, key, asString),
-    async (keys, asString) => binding.getMany(this.#store, keys, asString)
-  )
-
   #writes = new WriteQueue((packed, wait) => this.#write(packed, wait))
 
   constructor (location, options) {
@@ -102,10 +96,7 @@ class EskerLevel extends AbstractLevel {
   }
 
   async _get (key, options) {
-    const asString = isString(options.valueEncoding)
-    const snapshot = snapshotOf(options)
-    const reading = snapshot === undefined ? this.#reads.read(key, asString) : binding.get(this.#store, key, asString, snapshot)
-    return (await reading) ?? undefined
+    return (await binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options))) ?? undefined
   }
 
   _getSync (key, options) {
