@@ -368,7 +368,7 @@ step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
 step targets targets
 # Unit, integration and documentation tests; among them the package index (package_index.rs).
 # A store that hangs must not hang whoever waits for the answer.
-step tests timeout --kill-after=10 1200 cargo test --locked --workspace --no-fail-fast
+step tests timeout --kill-after=10 1500 cargo test --locked --workspace --no-fail-fast
 step docs docs
 step features features
 step oldest oldest

@@ -131,6 +131,7 @@ fn an_engine_that_relies_on_one_thread_does_every_row() {
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let output = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
         .args(["--engines", "sqlite", "--repeat", "1", "--seconds", "0.3", "--entries", "2000"])
+        .args(["--sustained-seconds", "0.3"])
         .args(["--suite", "core,motion,ycsb", "--dir", dir.path().to_str().unwrap()])
         .args(["--out", out.path().to_str().unwrap()])
         .output()

@@ -54,11 +54,11 @@ fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let disk = |row| Sample::figure(row, system::disk_bytes(ctx.dir()) as f64);
     let loaded = ctx.noted(disk("disk"));
     ctx.doing("settling");
-    let timed = calls::begin();
+    let timed = ctx.wants("settle").then(calls::begin);
     let start = Instant::now();
     engine.settle()?;
     let seconds = start.elapsed().as_secs_f64();
-    timed.end(1);
+    timed.into_iter().for_each(|timed| timed.end(1));
     let paid = ctx.noted(Sample::figure("settle", seconds));
     let settled = ctx.noted(disk("disk.settled"));
     let peaks = peaks(ctx);

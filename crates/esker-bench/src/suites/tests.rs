@@ -103,7 +103,8 @@ fn every_row_of_writes_has_one_that_pays_their_debts_right_below_it() {
     let base = Base { file, ..base() };
     let mut found = 0;
     for section in Suite::All.sections(&base) {
-        for case in &section.cases {
+        // Overwrites for a minute have a row of their own for what is owed then.
+        for case in section.cases.iter().filter(|case| case.id != CaseId::Sustained) {
             let mut rows = case.rows.iter().peekable();
             while let Some(row) = rows.next() {
                 let fills = row.key.starts_with("fill") || row.key == "overwrite";
