@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::store::{Store, VersionSet};
+use crate::store::Store;
 use crate::util::{AtEnd, panic_message};
 
 /// How often an idle store looks whether it has become idle enough to merge on.
@@ -122,15 +122,15 @@ impl Store {
 
     /// Removes, punches and pools what no reader holds any more.
     pub(crate) fn delete_obsolete(&self, trim: bool) {
-        // Where an edit is under way, the next round comes soon enough.
-        self.delete_obsolete_with(trim, self.version_set.try_lock().as_deref_mut());
+        // Where an edit is under way, the next round comes soon enough. Nobody who has an edit waits while files are removed.
+        let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
+        self.delete_obsolete_when(trim, || told().is_some());
     }
 
-    /// The same for somebody who has the version set.
-    pub(crate) fn delete_obsolete_with(&self, trim: bool, versions: Option<&mut VersionSet>) {
+    /// The same for somebody who has the version set: `tell_end` lets `CURRENT` say where the manifest ends.
+    pub(crate) fn delete_obsolete_when(&self, trim: bool, tell_end: impl FnOnce() -> bool) {
         self.segments.collect(trim);
         if !self.obsolete.is_empty() && self.check_dir().is_ok() {
-            let tell_end = || versions.is_some_and(|v| v.tell_manifest_length().is_ok());
             self.obsolete.run(&*self.env, tell_end);
         }
     }
