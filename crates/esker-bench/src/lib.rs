@@ -30,6 +30,7 @@ mod device;
 pub mod engine;
 mod engines;
 pub mod external;
+mod first;
 mod interval;
 mod machine;
 mod measure;

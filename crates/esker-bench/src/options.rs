@@ -216,7 +216,13 @@ impl BenchOptions {
     /// The tables that are asked for.
     pub fn sections(&self, base: &Base) -> Vec<Section> {
         let suites = Suite::wanted(&self.suite, self.file.is_some());
-        suites.into_iter().flat_map(|suite| suite.sections(base)).collect()
+        let mut all: Vec<Section> = Vec::new();
+        for section in suites.into_iter().flat_map(|suite| suite.sections(base)) {
+            if !all.iter().any(|known| (known.suite, &known.id) == (section.suite, &section.id)) {
+                all.push(section);
+            }
+        }
+        all
     }
 
     /// What suites start from. The user's file is packed into `dir`.

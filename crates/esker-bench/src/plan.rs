@@ -148,27 +148,48 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How many times better `a` is than `b`. What takes less than a millisecond counts as one:
-    /// an engine with nothing to settle takes some nanoseconds to say so, and a ratio to that would
-    /// say nothing.
+    /// How many times better `a` is than `b`. Of seconds, what takes less than a millisecond counts as one: an engine with
+    /// nothing to settle takes some nanoseconds to say so, and a ratio to that would say nothing. [`Unit::bound`] tells
+    /// where that was done.
     pub fn ratio(self, a: f64, b: f64) -> f64 {
         match self {
             Unit::OpsPerSecond => a / b,
             _ => b.max(self.least()) / a.max(self.least()),
         }
     }
+    /// What the ratio of these two says.
+    pub fn bound(self, a: f64, b: f64) -> Bound {
+        match (a < self.least(), b < self.least()) {
+            (false, false) => Bound::Exact,
+            (false, true) => Bound::AtMost,
+            (true, false) => Bound::AtLeast,
+            (true, true) => Bound::Neither,
+        }
+    }
     /// The smallest figure that counts as different from none.
     pub(crate) fn least(self) -> f64 {
         match self {
             Unit::Seconds => 1e-3,
-            Unit::Milliseconds => 1.0,
-            Unit::OpsPerSecond | Unit::Bytes | Unit::Times => 0.0,
+            Unit::OpsPerSecond | Unit::Milliseconds | Unit::Bytes | Unit::Times => 0.0,
         }
     }
     /// The better of two.
     pub fn better(self, a: f64, b: f64) -> f64 {
         if self == Unit::OpsPerSecond { a.max(b) } else { a.min(b) }
     }
+}
+
+/// What a ratio says of two figures of which one may be too small to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// That many times.
+    Exact,
+    /// The other's figure is too small to count: that many times or less.
+    AtMost,
+    /// The figure is too small to count: that many times or more.
+    AtLeast,
+    /// Both are, and nobody is first.
+    Neither,
 }
 
 /// What an engine does in one directory from a fresh process.

@@ -93,6 +93,19 @@ pub fn of_suite(suite: &str) -> Option<&'static Document> {
     })
 }
 
+/// The document that a suite repeats, in words; also one that published no figures that can stand beside ours.
+pub fn source(suite: &str) -> Option<&'static str> {
+    if let Some(document) = of_suite(suite) {
+        return Some(&document.source);
+    }
+    let of = |start: &str| documents().iter().find(|d| d.source.starts_with(start));
+    match suite {
+        "voldemort" => of("Voldemort").map(|d| d.source.as_str()),
+        "ycsb" => Some("Yahoo! Cloud Serving Benchmark, Cooper et al., 2010"),
+        _ => None,
+    }
+}
+
 impl Result2011 {
     /// Section "2. Write ..." with configuration "C. Synchronous ..." is our section 2C.
     fn section(&self) -> String {
@@ -214,6 +227,20 @@ mod tests {
         }
         assert_eq!(for_row("symas2014", "3", "time to complete").len(), 8);
         assert_eq!(for_row("leveldb2011", "beyond", "Overwrites"), []);
+    }
+
+    #[test]
+    fn every_suite_that_repeats_a_document_names_it() {
+        for section in Suite::All.sections(&base()) {
+            let source = source(section.suite);
+            let is_named = source.is_some_and(|s| s.contains(' '));
+            let suite = section.suite;
+            assert_eq!(
+                is_named,
+                !matches!(suite, "core" | "motion" | "file"),
+                "{suite}: {source:?}"
+            );
+        }
     }
 
     #[test]

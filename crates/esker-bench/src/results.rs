@@ -2,7 +2,7 @@
 
 use crate::engine::{Class, Unsupported};
 use crate::interval;
-use crate::plan::{Case, Plan, Row, limits};
+use crate::plan::{Bound, Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::quiet::Quiet;
 use crate::suites::Section;
@@ -186,10 +186,18 @@ impl Results {
         Some(row.unit.ratio(value, best)).filter(|ratio| ratio.is_finite())
     }
 
-    /// Whether an engine and the best of the others of its class can be told apart: their intervals do not overlap. `None` where
-    /// nothing is known of that.
+    /// What that ratio says.
+    pub fn bound_best_peer(&self, engine: &str, row: &Row) -> Option<Bound> {
+        Some(row.unit.bound(self.figure(engine, row)?.0, self.best_peer(engine, row)?.1))
+    }
+
+    /// Whether an engine and the best of the others of its class can be told apart: their intervals do not overlap, and not both
+    /// figures are too small to count. `None` where nothing is known of that.
     pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
         let (peer, _) = self.best_peer(engine, row)?;
+        if self.bound_best_peer(engine, row) == Some(Bound::Neither) {
+            return Some(false);
+        }
         let of = |name: &str| match self.cell(name, row) {
             Cell::Measured { interval, .. } => interval,
             _ => None,
@@ -304,6 +312,23 @@ mod tests {
             results.add(engine, &once, Sample::figure("r", 1.0));
         }
         assert_eq!(results.told_apart("esker", &once), None, "a single draw tells nothing");
+    }
+
+    #[test]
+    fn a_time_is_compared_as_it_is_and_nothing_to_settle_is_no_victory() {
+        let (mut results, row) = results();
+        let open = Row { name: "open".into(), unit: Unit::Milliseconds, ..row.clone() };
+        let settle = Row { name: "settle".into(), unit: Unit::Seconds, ..row };
+        for (engine, opened, settled) in [("esker", 0.488, 40e-9), ("x", 0.171, 900e-6)] {
+            results.add(engine, &open, Sample::figure("open", opened));
+            results.add(engine, &settle, Sample::figure("settle", settled));
+        }
+        let ratio = results.ratio_best_peer("esker", &open).unwrap();
+        assert!((ratio - 0.35).abs() < 0.01, "{ratio}");
+        assert_eq!(results.told_apart("esker", &open), None);
+        assert_eq!(results.told_apart("esker", &settle), Some(false));
+        results.add("y", &settle, Sample::figure("settle", 40e-3));
+        assert_eq!(results.bound_best_peer("y", &settle), Some(Bound::AtMost));
     }
 
     #[test]

@@ -39,7 +39,8 @@ fn the_command_draws_and_compares() {
 
     let (code, out, errors) = command(&["report", a]);
     assert_eq!(code, 0, "{errors}");
-    for name in ["report.html", "report.md", "chart-leveldb2011.svg", "chart-symas2014.svg"] {
+    let svgs = ["first.svg", "chart-leveldb2011.svg", "chart-symas2014.svg"];
+    for name in ["report.html", "report.md"].into_iter().chain(svgs) {
         assert!(out.contains(name), "{out}");
         assert!(before.path().join(name).metadata().unwrap().len() > 5_000, "{name}");
     }

@@ -1,9 +1,11 @@
 //! A panel of horizontal bars: one for each engine, its value at its end.
 
 use super::format;
-use super::layout::{self, Bar, Kind, SMALL};
+use super::input::Record;
+use super::layout::{self, Bar, Bars, Kind, SMALL};
 use super::model::{Row, Unit};
 use super::palette;
+use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;
 use crate::results::OURS;
@@ -25,19 +27,8 @@ pub(crate) fn of_row(row: &Row, published: &[(&str, f64)], not_installed: &[&str
     let mut bars = Vec::new();
     let mut left = published.to_vec();
     for record in &row.records {
-        let figure = record.figure();
         if !not_installed.contains(&record.engine.as_str()) {
-            bars.push(Bar {
-                name: palette::shown(&record.engine).to_string(),
-                mark: record.class.clone().unwrap_or_default(),
-                value: figure,
-                range: figure.and(record.interval()).filter(|(low, high)| high > low),
-                shown: match figure {
-                    Some(value) => at_end(&row.unit, value),
-                    None => record.absent().unwrap_or("not measured").to_string(),
-                },
-                kind: if record.engine == OURS { Kind::Ours } else { Kind::Peer },
-            });
+            bars.push(of_record(record, |value| at_end(&row.unit, value)));
         }
         while let Some(i) = left.iter().position(|(engine, _)| *engine == record.engine) {
             bars.push(of_document(left.remove(i), &row.unit));
@@ -45,6 +36,22 @@ pub(crate) fn of_row(row: &Row, published: &[(&str, f64)], not_installed: &[&str
     }
     bars.extend(left.into_iter().map(|figure| of_document(figure, &row.unit)));
     draw(&row.name, &row.unit, &bars)
+}
+
+/// An engine's bar, and how its value is written.
+pub(crate) fn of_record(record: &Record, show: impl Fn(f64) -> String) -> Bar {
+    let figure = record.figure();
+    Bar {
+        name: palette::shown(&record.engine).to_string(),
+        mark: record.class.clone().unwrap_or_default(),
+        value: figure,
+        range: figure.and(record.interval()).filter(|(low, high)| high > low),
+        shown: match figure {
+            Some(value) => show(value),
+            None => record.absent().unwrap_or("not measured").to_string(),
+        },
+        kind: if record.engine == OURS { Kind::Ours } else { Kind::Peer },
+    }
 }
 
 /// A figure of the report of 2011, the only one with operations a second.
@@ -78,16 +85,30 @@ fn on_axis(unit: &Unit) -> fn(f64) -> String {
     }
 }
 
-/// Draws bars.
+/// Draws bars on an axis.
 pub(crate) fn draw(title: &str, unit: &Unit, bars: &[Bar]) -> Panel {
-    let show = on_axis(unit);
-    let layout = layout::bars(bars, PANEL, 6.0, show);
+    let layout = layout::bars(bars, PANEL, 6.0, on_axis(unit), Scale::for_bars);
     let mut svg = Svg::new(PANEL, layout.height);
     let (top, bottom) = layout.axis;
     for (x, label) in &layout.ticks {
         svg.line((*x, top), (*x, bottom), "grid");
         svg.text(*x, bottom + 12.0, Anchor::Middle, "small", label);
     }
+    place(&mut svg, &layout, bars);
+    svg.text(PANEL, bottom + 26.0, Anchor::End, "small", &axis_text(unit, layout.scale.log));
+    Panel { svg, title: title.to_string(), desc: describe(unit, bars, layout.scale.log) }
+}
+
+/// Draws bars from zero, whatever their ratios, with no other axis than their values at their ends.
+pub(crate) fn plain(title: &str, unit: &Unit, bars: &[Bar], width: f64) -> Panel {
+    let layout = layout::bars(bars, width, 6.0, on_axis(unit), Scale::from_zero);
+    let mut svg = Svg::new(width, layout.axis.1 + 2.0);
+    place(&mut svg, &layout, bars);
+    Panel { svg, title: title.to_string(), desc: describe(unit, bars, false) }
+}
+
+fn place(svg: &mut Svg, layout: &Bars, bars: &[Bar]) {
+    let (top, bottom) = layout.axis;
     for (bar, at) in bars.iter().zip(&layout.placed) {
         let emphasis = if bar.kind == Kind::Ours { "label strong" } else { "label" };
         let muted = if bar.kind == Kind::Published || bar.value.is_none() { " muted" } else { "" };
@@ -114,8 +135,6 @@ pub(crate) fn draw(title: &str, unit: &Unit, bars: &[Bar]) -> Panel {
         svg.text(at.value_x, at.baseline, Anchor::Start, &class, &bar.shown);
     }
     svg.line((layout.start, top), (layout.start, bottom), "axis");
-    svg.text(PANEL, bottom + 26.0, Anchor::End, "small", &axis_text(unit, layout.scale.log));
-    Panel { svg, title: title.to_string(), desc: describe(unit, bars, layout.scale.log) }
 }
 
 fn axis_text(unit: &Unit, log: bool) -> String {

@@ -4,6 +4,7 @@
 use super::bars;
 use super::layout::{LABEL, SMALL};
 use super::model::Section;
+use super::picture::STYLE;
 use super::svg::{Anchor, Svg};
 use super::text;
 use crate::published;
@@ -15,14 +16,6 @@ const HEAD: f64 = 26.0;
 const PANELS_MAX: usize = 6;
 /// From line to line of what stands below.
 const LINE: f64 = 14.0;
-
-const STYLE: &str = "\
-text{font-family:'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif;fill:#6b7580}\
-.title{font-size:14px;font-weight:700}.label{font-size:11.5px}.small{font-size:10px}\
-.strong{font-weight:700;fill:#d0560c}.grid{stroke:#80808040;stroke-width:1}\
-.axis{stroke:#808890;stroke-width:1}.ours{fill:#d0560c}.peer{fill:#99a2ab}\
-.published{fill:none;stroke:#808890;stroke-dasharray:3 2}.whisker{stroke:#50575f;stroke-width:1.4}\
-text.strong{fill:#d0560c}";
 
 /// The name of a suite's picture.
 pub(crate) fn file_name(suite: &str) -> String {

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use crate::plan::Bound;
+
 /// 1234567 as 1,234,567.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -90,6 +92,21 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
+/// A ratio that may only be a bound: `<0.06×` where the other's figure is too small to count.
+pub(crate) fn bounded(value: f64, bound: Bound) -> String {
+    let sign = match bound {
+        Bound::AtMost => "<",
+        Bound::AtLeast => ">",
+        Bound::Exact | Bound::Neither => "",
+    };
+    format!("{sign}{}", ratio(value).trim_start_matches('<'))
+}
+
+/// A share of the machine's limit. Nothing does more than the machine can.
+pub(crate) fn of_limit(share: f64) -> String {
+    if share > 1.0 { "limit measured too low".to_string() } else { percent(share) }
+}
+
 /// A share: 85 %, 4.2 %.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
@@ -128,6 +145,16 @@ mod tests {
         assert_eq!(
             (ratio(0.8512), ratio(3.06), ratio(24.4)),
             ("0.85×".into(), "3.1×".into(), "24×".into())
+        );
+        assert_eq!(bounded(0.0561, Bound::AtMost), "<0.056×");
+        assert_eq!(bounded(0.0001, Bound::AtMost), "<0.001×");
+        assert_eq!(
+            (bounded(24.0, Bound::AtLeast), bounded(0.35, Bound::Exact)),
+            (">24×".into(), "0.35×".into())
+        );
+        assert_eq!(
+            (of_limit(0.852), of_limit(1.04)),
+            ("85 %".into(), "limit measured too low".into())
         );
         assert_eq!((percent(0.852), percent(0.042)), ("85 %".into(), "4.2 %".into()));
     }

@@ -27,6 +27,8 @@ pub(crate) struct Record {
     #[serde(deserialize_with = "text")]
     pub table: Option<String>,
     pub row: String,
+    /// What the case that measures it calls it.
+    pub key: Option<String>,
     pub engine: String,
     #[serde(deserialize_with = "text")]
     pub version: Option<String>,
@@ -60,6 +62,9 @@ pub(crate) struct Record {
     pub key_len: Option<String>,
     #[serde(deserialize_with = "text")]
     pub value_size: Option<String>,
+    /// What keys look like.
+    #[serde(deserialize_with = "text")]
+    pub keys: Option<String>,
     pub memory_bytes: Option<f64>,
     pub memory_limit_bytes: Option<f64>,
     #[serde(deserialize_with = "text")]
@@ -165,7 +170,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-fn parse(content: &str) -> Result<Vec<Record>> {
+/// The records of a file's text.
+pub(crate) fn parse(content: &str) -> Result<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
     for (i, line) in content.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let record: Record = serde_json::from_str(line)

@@ -82,7 +82,13 @@ pub(crate) struct Bars {
 }
 
 /// Places bars in a panel of a width.
-pub(crate) fn bars(bars: &[Bar], width: f64, top: f64, show: fn(f64) -> String) -> Bars {
+pub(crate) fn bars(
+    bars: &[Bar],
+    width: f64,
+    top: f64,
+    show: fn(f64) -> String,
+    scale_of: fn(&[f64]) -> Scale,
+) -> Bars {
     let widest = |of: &dyn Fn(&Bar) -> f64| bars.iter().map(of).fold(0.0, f64::max);
     let marks = widest(&|b| text::width(&b.mark, SMALL));
     let names = widest(&|b| b.width_of(&b.name)).clamp(30.0, NAMES_MAX);
@@ -93,7 +99,7 @@ pub(crate) fn bars(bars: &[Bar], width: f64, top: f64, show: fn(f64) -> String) 
     let reach = |b: &Bar| b.value.map(|v| v.max(b.range.map_or(v, |(_, high)| high)));
     let mut all: Vec<f64> = bars.iter().filter_map(reach).collect();
     all.extend(bars.iter().filter_map(|b| b.range.map(|(low, _)| low).or(b.value)));
-    let scale = Scale::for_bars(&all);
+    let scale = scale_of(&all);
     let x = |v: f64| start + scale.at(v) * length_max;
 
     let place = |(i, bar): (usize, &Bar)| {

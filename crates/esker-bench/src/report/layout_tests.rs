@@ -21,7 +21,7 @@ fn bars_and_labels_stay_within_the_panel() {
         let all: Vec<Bar> =
             values.iter().zip(["a", long, "c"]).map(|(v, n)| bar(n, *v, 0.3)).collect();
         for width in [300.0, 360.0] {
-            let layout = bars(&all, width, 0.0, format::short);
+            let layout = bars(&all, width, 0.0, format::short, Scale::for_bars);
             for (placed, bar) in layout.placed.iter().zip(&all) {
                 assert!(text::width(&placed.name, LABEL) <= layout.names_end + 0.01);
                 assert!(placed.length >= 0.0 && layout.start + placed.length <= width);
@@ -40,7 +40,7 @@ fn bars_and_labels_stay_within_the_panel() {
 #[test]
 fn lengths_are_proportional_to_values() {
     let all = [bar("a", 100.0, 0.0), bar("b", 50.0, 0.0), bar("c", 10.0, 0.0)];
-    let layout = bars(&all, 360.0, 0.0, format::short);
+    let layout = bars(&all, 360.0, 0.0, format::short, Scale::for_bars);
     assert!(!layout.scale.log);
     for (placed, bar) in layout.placed.iter().zip(&all) {
         let share = placed.length / layout.placed[0].length;
@@ -48,7 +48,7 @@ fn lengths_are_proportional_to_values() {
     }
     // On a logarithmic axis equal ratios are equal distances.
     let all = [bar("a", 1e6, 0.0), bar("b", 1e4, 0.0), bar("c", 1e2, 0.0)];
-    let layout = bars(&all, 360.0, 0.0, format::short);
+    let layout = bars(&all, 360.0, 0.0, format::short, Scale::for_bars);
     assert!(layout.scale.log);
     let [a, b, c] = [0, 1, 2].map(|i: usize| layout.placed[i].length);
     assert!((a - b - (b - c)).abs() < 1e-9 && c > 0.0);
@@ -57,7 +57,7 @@ fn lengths_are_proportional_to_values() {
 #[test]
 fn what_was_not_measured_has_a_text_and_no_bar() {
     let absent = Bar { value: None, shown: "not supported".into(), ..bar("x", 0.0, 0.0) };
-    let layout = bars(&[bar("a", 3.0, 0.0), absent], 360.0, 0.0, format::short);
+    let layout = bars(&[bar("a", 3.0, 0.0), absent], 360.0, 0.0, format::short, Scale::for_bars);
     assert_eq!(layout.placed[1].length, 0.0);
     assert!(layout.placed[1].value_x < layout.start + GAP);
 }

@@ -1,20 +1,20 @@
-//! `report.md`, to be pasted where Markdown is read, and a picture of each suite beside it.
+//! `report.md`, to be pasted where Markdown is read, and beside it a picture of the first screen and one of each suite.
 
 use super::chart;
 use super::documents;
+use super::first::{self, First};
 use super::format;
-use super::input::{self, Record};
-use super::model::{Model, Row, Section, Unit};
+use super::input;
+use super::model::{Model, Row, Section};
 use super::palette;
-use super::ratios::{Place, places};
-use crate::interval::ALIKE;
+use super::ratios::{Place, places, with_interval, worst, worst_heading};
 use crate::published;
 use crate::results::OURS;
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.md` and `chart-<suite>.svg` from the results in a directory, beside them.
+/// Writes `report.md`, `first.svg` and `chart-<suite>.svg` from the results in a directory, beside them.
 pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
     let model = Model::new(input::read(dir)?);
     let mut written = Vec::new();
@@ -29,6 +29,9 @@ pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
     for (suite, of) in model.suites() {
         save(chart::file_name(suite), &chart::of_suite(suite, of, &machine, unquiet.as_deref()))?;
     }
+    if let Some(picture) = first::picture::draw(&First::of(&model), &machine, unquiet.as_deref()) {
+        save(first::picture::FILE_NAME.to_string(), &picture)?;
+    }
     save("report.md".to_string(), &render(&model))?;
     Ok(written)
 }
@@ -42,6 +45,7 @@ pub(crate) fn render(model: &Model) -> String {
     if let Some(unquiet) = model.unquiet() {
         let _ = writeln!(out, "**{}**\n", cell(&unquiet));
     }
+    out += &first::markdown::render(&First::of(model), cell);
     ratios(&mut out, model);
     for (suite, of) in model.suites() {
         let _ = writeln!(out, "## {}\n", cell(suite));
@@ -74,53 +78,44 @@ fn cell(text: &str) -> String {
 }
 
 fn ratios(out: &mut String, model: &Model) {
-    let places = places(model);
+    let (worst, left) = worst(model);
+    if !worst.is_empty() {
+        let _ = writeln!(out, "{}:\n", cell(&worst_heading(left)));
+        lines(out, worst.iter());
+    }
     out.push_str(
-        "Esker and the best of the others in the same durability class, the worst row first; above \
-         1× Esker is better. A figure is a median with its interval; where both intervals overlap, nobody is first.\n\n| row | Esker | best peer | ratio | of limit | remarks |\n\
-         |---|---:|---:|---:|---:|---|\n",
+        "## All rows\n\nEsker and the best of the others in the same durability class, the worst row first; above \
+         1× Esker is better. A figure is a median with its interval; where both intervals overlap, or both take less than a \
+         millisecond to settle, nobody is first.\n\n",
     );
-    for place in places.groups().into_iter().flat_map(|(_, list)| list) {
+    lines(out, places(model).groups().into_iter().flat_map(|(_, list)| list));
+}
+
+fn lines<'a>(out: &mut String, places: impl Iterator<Item = &'a Place<'a>>) {
+    out.push_str(
+        "| row | Esker | best peer | ratio | of limit | remarks |\n|---|---:|---:|---:|---:|---|\n",
+    );
+    for place in places {
         let _ = writeln!(out, "{}", ratio_line(place));
     }
     out.push('\n');
 }
 
 fn ratio_line(place: &Place<'_>) -> String {
-    let record = place.row.of(OURS);
-    let unit = &place.row.unit;
-    let own = match record.and_then(|r| r.figure()) {
-        Some(value) => record.map_or_else(String::new, |r| with_interval(unit, value, r)),
-        None => record.and_then(|r| r.absent()).unwrap_or("not measured").to_string(),
-    };
     let peer = place.standing.as_ref();
-    let theirs = peer.and_then(|s| {
-        let shown = with_interval(unit, s.theirs, place.row.of(&s.peer)?);
-        Some(format!("{} {shown}", palette::shown(&s.peer)))
+    let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 && !s.alike {
+        true => format!("**{}**", cell(&s.shown())),
+        false => cell(&s.shown()),
     });
-    let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 {
-        _ if s.alike => ALIKE.to_string(),
-        true => format!("**{}**", format::ratio(s.ratio)),
-        false => format::ratio(s.ratio),
-    });
-    let share = record.and_then(|r| r.ratio_limit).filter(|_| unit.more_is_better());
+    let share = place.of_limit().filter(|_| place.row.unit.more_is_better());
     format!(
         "| {} | {} | {} | {ratio} | {} | {} |",
-        cell(format!("{} {}", place.section.id, place.row.name).trim()),
-        cell(&own),
-        cell(&theirs.unwrap_or_default()),
-        share.map(format::percent).unwrap_or_default(),
+        cell(&format!("{} ({})", place.row.name, place.section.place())),
+        cell(&place.own()),
+        cell(&place.theirs().unwrap_or_default()),
+        share.unwrap_or_default(),
         cell(&place.remark())
     )
-}
-
-/// A figure, and from where to where its median lies.
-fn with_interval(unit: &Unit, value: f64, record: &Record) -> String {
-    let shown = unit.show(value);
-    match record.interval() {
-        Some((low, high)) => format!("{shown} ({} to {})", unit.show(low), unit.show(high)),
-        None => shown,
-    }
 }
 
 /// More rows than this go down, with the engines across.
@@ -130,6 +125,9 @@ fn table(out: &mut String, model: &Model, section: &Section) {
     let heading = section.heading();
     if heading != section.suite {
         let _ = writeln!(out, "### {}\n", cell(&heading));
+    }
+    if let Some(repeats) = section.repeats() {
+        let _ = writeln!(out, "{}\n", cell(&repeats));
     }
     let settings = section.settings_line();
     if !settings.is_empty() {
@@ -228,10 +226,7 @@ fn remarks(out: &mut String, model: &Model) {
         let name = palette::shown(engine);
         let _ = writeln!(out, "| {} | {} | {} |", cell(name), cell(&version), cell(&settings));
     }
-    out.push_str(
-        "\nClass: what a finished write survives. V nothing, K kill -9, F a power cut.\n\n\
-         ## Commands\n\n",
-    );
+    out.push_str("\n## Commands\n\n");
     let mut commands: Vec<&str> = model.records().filter_map(|r| r.command.as_deref()).collect();
     commands.sort_unstable();
     commands.dedup();
@@ -243,6 +238,7 @@ fn remarks(out: &mut String, model: &Model) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::input::Record;
 
     #[test]
     fn every_table_has_lines_of_equal_length() {

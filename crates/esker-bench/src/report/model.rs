@@ -1,10 +1,12 @@
 //! Results in the order of the report: suites, their sections, their rows, engines.
 
+use super::format;
 use super::input::Record;
 use super::palette;
 use crate::device;
-use crate::interval;
-use crate::plan;
+use crate::interval::{self, ALIKE};
+use crate::plan::{self, Bound};
+use crate::published;
 use crate::results::OURS;
 use crate::turns::MACHINE;
 use std::collections::BTreeMap;
@@ -59,10 +61,28 @@ pub(crate) enum Unit {
 pub(crate) struct Standing {
     /// Times better than the best peer; above 1 is first.
     pub ratio: f64,
+    /// What that says.
+    pub bound: Bound,
     pub peer: String,
     pub theirs: f64,
-    /// Whether their intervals overlap, so that neither can be called better.
+    /// Whether their intervals overlap, or both are too small to count, so that neither can be called better.
     pub alike: bool,
+}
+
+impl Standing {
+    /// The ratio, or that there is none.
+    pub fn shown(&self) -> String {
+        if self.alike { ALIKE.to_string() } else { format::bounded(self.ratio, self.bound) }
+    }
+
+    /// "0.62× of LMDB".
+    pub fn sentence(&self) -> String {
+        let peer = palette::shown(&self.peer);
+        match self.alike {
+            true => format!("Esker and {peer} {ALIKE}"),
+            false => format!("Esker: {} of {peer}", self.shown()),
+        }
+    }
 }
 
 impl Unit {
@@ -110,6 +130,11 @@ impl Unit {
     pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
         let unit = self.known()?;
         (b > 0.0 && a > 0.0).then(|| unit.ratio(a, b))
+    }
+
+    /// What the ratio of these two says.
+    fn bound(&self, a: f64, b: f64) -> Bound {
+        self.known().map_or(Bound::Exact, |unit| unit.bound(a, b))
     }
 
     /// The smallest value that counts as different from none.
@@ -276,6 +301,16 @@ impl Section {
         }
     }
 
+    /// Which table of which document it repeats, as a sentence.
+    pub fn repeats(&self) -> Option<String> {
+        let source = published::source(&self.suite).filter(|_| !self.table.is_empty())?;
+        let table = match self.suite.as_str() {
+            "ycsb" => String::new(),
+            _ => format!("section {} of ", self.id),
+        };
+        Some(format!("Repeats {table}{source}."))
+    }
+
     /// Where to find it among all suites: "LevelDB 2011, 2A · Large values".
     pub fn place(&self) -> String {
         match (self.table.is_empty(), self.title.is_empty()) {
@@ -286,25 +321,38 @@ impl Section {
 }
 
 impl Row {
+    /// What the case that measures it calls it; its name, where nothing says so.
+    pub fn key(&self) -> &str {
+        self.records.iter().find_map(|r| r.key.as_deref()).unwrap_or(&self.name)
+    }
+
     pub fn of(&self, engine: &str) -> Option<&Record> {
         self.records.iter().find(|r| r.engine == engine)
     }
 
     /// Esker beside the best peer of its class; nothing where all are held to the same rate.
     pub fn standing(&self) -> Option<Standing> {
+        self.standing_among(&|_| true)
+    }
+
+    /// The same where only some of the others count.
+    pub fn standing_among(&self, counts: &dyn Fn(&str) -> bool) -> Option<Standing> {
         let ours = self.of(OURS)?;
         let value = ours.figure()?;
         // Sizes and times have no target either, and are compared all the same.
         if ours.target == Some(0.0) && self.unit == Unit::OpsPerSecond {
             return None;
         }
-        let peers = self.records.iter().filter(|r| r.engine != OURS && r.class == ours.class);
+        let others = self.records.iter().filter(|r| r.engine != OURS && counts(&r.engine));
+        let peers = others.filter(|r| r.class == ours.class);
         let (ratio, theirs, peer) = peers
             .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, r)))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
         let both = ours.interval().zip(peer.interval());
-        let alike = both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()));
-        Some(Standing { ratio, peer: peer.engine.clone(), theirs, alike })
+        let overlap = both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()));
+        let bound = self.unit.bound(value, theirs);
+        let alike = overlap || bound == Bound::Neither;
+        Some(Standing { ratio, bound, peer: peer.engine.clone(), theirs, alike })
     }
 }
 
@@ -352,13 +400,19 @@ mod tests {
 
     #[test]
     fn times_too_short_to_be_noticed_are_alike() {
+        let shown = |unit: &str, ours: f64, theirs: f64| {
+            let of = |engine: &str, value| record(engine, "r", value, unit, "K");
+            let model = Model::new(vec![of(OURS, ours), of("lmdb", theirs)]);
+            model.sections[0].rows[0].standing().map(|s| s.shown())
+        };
         let (nothing, something) = (40e-9, 20e-3);
-        let seconds = Unit::parse(Some("seconds"));
-        assert_eq!(seconds.ratio(nothing, 900e-6), Some(1.0));
-        assert!((seconds.ratio(something, nothing).unwrap() - 0.05).abs() < 1e-9);
-        let milliseconds = Unit::parse(Some("milliseconds"));
-        assert!((milliseconds.ratio(20.0, 0.3).unwrap() - 0.05).abs() < 1e-9);
-        assert_eq!(seconds.ratio(0.0, something), None);
+        assert_eq!(shown("seconds", nothing, 900e-6).as_deref(), Some(ALIKE));
+        assert_eq!(shown("seconds", something, nothing).as_deref(), Some("<0.050×"));
+        assert_eq!(shown("seconds", nothing, something).as_deref(), Some(">20×"));
+        assert_eq!(shown("seconds", something, 2.0 * something).as_deref(), Some("2.0×"));
+        assert_eq!(shown("seconds", 0.0, something), None);
+        // A store that opens in 171 µs is three times as fast as one that takes 488.
+        assert_eq!(shown("milliseconds", 0.488, 0.171).as_deref(), Some("0.35×"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::format;
 use super::input::Record;
-use super::model::{Model, Row, Section, Standing};
+use super::model::{Model, Row, Section, Standing, Unit};
 use super::palette;
 use crate::interval::WIDE;
 use crate::results::OURS;
@@ -52,6 +52,36 @@ pub(crate) fn places(model: &Model) -> Places<'_> {
     places
 }
 
+/// Rows that are shown apart, before all others.
+const WORST: usize = 10;
+
+/// The rows in which Esker is worst, and how many of those in which it is not first are left.
+pub(crate) fn worst(model: &Model) -> (Vec<Place<'_>>, usize) {
+    let Places { without, behind, alike, .. } = places(model);
+    let mut all: Vec<Place<'_>> = without.into_iter().chain(behind).chain(alike).collect();
+    let left = all.len().saturating_sub(WORST);
+    all.truncate(WORST);
+    (all, left)
+}
+
+/// What stands over them.
+pub(crate) fn worst_heading(left: usize) -> String {
+    let more = match left {
+        0 => String::new(),
+        n => format!("; it is not first in {n} more"),
+    };
+    format!("The rows in which Esker is worst, beside the best of all engines of its class{more}")
+}
+
+/// A figure, and from where to where its median lies.
+pub(crate) fn with_interval(unit: &Unit, value: f64, record: &Record) -> String {
+    let shown = unit.show(value);
+    match record.interval() {
+        Some((low, high)) => format!("{shown} ({} to {})", unit.show(low), unit.show(high)),
+        None => shown,
+    }
+}
+
 impl<'a> Places<'a> {
     /// All of them with what they have in common, the worst on top.
     pub fn groups(&self) -> [(&'static str, &[Place<'a>]); 5] {
@@ -69,6 +99,31 @@ impl<'a> Places<'a> {
 }
 
 impl Place<'_> {
+    /// Esker's figure with its interval, or why there is none.
+    pub fn own(&self) -> String {
+        let record = self.row.of(OURS);
+        match record.and_then(|r| Some((r, r.figure()?))) {
+            Some((record, value)) => with_interval(&self.row.unit, value, record),
+            None => record.and_then(Record::absent).unwrap_or("not measured").to_string(),
+        }
+    }
+
+    /// The best of the others, with its interval.
+    pub fn theirs(&self) -> Option<String> {
+        let peer = self.standing.as_ref()?;
+        let shown = with_interval(&self.row.unit, peer.theirs, self.row.of(&peer.peer)?);
+        Some(format!("{} {shown}", palette::shown(&peer.peer)))
+    }
+
+    /// Esker's share of the machine's limit, where the row has one.
+    pub fn of_limit(&self) -> Option<String> {
+        let share = self.row.of(OURS).filter(|r| r.figure().is_some())?.ratio_limit?;
+        Some(match self.row.unit.more_is_better() {
+            true => format::of_limit(share),
+            false => format!("{} raw", format::ratio(share)),
+        })
+    }
+
     /// What there is to say of the figure: its interval where that is wide, the note, the failure.
     pub fn remark(&self) -> String {
         let mut remarks = Vec::new();
@@ -138,5 +193,12 @@ mod tests {
         assert_eq!(names(&places.without), ["broken"]);
         assert_eq!(names(&places.alone), ["alone"]);
         assert_eq!(places.without[0].remark(), "failed: lost data");
+        let (worst, left) = worst(&model);
+        assert_eq!(
+            (names(&worst), left),
+            (["broken", "worse", "behind", "bad", "alike"].map(String::from).to_vec(), 0)
+        );
+        assert_eq!(worst[4].own(), "9/s (8/s to 11/s)");
+        assert_eq!(worst[4].theirs().as_deref(), Some("LMDB 12/s (10/s to 14/s)"));
     }
 }

@@ -12,15 +12,19 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// From zero to the largest of some values.
+    pub fn from_zero(values: &[f64]) -> Scale {
+        let to = values.iter().copied().fold(0.0, f64::max);
+        Scale { log: false, from: 0.0, to: if to > 0.0 { to } else { 1.0 } }
+    }
+
     /// The axis of bars: from zero, or logarithmic from a power of ten below the smallest.
     pub fn for_bars(values: &[f64]) -> Scale {
-        let to = values.iter().copied().fold(0.0, f64::max);
+        let linear = Scale::from_zero(values);
+        let to = linear.to;
         let least = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-        if to <= 0.0 || !least.is_finite() {
-            return Scale { log: false, from: 0.0, to: 1.0 };
-        }
-        if to / least <= LOG_BEYOND {
-            return Scale { log: false, from: 0.0, to };
+        if !least.is_finite() || to / least <= LOG_BEYOND {
+            return linear;
         }
         // Half a decade of bar for the smallest, or it could not be told from nothing.
         let from = 10f64.powf((least / 2.0).log10().floor());
@@ -85,6 +89,7 @@ mod tests {
         assert_eq!(Scale::for_bars(&[0.0, 1.0, 100.0]).at(0.0), 0.0);
         assert_eq!(Scale::for_bars(&[]).at(0.5), 0.5);
         assert_eq!(Scale::for_bars(&[0.0]).to, 1.0);
+        assert_eq!(Scale::from_zero(&[1.0, 1e6]).at(5e5), 0.5, "however small the smallest");
     }
 
     #[test]

@@ -53,9 +53,29 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     kept + "…"
 }
 
+/// `text` in lines that `fits` has room for, broken between words; a word that is too long has a line of its own.
+pub(crate) fn wrapped(text: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let longer = lines.last().map(|line| format!("{line} {word}")).filter(|line| fits(line));
+        match (longer, lines.last_mut()) {
+            (Some(longer), Some(line)) => *line = longer,
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let lines = wrapped("a row of  words, unbreakable as some are", |l| l.len() <= 9);
+        assert_eq!(lines, ["a row of", "words,", "unbreakable", "as some", "are"]);
+        assert_eq!(wrapped(" ", |_| true), [""; 0]);
+    }
 
     #[test]
     fn widths_add_up_and_text_is_cut_to_its_room() {

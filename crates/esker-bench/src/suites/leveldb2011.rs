@@ -85,7 +85,7 @@ fn beyond(base: &Base) -> Section {
     Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
         .case(CaseId::Reads, rows)
         .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))
-        .case(CaseId::Delete, [Row::ops("deleterandom", COPY).called("Deletes")])
+        .case(CaseId::Delete, [Row::new("deleterandom", Unit::OpsPerSecond).called("Deletes")])
         .case_with(
             short.clone(),
             CaseId::OpenClean,

@@ -3,6 +3,7 @@
 
 mod core;
 mod file;
+mod first;
 mod leveldb2011;
 mod motion;
 mod symas2014;
@@ -32,6 +33,9 @@ pub enum Suite {
     Ycsb,
     /// Stores that are written to as they are read, or were until a moment ago
     Motion,
+    /// Only the rows that a report begins with, of core, ycsb and motion: what stands for reads, writes, scans, mixes and
+    /// motion
+    First,
     /// Your own keys and values: needs --file
     File,
     /// All of these, the last one if there is a --file
@@ -58,13 +62,16 @@ impl Suite {
             _ if asked.contains(suite) => true,
             _ => asked.contains(&Suite::All) && (*suite != Suite::File || has_file),
         };
-        Suite::EACH.into_iter().filter(wanted).collect()
+        // Behind the suites whose rows it has, which count where they are asked for too.
+        let first = asked.contains(&Suite::First).then_some(Suite::First);
+        Suite::EACH.into_iter().filter(wanted).chain(first).collect()
     }
 
     /// Its sections, from the settings that the command line gives to all.
     pub fn sections(self, base: &Base) -> Vec<Section> {
         match self {
             Suite::Core => core::sections(base),
+            Suite::First => first::sections(base),
             Suite::Leveldb2011 => leveldb2011::sections(base),
             Suite::Wiredtiger2013 => wiredtiger2013::sections(base),
             Suite::Symas2014 => symas2014::sections(base),
@@ -186,14 +193,20 @@ impl Section {
 /// document gives them: pairs of what the case calls it and what the document does.
 fn reads(names: &[(&str, &str)]) -> Vec<Row> {
     let row = |(key, name): &(&str, &str)| {
-        let limit = if SCANS.contains(key) { limits::SCAN } else { limits::ACCESS };
-        Row::ops(*key, limit).called(*name)
+        let row = match *key {
+            key if SCANS.contains(&key) => Row::ops(key, limits::SCAN),
+            key if UNBOUND.contains(&key) => Row::new(key, Unit::OpsPerSecond),
+            key => Row::ops(key, limits::ACCESS),
+        };
+        row.called(*name)
     };
     let rows: Vec<Row> = names.iter().map(row).collect();
     [rows.clone(), second_passes(&rows), rows.iter().map(settled).collect()].concat()
 }
 
 const SCANS: [&str; 2] = ["readseq", "readreverse"];
+/// Reads that need not touch the whole store: a filter answers for keys that are not there, and few hot ones stay close.
+const UNBOUND: [&str; 2] = ["readmissing", "readhot"];
 /// Reads that are measured a second time at once: what the first pass did for them is seen there.
 const TWICE: [&str; 4] = ["readseq", "readreverse", "readrandom", "seekrandom"];
 

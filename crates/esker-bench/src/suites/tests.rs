@@ -1,6 +1,7 @@
 //! What must hold of every suite.
 
 use super::*;
+use crate::first::Group;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -175,4 +176,49 @@ fn suites_are_chosen_by_name_and_by_what_there_is() {
     assert_eq!(Suite::wanted(&[Suite::All], false).len(), 7);
     assert_eq!(Suite::wanted(&[Suite::All], true).len(), 8);
     assert_eq!(Suite::wanted(&[Suite::Ycsb, Suite::Core], true), [Suite::Core, Suite::Ycsb]);
+    assert_eq!(Suite::wanted(&[Suite::First], false), [Suite::First]);
+    let options = |suites: &str| Cli::parse_from(["bench", "--suite", suites]).options;
+    let rows = |suites: &str| -> usize {
+        options(suites).sections(&base()).iter().map(|s| s.places().count()).sum()
+    };
+    assert_eq!(rows("first,core,ycsb,motion"), rows("core,ycsb,motion"), "no row is there twice");
+}
+
+#[test]
+fn first_has_what_a_report_begins_with_as_it_is_in_the_other_suites() {
+    let all: Vec<String> = Suite::All
+        .sections(&base())
+        .iter()
+        .flat_map(|s| s.places())
+        .map(|p| p.row.path())
+        .collect();
+    let first = Suite::First.sections(&base());
+    let rows: Vec<&Row> = first.iter().flat_map(|s| s.places()).map(|p| p.row).collect();
+    for row in &rows {
+        assert!(all.contains(&row.path()), "{} is nowhere else", row.path());
+    }
+    let of_engines: Vec<&&Row> = rows.iter().filter(|r| !r.key.starts_with("limit.")).collect();
+    let usual = Group::ALL.iter().flat_map(|g| g.usual().map(|names| (*g, names[0])));
+    for (group, key) in usual.clone() {
+        let of =
+            of_engines.iter().filter(|r| r.key == key && Group::of(&r.suite, key) == Some(group));
+        assert_eq!(of.count(), 1, "{key}");
+    }
+    assert_eq!(of_engines.len(), usual.count());
+    assert!(rows.iter().all(|r| r.key != limits::SYNC), "no synced row needs it");
+}
+
+#[test]
+fn no_limit_is_told_of_rows_that_need_not_reach_the_store() {
+    let mut found = 0;
+    for section in Suite::All.sections(&base()) {
+        for row in section.cases.iter().flat_map(|case| &case.rows) {
+            let kind = row.key.split('.').next().unwrap();
+            if ["readmissing", "readhot", "deleterandom"].contains(&kind) {
+                assert_eq!(row.limit, None, "{}", row.path());
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 8, "{found}");
 }

@@ -1,10 +1,12 @@
 //! `report.html`: one file with everything in it, no network, no script.
 
 mod details;
+mod first;
 mod page;
 mod ratios;
 mod sections;
 
+use super::first::First;
 use super::input;
 use super::model::Model;
 use super::palette;
@@ -33,6 +35,9 @@ pub(crate) fn render(model: &Model) -> String {
     page.raw(&format!("\n<style>\n{STYLE}</style>\n</head>\n<body>\n"));
     header(&mut page, model);
     page.raw("<main>\n");
+    first::write(&mut page, &First::of(model));
+    contents(&mut page, model);
+    ratios::worst(&mut page, model);
     ratios::write(&mut page, model);
     details::how_to_read(&mut page);
     for (suite, of) in model.suites() {
@@ -58,6 +63,11 @@ fn header(page: &mut Page, model: &Model) {
     }
     page.element("p", "lead", &ratios::summary(model));
     page.element("p", "quiet", &format!("Machine: {}.{when}", model.machine_line()));
+    page.raw("</header>\n");
+}
+
+/// What else there is, and what could not be measured; a phone shows pictures before it.
+fn contents(page: &mut Page, model: &Model) {
     let gone: Vec<&str> = model.not_installed().iter().map(|(e, _)| palette::shown(e)).collect();
     if !gone.is_empty() {
         let text = format!(
@@ -68,7 +78,10 @@ fn header(page: &mut Page, model: &Model) {
     }
     let suites = model.suites();
     page.raw("<nav aria-label=\"Contents\"><ul>\n");
-    let mut links = vec![("ratios".to_string(), "Ratios".to_string())];
+    let mut links = vec![
+        ("worst".to_string(), "Where Esker is worst".to_string()),
+        ("ratios".to_string(), "All rows".to_string()),
+    ];
     links.extend(
         suites.iter().map(|(s, _)| (page::anchor(s), sections::suite_title(s).to_string())),
     );
@@ -80,7 +93,7 @@ fn header(page: &mut Page, model: &Model) {
     for (id, text) in links {
         page.raw(&format!("<li><a href=\"#{id}\">{}</a></li>\n", page::escape(&text)));
     }
-    page.raw("</ul></nav>\n</header>\n");
+    page.raw("</ul></nav>\n");
 }
 
 fn footer(page: &mut Page, model: &Model) {

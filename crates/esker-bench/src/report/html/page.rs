@@ -55,6 +55,18 @@ impl Page {
         let _ = writeln!(self.out, "</figcaption>\n{svg}\n</figure>");
     }
 
+    /// A picture with what it says above it, and where it is from below.
+    pub fn card(&mut self, panel: &Panel, says: &str, from: &str) {
+        self.pictures += 1;
+        let svg = panel.svg.inline(&format!("p{}", self.pictures), "", &panel.title, &panel.desc);
+        self.out.push_str("<figure>\n");
+        self.element("h4", "", &panel.title);
+        self.element("p", "says", says);
+        let _ = writeln!(self.out, "{svg}");
+        self.element("figcaption", "", from);
+        self.out.push_str("</figure>\n");
+    }
+
     /// A row of cells.
     pub fn cells(&mut self, cells: &[(&str, &str)]) {
         self.out.push_str("<tr>");

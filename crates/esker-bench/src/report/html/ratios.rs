@@ -1,12 +1,11 @@
-//! The table of ratios, the worst row first.
+//! The tables of ratios, the worst row first.
 
-use super::super::format;
-use super::super::model::Model;
+use super::super::input::Record;
+use super::super::model::{Model, Unit};
 use super::super::palette;
-use super::super::ratios::{Place, places};
+use super::super::ratios::{self, Place, places};
 use super::super::svg::num;
 use super::page::{Page, escape};
-use crate::interval::ALIKE;
 use crate::results::OURS;
 
 /// The result in two sentences.
@@ -35,7 +34,7 @@ pub(super) fn summary(model: &Model) -> String {
             "Its worst row is {} ({}), at {} of {}.",
             place.row.name,
             place.section.place(),
-            format::ratio(s.ratio),
+            s.shown(),
             palette::shown(&s.peer)
         );
     }
@@ -46,29 +45,34 @@ fn peers_missing(model: &Model) -> usize {
     model.not_installed().iter().filter(|(engine, _)| *engine != OURS).count()
 }
 
+/// The rows in which Esker is worst.
+pub(super) fn worst(page: &mut Page, model: &Model) {
+    let (rows, left) = ratios::worst(model);
+    page.heading(2, "worst", "here", "Where Esker is worst");
+    if rows.is_empty() {
+        page.element("p", "quiet", "Esker is first in every row that compares.");
+        return;
+    }
+    page.element("p", "quiet", &format!("{}.", ratios::worst_heading(left)));
+    open_table(page);
+    page.raw("<tbody class=\"behind\">\n");
+    for place in &rows {
+        line(page, place, true);
+    }
+    page.raw("</tbody>\n</table>\n");
+}
+
 pub(super) fn write(page: &mut Page, model: &Model) {
     let places = places(model);
-    page.heading(2, "ratios", "here", "Esker and the best of the others");
+    page.heading(2, "ratios", "here", "All rows: Esker and the best of the others");
     page.element(
         "p",
         "quiet",
         "Every row, compared with the fastest engine of the same durability class; rows where Esker \
          is behind come first, the worst on top. Above 1× Esker is better, also where less is better. Where the \
-         intervals of both medians overlap, nobody is first.",
+         intervals of both medians overlap, or both take less than a millisecond to settle, nobody is first.",
     );
-    page.raw("<table class=\"ratios\">\n");
-    page.head(
-        "",
-        &[
-            ("", "row"),
-            ("n", "Esker"),
-            ("n", "best peer"),
-            ("n r", "ratio"),
-            ("spark", ""),
-            ("n", "of limit"),
-            ("", "remarks"),
-        ],
-    );
+    open_table(page);
     let classes = ["behind", "behind", "first", "first", "first"];
     for ((title, list), class) in places.groups().into_iter().zip(classes) {
         if list.is_empty() {
@@ -83,26 +87,35 @@ pub(super) fn write(page: &mut Page, model: &Model) {
     page.raw("</table>\n");
 }
 
+fn open_table(page: &mut Page) {
+    page.raw("<table class=\"ratios\">\n");
+    page.head(
+        "",
+        &[
+            ("", "row"),
+            ("n", "Esker"),
+            ("n", "best peer"),
+            ("n r", "ratio"),
+            ("spark", ""),
+            ("n", "of limit"),
+            ("", "remarks"),
+        ],
+    );
+}
+
 fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     let record = place.row.of(OURS);
-    let ours = record.and_then(|r| r.figure());
+    let unit = &place.row.unit;
     let standing = place.standing.as_ref();
-    let share = match record.and_then(|r| r.ratio_limit) {
-        Some(share) if place.row.unit.more_is_better() => format::percent(share),
-        Some(share) => format!("{} raw", format::ratio(share)),
-        None => String::new(),
-    };
-    let own = ours.map(|v| place.row.unit.show(v)).unwrap_or_default();
-    let theirs = standing.map_or_else(String::new, |s| {
+    let share = place.of_limit().unwrap_or_default();
+    let own = record.and_then(|r| Some(figure(unit, r.figure()?, r))).unwrap_or_default();
+    let theirs = standing.and_then(|s| {
         let peer = escape(&format!("{} ", palette::shown(&s.peer)));
-        format!("<span class=\"peer\">{peer}</span>{}", escape(&place.row.unit.show(s.theirs)))
+        let shown = figure(unit, s.theirs, place.row.of(&s.peer)?);
+        Some(format!("<span class=\"peer\">{peer}</span>{shown}"))
     });
-    let clear = standing.filter(|s| !s.alike);
-    let ratio = match (standing, clear) {
-        (Some(_), None) => ALIKE.to_string(),
-        _ => clear.map(|s| format::ratio(s.ratio)).unwrap_or_default(),
-    };
-    let spark = clear.map(|s| spark(s.ratio)).unwrap_or_default();
+    let ratio = standing.map(|s| s.shown()).unwrap_or_default();
+    let spark = standing.filter(|s| !s.alike).map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
     let section = match name_section {
         true => format!("<span class=\"where\">{}</span>", escape(&place.section.place())),
@@ -110,8 +123,8 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     };
     page.raw(&format!("<th scope=\"row\">{}{section}</th>", escape(&place.row.name)));
     for (class, name, html) in [
-        ("n", "Esker", escape(&own)),
-        ("n", "", theirs),
+        ("n", "Esker", own),
+        ("n", "", theirs.unwrap_or_default()),
         ("n r", "", escape(&ratio)),
         ("spark", "", spark),
         ("n full", "of the machine's limit:", escape(&share)),
@@ -126,6 +139,14 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
         page.raw(&format!("<td{class}{name}>{html}</td>"));
     }
     page.raw("</tr>\n");
+}
+
+/// A figure, and its interval below it.
+fn figure(unit: &Unit, value: f64, record: &Record) -> String {
+    let shown = escape(&unit.show(value));
+    let Some((low, high)) = record.interval() else { return shown };
+    let interval = format!("{} to {}", unit.show(low), unit.show(high));
+    format!("{shown}<span class=\"range\">{}</span>", escape(&interval))
 }
 
 /// A bar to the right of the middle where Esker is ahead, a hollow one to the left where it is

@@ -8,10 +8,8 @@ use super::super::latency;
 use super::super::lines;
 use super::super::model::{Model, Row, Section};
 use super::super::over_time;
-use super::super::palette;
 use super::details;
 use super::page::{Page, anchor};
-use crate::interval::ALIKE;
 use crate::published;
 use crate::results::OURS;
 
@@ -57,11 +55,8 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     if heading != section.suite {
         page.element("h3", "", &heading);
     }
-    let repeats = match section.table.is_empty() || section.title.is_empty() {
-        true => String::new(),
-        false => format!(" Repeats {}.", section.table),
-    };
-    page.element("p", "quiet", &format!("{}{repeats}", section.settings_line()));
+    let repeats = section.repeats().map_or_else(String::new, |sentence| sentence + " ");
+    page.element("p", "quiet", &format!("{repeats}{}", section.settings_line()));
     let gone = model.not_installed();
     let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
     let of_row = |row: &Row| published::rates(&section.suite, &section.id, &row.name);
@@ -177,18 +172,14 @@ fn verdict(row: &Row) -> String {
     let record = row.of(OURS);
     let limit = record.filter(|r| r.figure().is_some()).and_then(|r| r.ratio_limit);
     let limit = match limit {
-        Some(share) if row.unit.more_is_better() => {
-            format!("; {} of the machine's limit", format::percent(share))
-        }
+        Some(share) if row.unit.more_is_better() => match share > 1.0 {
+            true => format!("; the machine's {}", format::of_limit(share)),
+            false => format!("; {} of the machine's limit", format::of_limit(share)),
+        },
         _ => String::new(),
     };
     match row.standing() {
-        Some(s) if s.alike => {
-            format!("Esker and {} {ALIKE}{limit}", palette::shown(&s.peer))
-        }
-        Some(s) => {
-            format!("Esker: {} of {}{limit}", format::ratio(s.ratio), palette::shown(&s.peer))
-        }
+        Some(s) => s.sentence() + &limit,
         None => match record.and_then(|r| r.absent()) {
             Some(absent) => format!("Esker: {absent}"),
             None => String::new(),

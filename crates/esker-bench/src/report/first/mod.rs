@@ -1,0 +1,197 @@
+//! The first screen of every format: reads, writes, scans, mixed operations and stores in motion, Esker beside the engines
+//! that everybody knows, and at which sizes. Which rows these are is decided in [`crate::first`].
+
+pub(crate) mod markdown;
+pub(crate) mod picture;
+pub(crate) mod text;
+mod words;
+
+use super::bars;
+use super::input::Record;
+use super::layout::Bar;
+use super::model::{Model, Row, Section, Unit};
+use super::palette;
+use super::settings;
+use crate::first::{Group, PEERS, Stand};
+use crate::published;
+use crate::results::OURS;
+
+/// What a letter behind a name means, which is said where one is seen first.
+const CLASSES: &str = "The letter behind a name is what a finished write survives: V nothing (it is lost when the \
+     process is killed), K kill -9, F a power cut. Engines are compared within a class.";
+
+/// The first screen.
+#[derive(Debug)]
+pub(crate) struct First<'a> {
+    /// Beside whom Esker is shown, in the fixed order.
+    pub peers: Vec<&'a str>,
+    /// Sizes and settings that all its rows share, as a sentence.
+    pub shared: String,
+    /// The groups that have rows.
+    pub groups: Vec<(Group, Vec<Card<'a>>)>,
+}
+
+/// A row of it.
+#[derive(Debug)]
+pub(crate) struct Card<'a> {
+    pub row: &'a Row,
+    /// What is done, in words.
+    pub title: String,
+    /// How Esker stands beside those shown; and whether that is the worst of its group.
+    pub verdict: String,
+    /// Which table of which suite, and the sizes and settings that are not shared.
+    pub place: String,
+}
+
+impl<'a> First<'a> {
+    pub fn of(model: &'a Model) -> First<'a> {
+        let peers: Vec<&str> = model.engines.iter().map(String::as_str).filter(is_peer).collect();
+        let mut groups = Vec::new();
+        for group in Group::ALL {
+            let places = of_group(model, group, &peers);
+            let keys: Vec<(&str, Stand)> =
+                places.iter().map(|(_, row, stand)| (row.key(), *stand)).collect();
+            let chosen = group.choose(&keys);
+            let worst_of = |is_worst: bool| Some(places.len()).filter(|n| is_worst && *n > 1);
+            let shown: Vec<_> = chosen
+                .iter()
+                .map(|c| (places[c.at].0, places[c.at].1, worst_of(c.is_worst)))
+                .collect();
+            if !shown.is_empty() {
+                groups.push((group, shown));
+            }
+        }
+        let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows).map(|r| r.1).collect();
+        let shared = shared(&all);
+        let card = |(section, row, worst_of): (&Section, &'a Row, Option<usize>)| Card {
+            row,
+            title: words::title(row.key(), &row.name),
+            verdict: verdict(row, &peers, worst_of),
+            place: place(section, row, &shared),
+        };
+        let groups = groups
+            .into_iter()
+            .map(|(group, rows)| (group, rows.into_iter().map(card).collect()))
+            .collect();
+        First { groups, shared: settings::sentence(&shared), peers }
+    }
+
+    /// Where nobody is beside Esker there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// How to read it, in sentences; the last one is for everything below too.
+    pub fn caption(&self) -> Vec<String> {
+        if self.is_empty() {
+            return vec![CLASSES.to_string()];
+        }
+        let names: Vec<&str> = self.peers.iter().map(|engine| palette::shown(engine)).collect();
+        vec![
+            format!(
+                "Esker beside {}: of each group up to three rows, among them the one in which Esker is worst \
+                 beside these. Operations a second, more is better; every bar starts at zero, and \
+                 each row has a scale of its own.",
+                listed(&names)
+            ),
+            self.shared.clone(),
+            CLASSES.to_string(),
+        ]
+    }
+}
+
+/// Also the distribution's library, where only that was measured.
+fn is_peer(engine: &&str) -> bool {
+    PEERS.contains(&engine.strip_suffix("-system").unwrap_or(engine))
+}
+
+/// The rows of a group that compare, and how Esker stands in them.
+fn of_group<'a>(
+    model: &'a Model,
+    group: Group,
+    peers: &[&str],
+) -> Vec<(&'a Section, &'a Row, Stand)> {
+    let all = model.sections.iter().flat_map(|s| s.rows.iter().map(move |row| (s, row)));
+    let of = all.filter(|(s, row)| {
+        row.unit == Unit::OpsPerSecond && Group::of(&s.suite, row.key()) == Some(group)
+    });
+    of.filter_map(|(s, row)| Some((s, row, stand(row, peers)?))).collect()
+}
+
+fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {
+    if let Some(s) = row.standing_among(&|engine| peers.contains(&engine)) {
+        return Some(match s.ratio < 1.0 {
+            _ if s.alike => Stand::Alike(s.ratio),
+            true => Stand::Behind(s.ratio),
+            false => Stand::First(s.ratio),
+        });
+    }
+    let ours = row.of(OURS)?;
+    let has_figure = |engine: &&str| row.of(engine).and_then(Record::figure).is_some();
+    (ours.figure().is_none() && peers.iter().any(|e| has_figure(e))).then_some(Stand::Nothing)
+}
+
+/// What all rows share.
+fn shared(rows: &[&Row]) -> Vec<String> {
+    let mut all = rows.iter().map(|row| settings_of(row));
+    let Some(mut parts) = all.next() else { return Vec::new() };
+    for of in all {
+        parts.retain(|part| of.contains(part));
+    }
+    parts
+}
+
+/// Sizes and settings of a row: Esker's, or where it has none, everybody's.
+fn settings_of(row: &Row) -> Vec<String> {
+    match row.of(OURS).filter(|r| r.figure().is_some()) {
+        Some(ours) => settings::parts(&[ours]),
+        None => settings::parts(&row.records.iter().collect::<Vec<_>>()),
+    }
+}
+
+fn place(section: &Section, row: &Row, shared: &[String]) -> String {
+    let mut parts = settings_of(row);
+    parts.retain(|part| !shared.contains(part));
+    let of = match published::source(&section.suite) {
+        Some(source) => format!("{}, of {source}", section.heading()),
+        None => section.heading(),
+    };
+    if parts.is_empty() {
+        format!("{of}.")
+    } else {
+        format!("{of}. {}", settings::sentence(&parts))
+    }
+}
+
+fn verdict(row: &Row, peers: &[&str], worst_of: Option<usize>) -> String {
+    let sentence = match row.standing_among(&|engine| peers.contains(&engine)) {
+        Some(standing) => standing.sentence(),
+        None => format!("Esker: {}", row.of(OURS).and_then(Record::absent).unwrap_or("no figure")),
+    };
+    match worst_of {
+        Some(n) => format!("{sentence}, its worst of {n} rows"),
+        None => sentence,
+    }
+}
+
+impl Card<'_> {
+    /// Its bars: Esker and those it is shown beside.
+    pub fn bars(&self, peers: &[&str]) -> Vec<Bar> {
+        let shown = |r: &&Record| r.engine == OURS || peers.contains(&r.engine.as_str());
+        let records = self.row.records.iter().filter(shown).filter(|r| r.missing.is_none());
+        records.map(|r| bars::of_record(r, |v| self.row.unit.show(v))).collect()
+    }
+}
+
+/// "a, b and c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "nobody".to_string(),
+        [one] => (*one).to_string(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

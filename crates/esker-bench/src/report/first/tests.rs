@@ -1,0 +1,186 @@
+//! What stands on the first screen, and how it is said in each format.
+
+use super::*;
+use crate::report::{html, markdown};
+
+fn record(suite: &str, key: &str, engine: &str, value: f64) -> Record {
+    Record {
+        suite: Some(suite.into()),
+        section: Some("1".into()),
+        row: key.into(),
+        key: Some(key.into()),
+        engine: engine.into(),
+        value: Some(value),
+        class: Some("K".into()),
+        entries: Some(1e6),
+        key_len: Some("16".into()),
+        keys: Some("decimal".into()),
+        value_size: Some("100".into()),
+        memory_bytes: Some(4.0 * 1024.0 * 1024.0),
+        compression: Some("on".into()),
+        sync: Some("off".into()),
+        ..Record::default()
+    }
+}
+
+/// One suite of a document: reads, writes and scans, Esker beside two known engines and one that is faster than all.
+fn document() -> Vec<Record> {
+    let rows = [
+        ("readrandom", [3e6, 1e6, 1.5e6, 9e6]),
+        ("fillseq", [4e6, 2e6, 1e6, 9e6]),
+        ("fillrandom", [3e6, 1e6, 1e6, 9e6]),
+        ("fillbatch", [4e6, 2e6, 11e6, 9e6]),
+        ("fill100Krandom", [36e3, 2e3, 58e3, 9e6]),
+        ("readseq", [40e6, 13e6, 20e6, 9e6]),
+    ];
+    let engines = [OURS, "leveldb", "lmdb", "sled"];
+    let of_row = |(key, values): (&'static str, [f64; 4])| {
+        engines.into_iter().zip(values).map(move |(engine, value)| {
+            let large = key.starts_with("fill100K").then(|| "100000".to_string());
+            let record = record("leveldb2011", key, engine, value);
+            Record { value_size: large.or(record.value_size.clone()), ..record }
+        })
+    };
+    rows.into_iter().flat_map(of_row).collect()
+}
+
+#[test]
+fn groups_without_rows_are_left_out_and_only_the_known_engines_count() {
+    let model = Model::new(document());
+    let first = First::of(&model);
+    let names: Vec<&str> = first.groups.iter().map(|(group, _)| group.name()).collect();
+    assert_eq!(names, ["Reads", "Writes", "Scans"]);
+    assert_eq!(first.peers, ["leveldb", "lmdb"], "the fourth is not on the first screen");
+    let writes: Vec<(&str, &str)> =
+        first.groups[1].1.iter().map(|c| (c.row.key(), c.verdict.as_str())).collect();
+    assert_eq!(
+        writes,
+        [
+            ("fillrandom", "Esker: 3.0× of LevelDB"),
+            ("fillseq", "Esker: 2.0× of LevelDB"),
+            ("fillbatch", "Esker: 0.36× of LMDB, its worst of 4 rows"),
+        ]
+    );
+    assert_eq!(first.groups[0].1[0].verdict, "Esker: 2.0× of LMDB", "one of one is no worst");
+    let bars = first.groups[0].1[0].bars(&first.peers);
+    let shown: Vec<&str> = bars.iter().map(|b| b.shown.as_str()).collect();
+    assert_eq!(shown, ["3,000,000/s", "1,000,000/s", "1,500,000/s"]);
+}
+
+#[test]
+fn sizes_are_said_once_and_where_they_differ() {
+    let mut records = document();
+    records.retain(|r| r.row != "fillbatch");
+    let model = Model::new(records);
+    let first = First::of(&model);
+    assert_eq!(
+        first.shared,
+        "1,000,000 entries, decimal keys of 16 B, 4 MiB of memory for each engine, compression on, \
+         writes do not wait for the device."
+    );
+    let places: Vec<&str> = first.groups[1].1.iter().map(|c| c.place.as_str()).collect();
+    let document = "LevelDB Benchmarks, Google, July 2011";
+    let expected = ["100", "100", "100000"].map(|n| format!("1, of {document}. Values of {n} B."));
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn a_row_that_failed_is_the_worst_and_is_seen() {
+    let mut records = document();
+    records[0].failed = Some("lost 3 entries".into());
+    let model = Model::new(records);
+    let first = First::of(&model);
+    assert_eq!(first.groups[0].1[0].verdict, "Esker: failed");
+}
+
+#[test]
+fn every_format_begins_with_it_and_explains_its_letters_before_any_other_table() {
+    let model = Model::new(document());
+    let html = html::render(&model);
+    let markdown = markdown::render(&model);
+    let text = text::render(&model);
+    let letters = "K kill -9, F a power cut";
+    for (format, out) in [("html", &html), ("markdown", &markdown), ("text", &text)] {
+        let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("no {what} in {format}"));
+        let worst = at("in which Esker is worst, beside");
+        for what in
+            ["0.36× of LMDB", "Writes in key order, in batches", "decimal keys of 16 B", letters]
+        {
+            // A terminal breaks lines.
+            if format != "text" || !what.contains(' ') {
+                assert!(at(what) < worst, "{what} in {format}");
+            }
+        }
+    }
+    assert!(html.find("<svg class=\"chart") < html.find("<nav"), "a picture before a list");
+    assert!(markdown.find("(first.svg)") < markdown.find("| row |"));
+    assert!(html.find("id=\"worst\"") < html.find("id=\"ratios\""));
+}
+
+#[test]
+fn bars_of_text_are_linear_and_none_vanishes() {
+    let model = Model::new(document());
+    let text = text::render(&model);
+    let cells = |line: &str| line.chars().filter(|c| "█▒".contains(*c)).count();
+    let of = |value: &str| cells(text.lines().find(|l| l.ends_with(value)).expect(value));
+    assert_eq!((of("40,000,000/s"), of("20,000,000/s"), of("13,000,000/s")), (30, 15, 10));
+    let tiny = Model::new(vec![
+        record("core", "readseq", OURS, 1e9),
+        record("core", "readseq", "lmdb", 1.0),
+    ]);
+    let text = text::render(&tiny);
+    assert_eq!(cells(text.lines().find(|l| l.ends_with(" 1/s")).unwrap()), 1);
+}
+
+#[test]
+fn without_a_known_engine_there_is_no_picture_and_the_rest_stands() {
+    let mut records = document();
+    records.retain(|r| r.engine == OURS || r.engine == "sled");
+    let model = Model::new(records);
+    let first = First::of(&model);
+    assert!(first.is_empty() && picture::draw(&first, "m", None).is_none());
+    let markdown = markdown::render(&model);
+    assert!(markdown.contains("K kill -9") && !markdown.contains("first.svg"));
+    assert!(html::render(&model).contains("id=\"worst\""));
+}
+
+#[test]
+fn the_picture_has_bars_from_zero_and_all_of_its_words_fit() {
+    let model = Model::new(document());
+    let file = picture::draw(&First::of(&model), "a machine", Some("It was not quiet.")).unwrap();
+    let document = roxmltree::Document::parse(&file).unwrap();
+    let number = |n: &roxmltree::Node<'_, '_>, name: &str| {
+        n.attribute(name).unwrap().parse::<f64>().unwrap()
+    };
+    let bars: Vec<_> = document.descendants().filter(|n| n.has_tag_name("rect")).collect();
+    assert_eq!(bars.len(), 15, "five rows, three engines each");
+    // Random reads are the first panel: Esker, LevelDB, LMDB.
+    let widths: Vec<f64> = bars[..3].iter().map(|b| number(b, "width")).collect();
+    assert!((widths[1] / widths[0] - 1.0 / 3.0).abs() < 0.01, "{widths:?}");
+    let (width, height) =
+        (number(&document.root_element(), "width"), number(&document.root_element(), "height"));
+    for node in document.descendants().filter(|n| n.has_tag_name("text")) {
+        let group =
+            node.ancestors().find_map(|n| n.attribute("transform")).unwrap_or("translate(0 0)");
+        let moved =
+            group.trim_start_matches("translate(").trim_end_matches(')').split_once(' ').unwrap();
+        let moved: (f64, f64) = (moved.0.parse().unwrap(), moved.1.parse().unwrap());
+        let (x, y) = (number(&node, "x") + moved.0, number(&node, "y") + moved.1);
+        let small = node.attribute("class").unwrap().starts_with("small");
+        let size = if small { 10.0 } else { 11.5 };
+        let end = match node.attribute("text-anchor") {
+            Some("end") => x,
+            _ => x + crate::report::text::width(node.text().unwrap_or(""), size),
+        };
+        assert!(
+            end <= width + 0.5 && y < height && y > 0.0,
+            "{:?} ends at {end}, {y}",
+            node.text()
+        );
+    }
+    let words: String =
+        document.descendants().filter_map(|n| n.text()).collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("1,000,000 entries, decimal keys of 16 B") && words.contains("a machine")
+    );
+}

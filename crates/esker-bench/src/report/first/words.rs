@@ -1,0 +1,96 @@
+//! What a row does, in words, for readers who do not know the names of cases.
+
+/// A row's title; `name` where there are no better words.
+pub(super) fn title(key: &str, name: &str) -> String {
+    let (base, state) = key.split_once('.').unwrap_or((key, ""));
+    let Some(what) = what(base) else { return name.to_string() };
+    let reads = base.starts_with("read") && !base.starts_with("readwhilewriting");
+    let is_read = reads || base.starts_with("seek") || base == "scan" || base == "reverse";
+    let state = match state {
+        "settled" if is_read => ", when all is merged",
+        "settled" => " and the merging that they leave",
+        "second" => ", second pass",
+        "limited" => ", more data than memory",
+        "loaded" => " right after a random load",
+        "overwritten" => " right after everything was overwritten",
+        "flood" => " beside a writer without limit",
+        "10k" => " beside a writer of 10,000/s",
+        "50k" => " beside a writer of 50,000/s",
+        "gap" => " across a range just deleted",
+        "gaps" => " across a range of which half was just deleted",
+        "ordered" => " right after a load in order",
+        "random" => " right after a random load",
+        "first" => ", the first of a new process",
+        // Motion's reads say all; those of the other suites follow a load.
+        "" if reads && base != "read" => " right after the load",
+        "" if base == "seekrandom" => " right after the load",
+        _ => "",
+    };
+    // What is overwritten without limit has its number of threads in its name only.
+    let threads = match name.strip_prefix("overwrite").and_then(|rest| rest.chars().next()) {
+        Some(n) if n.is_ascii_digit() => format!(" without limit, {n} thread{}", plural(n != '1')),
+        _ => String::new(),
+    };
+    format!("{what}{threads}{state}")
+}
+
+fn plural(many: bool) -> &'static str {
+    if many { "s" } else { "" }
+}
+
+fn what(base: &str) -> Option<String> {
+    let text = match base {
+        "readrandom" | "read" => "Random reads",
+        "readmissing" => "Reads of keys that are not there",
+        "readhot" => "Reads of few, hot keys",
+        "readseq" | "scan" => "Scan of everything in order",
+        "readreverse" | "reverse" => "Scan of everything backwards",
+        "seekrandom" | "seek10" => "Seek and the next 10 entries",
+        "seek50" => "Seek and the next 50 entries",
+        "fillseq" => "Writes in key order",
+        "fillrandom" => "Random writes",
+        "fillbatch" => "Writes in key order, in batches",
+        "fillrandbatch" => "Random writes, in batches",
+        "fillsync" => "Random writes, each on the device",
+        "fillsyncseq" => "Writes in key order, each on the device",
+        "fill100Kseq" => "Large values in key order",
+        "fill100Krandom" => "Large values, random keys",
+        "overwrite" => "Overwrites",
+        "deleterandom" => "Random deletes",
+        _ => return numbered(base),
+    };
+    Some(text.to_string())
+}
+
+/// Names with a number of threads.
+fn numbered(base: &str) -> Option<String> {
+    let number = |prefix: &str| base.strip_prefix(prefix)?.parse::<u64>().ok();
+    if let Some(n) = number("readwhilewriting") {
+        return Some(format!("{n} reader{} beside a writer of 10,000/s", plural(n != 1)));
+    }
+    Some(format!("Random writes of {} threads, each on the device", number("fillsync")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::title;
+
+    #[test]
+    fn rows_are_named_in_words_and_others_keep_their_names() {
+        for (key, name, words) in [
+            ("readrandom", "Random Reads", "Random reads right after the load"),
+            ("readrandom.settled", "x", "Random reads, when all is merged"),
+            ("fillseq.settled", "x", "Writes in key order and the merging that they leave"),
+            ("fillseq", "x", "Writes in key order"),
+            ("readwhilewriting4", "x", "4 readers beside a writer of 10,000/s"),
+            ("fillsync16", "x", "Random writes of 16 threads, each on the device"),
+            ("read.flood", "x", "Random reads beside a writer without limit"),
+            ("overwrite", "overwrite4", "Overwrites without limit, 4 threads"),
+            ("overwrite", "Overwrites", "Overwrites"),
+            ("a", "A: reads 50, updates 50", "A: reads 50, updates 50"),
+            ("queue1000", "1,000 wait", "1,000 wait"),
+        ] {
+            assert_eq!(title(key, name), words);
+        }
+    }
+}
