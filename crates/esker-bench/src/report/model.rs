@@ -301,22 +301,42 @@ impl Section {
         }
     }
 
+    /// What the short name of its document stands for: "LevelDB 2011 is …".
+    pub fn document(&self) -> Option<String> {
+        let source = published::source(&self.suite)?;
+        Some(format!("{} is {source}", suite_title(&self.suite)))
+    }
+
     /// Which table of which document it repeats, as a sentence.
     pub fn repeats(&self) -> Option<String> {
         let source = published::source(&self.suite).filter(|_| !self.table.is_empty())?;
-        let table = match self.suite.as_str() {
-            "ycsb" => String::new(),
-            _ => format!("section {} of ", self.id),
-        };
-        Some(format!("Repeats {table}{source}."))
+        Some(format!("Repeats {}, that is {source}.", self.table))
     }
 
     /// Where to find it among all suites: "LevelDB 2011, 2A · Large values".
     pub fn place(&self) -> String {
         match (self.table.is_empty(), self.title.is_empty()) {
             (false, false) => format!("{} · {}", self.table, self.title),
+            (true, _) if published::source(&self.suite).is_some() => {
+                format!("{}, {}", suite_title(&self.suite), self.heading())
+            }
             _ => self.heading(),
         }
+    }
+}
+
+/// What a suite is called in headings.
+pub(crate) fn suite_title(suite: &str) -> &str {
+    match suite {
+        "core" => "Core rows",
+        "leveldb2011" => "LevelDB 2011",
+        "wiredtiger2013" => "WiredTiger 2013",
+        "symas2014" => "Symas 2014",
+        "voldemort" => "Voldemort",
+        "ycsb" => "YCSB",
+        "motion" => "In motion",
+        "file" => "Your own data",
+        other => other,
     }
 }
 

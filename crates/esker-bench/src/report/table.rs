@@ -79,7 +79,8 @@ fn first_screen(results: &Results) -> String {
 fn heading(results: &Results, section: &Section) -> String {
     let plan = &section.plan;
     let source = published::source(section.suite).filter(|_| section.table.is_some());
-    let table = source.map_or_else(String::new, |s| format!(" (repeats {} of: {s})", section.id));
+    let table = section.table.as_ref().zip(source);
+    let table = table.map_or_else(String::new, |(table, s)| format!(" ({table}, that is {s})"));
     let limit = plan
         .memory_limit
         .map_or_else(String::new, |limit| format!(" within {} MiB with page cache", limit >> 20));

@@ -13,7 +13,6 @@ use super::model::{Model, Row, Section, Unit};
 use super::palette;
 use super::settings;
 use crate::first::{Group, PEERS, Stand};
-use crate::published;
 use crate::results::OURS;
 
 /// What a letter behind a name means, which is said where one is seen first.
@@ -27,6 +26,8 @@ pub(crate) struct First<'a> {
     pub peers: Vec<&'a str>,
     /// Sizes and settings that all its rows share, as a sentence.
     pub shared: String,
+    /// The documents that they repeat, each once, in words.
+    pub documents: Vec<String>,
     /// The groups that have rows.
     pub groups: Vec<(Group, Vec<Card<'a>>)>,
 }
@@ -63,6 +64,10 @@ impl<'a> First<'a> {
         }
         let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows).map(|r| r.1).collect();
         let shared = shared(&all);
+        let mut documents: Vec<String> = Vec::new();
+        for (section, ..) in groups.iter().flat_map(|(_, rows)| rows) {
+            documents.extend(section.document().filter(|name| !documents.contains(name)));
+        }
         let card = |(section, row, worst_of): (&Section, &'a Row, Option<usize>)| Card {
             row,
             title: words::title(row.key(), &row.name),
@@ -73,7 +78,7 @@ impl<'a> First<'a> {
             .into_iter()
             .map(|(group, rows)| (group, rows.into_iter().map(card).collect()))
             .collect();
-        First { groups, shared: settings::sentence(&shared), peers }
+        First { groups, documents, shared: settings::sentence(&shared), peers }
     }
 
     /// Where nobody is beside Esker there is nothing to show.
@@ -87,16 +92,20 @@ impl<'a> First<'a> {
             return vec![CLASSES.to_string()];
         }
         let names: Vec<&str> = self.peers.iter().map(|engine| palette::shown(engine)).collect();
-        vec![
+        let mut sentences = vec![
             format!(
                 "Esker beside {}: of each group up to three rows, among them the one in which Esker is worst \
                  beside these. Operations a second, more is better; every bar starts at zero, and \
-                 each row has a scale of its own.",
+                 each row has a scale of its own. Settled is when nothing is left to merge or to flush.",
                 listed(&names)
             ),
             self.shared.clone(),
-            CLASSES.to_string(),
-        ]
+        ];
+        if !self.documents.is_empty() {
+            sentences.push(format!("{}.", self.documents.join("; ")));
+        }
+        sentences.push(CLASSES.to_string());
+        sentences
     }
 }
 
@@ -152,10 +161,7 @@ fn settings_of(row: &Row) -> Vec<String> {
 fn place(section: &Section, row: &Row, shared: &[String]) -> String {
     let mut parts = settings_of(row);
     parts.retain(|part| !shared.contains(part));
-    let of = match published::source(&section.suite) {
-        Some(source) => format!("{}, of {source}", section.heading()),
-        None => section.heading(),
-    };
+    let of = section.place();
     if parts.is_empty() {
         format!("{of}.")
     } else {

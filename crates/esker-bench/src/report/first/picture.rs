@@ -35,7 +35,8 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
         let mut lowest = y;
         for (i, card) in cards.iter().enumerate() {
             let x = i as f64 * (PANEL + GAP);
-            let title = text::fit(&card.title, LABEL * 1.1, PANEL);
+            // Bold letters are wider.
+            let title = text::fit(&card.title, LABEL * 1.08, PANEL);
             svg.text(x, y + 10.0, Anchor::Start, "label name", &title);
             let below = words(&mut svg, &format!("{}.", card.verdict), (x, y + 13.0), PANEL);
             let panel = bars::plain(&card.title, &card.row.unit, &card.bars(&first.peers), PANEL);

@@ -7,8 +7,8 @@ pub(super) fn title(key: &str, name: &str) -> String {
     let reads = base.starts_with("read") && !base.starts_with("readwhilewriting");
     let is_read = reads || base.starts_with("seek") || base == "scan" || base == "reverse";
     let state = match state {
-        "settled" if is_read => ", when all is merged",
-        "settled" => " and the merging that they leave",
+        "settled" if is_read => ", settled",
+        "settled" => ", settling included",
         "second" => ", second pass",
         "limited" => ", more data than memory",
         "loaded" => " right after a random load",
@@ -43,8 +43,8 @@ fn what(base: &str) -> Option<String> {
         "readrandom" | "read" => "Random reads",
         "readmissing" => "Reads of keys that are not there",
         "readhot" => "Reads of few, hot keys",
-        "readseq" | "scan" => "Scan of everything in order",
-        "readreverse" | "reverse" => "Scan of everything backwards",
+        "readseq" | "scan" => "Scan in order",
+        "readreverse" | "reverse" => "Scan backwards",
         "seekrandom" | "seek10" => "Seek and the next 10 entries",
         "seek50" => "Seek and the next 50 entries",
         "fillseq" => "Writes in key order",
@@ -79,8 +79,8 @@ mod tests {
     fn rows_are_named_in_words_and_others_keep_their_names() {
         for (key, name, words) in [
             ("readrandom", "Random Reads", "Random reads right after the load"),
-            ("readrandom.settled", "x", "Random reads, when all is merged"),
-            ("fillseq.settled", "x", "Writes in key order and the merging that they leave"),
+            ("readrandom.settled", "x", "Random reads, settled"),
+            ("fillseq.settled", "x", "Writes in key order, settling included"),
             ("fillseq", "x", "Writes in key order"),
             ("readwhilewriting4", "x", "4 readers beside a writer of 10,000/s"),
             ("fillsync16", "x", "Random writes of 16 threads, each on the device"),

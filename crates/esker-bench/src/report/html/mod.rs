@@ -8,7 +8,7 @@ mod sections;
 
 use super::first::First;
 use super::input;
-use super::model::Model;
+use super::model::{Model, suite_title};
 use super::palette;
 use anyhow::{Context, Result};
 use page::Page;
@@ -82,9 +82,7 @@ fn contents(page: &mut Page, model: &Model) {
         ("worst".to_string(), "Where Esker is worst".to_string()),
         ("ratios".to_string(), "All rows".to_string()),
     ];
-    links.extend(
-        suites.iter().map(|(s, _)| (page::anchor(s), sections::suite_title(s).to_string())),
-    );
+    links.extend(suites.iter().map(|(s, _)| (page::anchor(s), suite_title(s).to_string())));
     for (id, text) in
         [("machine", "The machine"), ("engines", "Engines and settings"), ("commands", "Commands")]
     {

@@ -6,27 +6,12 @@ use super::super::footprint;
 use super::super::format;
 use super::super::latency;
 use super::super::lines;
-use super::super::model::{Model, Row, Section};
+use super::super::model::{Model, Row, Section, suite_title};
 use super::super::over_time;
 use super::details;
 use super::page::{Page, anchor};
 use crate::published;
 use crate::results::OURS;
-
-/// What a suite is called in headings.
-pub(super) fn suite_title(suite: &str) -> &str {
-    match suite {
-        "core" => "Core rows",
-        "leveldb2011" => "LevelDB 2011",
-        "wiredtiger2013" => "WiredTiger 2013",
-        "symas2014" => "Symas 2014",
-        "voldemort" => "Voldemort",
-        "ycsb" => "YCSB",
-        "motion" => "In motion",
-        "file" => "Your own data",
-        other => other,
-    }
-}
 
 pub(super) fn suite(page: &mut Page, model: &Model, suite: &str, of: &[Section]) {
     page.heading(2, &anchor(suite), "", suite_title(suite));
