@@ -8,20 +8,22 @@ impl Section {
     /// Sizes, memory, compression, durability and seed, as far as they are known.
     pub(crate) fn settings_line(&self) -> String {
         let records: Vec<&Record> = self.rows.iter().flat_map(|r| &r.records).collect();
-        let mut all = parts(&records);
-        all.extend(words(&records, &|r| r.seed.clone()).map(|w| format!("seed {w}")));
-        sentence(&all)
+        let seed = words(&records, &|r| r.seed.clone()).map(|w| format!("seed {w}"));
+        sentence(parts(&records).into_iter().chain([seed]))
     }
 }
 
-/// Sizes, memory, compression and durability that these share, each in some words.
-pub(crate) fn parts(records: &[&Record]) -> Vec<String> {
+/// Sizes, memory, compression and durability: each in its place, in some words, as far as it is known.
+pub(crate) type Parts = [Option<String>; 7];
+
+/// What these have.
+pub(crate) fn parts(records: &[&Record]) -> Parts {
     let numbers = |of: &dyn Fn(&Record) -> Option<f64>, show: &dyn Fn(f64) -> String| {
         span(records.iter().filter_map(|r| of(r)).collect(), show)
     };
     let words = |of: &dyn Fn(&Record) -> Option<String>| words(records, of);
     let keys = words(&|r| r.keys.clone()).map_or_else(String::new, |shape| format!("{shape} "));
-    let parts = [
+    [
         numbers(&|r| r.entries, &format::grouped).map(|n| format!("{n} entries")),
         words(&|r| r.key_len.clone()).map(|n| format!("{keys}keys of {n} B")),
         words(&|r| r.value_size.clone()).map(|n| format!("values of {n} B")),
@@ -35,13 +37,26 @@ pub(crate) fn parts(records: &[&Record]) -> Vec<String> {
             "off" => "writes do not wait for the device".to_string(),
             both => format!("sync {both}"),
         }),
-    ];
-    parts.into_iter().flatten().collect()
+    ]
 }
 
-/// Those in a sentence.
-pub(crate) fn sentence(parts: &[String]) -> String {
-    let line = parts.join(", ");
+/// What most of some rows have, of what each of them tells; and whether all of them do.
+pub(crate) fn usual(rows: &[Parts]) -> (Parts, bool) {
+    let mut for_all = true;
+    let most = std::array::from_fn(|place| {
+        let of_rows: Option<Vec<&String>> = rows.iter().map(|row| row[place].as_ref()).collect();
+        let of_rows = of_rows?;
+        let times = |part: &String| of_rows.iter().filter(|other| **other == part).count();
+        let part = of_rows.iter().find(|part| 2 * times(part) > rows.len())?;
+        for_all &= times(part) == rows.len();
+        Some((*part).clone())
+    });
+    (most, for_all)
+}
+
+/// The known ones in a sentence.
+pub(crate) fn sentence(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    let line = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut letters = line.chars();
     let first = letters.next().map(|c| c.to_uppercase().collect::<String>());
     first.map_or_else(String::new, |first| format!("{first}{}.", letters.as_str()))

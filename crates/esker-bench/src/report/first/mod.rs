@@ -11,7 +11,7 @@ use super::input::Record;
 use super::layout::Bar;
 use super::model::{Model, Row, Section, Unit};
 use super::palette;
-use super::settings;
+use super::settings::{self, Parts};
 use crate::first::{Group, PEERS, Stand};
 use crate::results::OURS;
 
@@ -24,8 +24,8 @@ const CLASSES: &str = "The letter behind a name is what a finished write survive
 pub(crate) struct First<'a> {
     /// Beside whom Esker is shown, in the fixed order.
     pub peers: Vec<&'a str>,
-    /// Sizes and settings that all its rows share, as a sentence.
-    pub shared: String,
+    /// Sizes and settings that its rows have, or most of them, in a sentence.
+    pub sizes: String,
     /// The documents that they repeat, each once, in words.
     pub documents: Vec<String>,
     /// The groups that have rows.
@@ -40,7 +40,7 @@ pub(crate) struct Card<'a> {
     pub title: String,
     /// How Esker stands beside those shown; and whether that is the worst of its group.
     pub verdict: String,
-    /// Which table of which suite, and the sizes and settings that are not shared.
+    /// Which table of which suite, and the sizes and settings that are not usual.
     pub place: String,
 }
 
@@ -63,7 +63,8 @@ impl<'a> First<'a> {
             }
         }
         let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows).map(|r| r.1).collect();
-        let shared = shared(&all);
+        let settings: Vec<Parts> = all.into_iter().map(settings_of).collect();
+        let (usual, for_all) = settings::usual(&settings);
         let mut documents: Vec<String> = Vec::new();
         for (section, ..) in groups.iter().flat_map(|(_, rows)| rows) {
             documents.extend(section.document().filter(|name| !documents.contains(name)));
@@ -72,13 +73,15 @@ impl<'a> First<'a> {
             row,
             title: words::title(row.key(), &row.name),
             verdict: verdict(row, &peers, worst_of),
-            place: place(section, row, &shared),
+            place: place(section, row, &usual),
         };
         let groups = groups
             .into_iter()
             .map(|(group, rows)| (group, rows.into_iter().map(card).collect()))
             .collect();
-        First { groups, documents, shared: settings::sentence(&shared), peers }
+        let sizes = settings::sentence(usual);
+        let sizes = if for_all { sizes } else { format!("Where a row says nothing else: {sizes}") };
+        First { groups, documents, sizes, peers }
     }
 
     /// Where nobody is beside Esker there is nothing to show.
@@ -99,7 +102,7 @@ impl<'a> First<'a> {
                  each row has a scale of its own. Settled is when nothing is left to merge or to flush.",
                 listed(&names)
             ),
-            self.shared.clone(),
+            self.sizes.clone(),
         ];
         if !self.documents.is_empty() {
             sentences.push(format!("{}.", self.documents.join("; ")));
@@ -140,32 +143,25 @@ fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {
     (ours.figure().is_none() && peers.iter().any(|e| has_figure(e))).then_some(Stand::Nothing)
 }
 
-/// What all rows share.
-fn shared(rows: &[&Row]) -> Vec<String> {
-    let mut all = rows.iter().map(|row| settings_of(row));
-    let Some(mut parts) = all.next() else { return Vec::new() };
-    for of in all {
-        parts.retain(|part| of.contains(part));
-    }
-    parts
-}
-
 /// Sizes and settings of a row: Esker's, or where it has none, everybody's.
-fn settings_of(row: &Row) -> Vec<String> {
+fn settings_of(row: &Row) -> Parts {
     match row.of(OURS).filter(|r| r.figure().is_some()) {
         Some(ours) => settings::parts(&[ours]),
         None => settings::parts(&row.records.iter().collect::<Vec<_>>()),
     }
 }
 
-fn place(section: &Section, row: &Row, shared: &[String]) -> String {
-    let mut parts = settings_of(row);
-    parts.retain(|part| !shared.contains(part));
-    let of = section.place();
-    if parts.is_empty() {
-        format!("{of}.")
+/// Its table, and what it has that is not usual.
+fn place(section: &Section, row: &Row, usual: &Parts) -> String {
+    let own = settings_of(row)
+        .into_iter()
+        .zip(usual)
+        .map(|(own, usual)| own.filter(|part| Some(part) != usual.as_ref()));
+    let own = settings::sentence(own);
+    if own.is_empty() {
+        format!("{}.", section.place())
     } else {
-        format!("{of}. {}", settings::sentence(&parts))
+        format!("{}. {own}", section.place())
     }
 }
 

@@ -74,18 +74,28 @@ fn sizes_are_said_once_and_where_they_differ() {
     let model = Model::new(records);
     let first = First::of(&model);
     assert_eq!(
-        first.shared,
-        "1,000,000 entries, decimal keys of 16 B, 4 MiB of memory for each engine, compression on, \
+        first.sizes,
+        "Where a row says nothing else: 1,000,000 entries, decimal keys of 16 B, values of 100 B, 4 MiB of memory for each engine, compression on, \
          writes do not wait for the device."
     );
     let places: Vec<&str> = first.groups[1].1.iter().map(|c| c.place.as_str()).collect();
-    assert_eq!(
-        places,
-        ["100", "100", "100000"].map(|n| format!("LevelDB 2011, 1. Values of {n} B."))
-    );
+    let one = "LevelDB 2011, 1.";
+    assert_eq!(places, [one, one, "LevelDB 2011, 1. Values of 100000 B."]);
     let caption = first.caption().join(" ");
     let document = "LevelDB 2011 is LevelDB Benchmarks, Google, July 2011.";
     assert_eq!(caption.matches(document).count(), 1, "{caption}");
+}
+
+#[test]
+fn what_some_rows_have_no_word_of_is_told_of_the_others() {
+    let mut records = document();
+    for record in records.iter_mut().filter(|r| r.row != "readseq") {
+        record.memory_limit_bytes = Some(64.0 * 1024.0 * 1024.0);
+    }
+    let model = Model::new(records);
+    let first = First::of(&model);
+    let place = |group: usize| first.groups[group].1[0].place.contains("64 MiB");
+    assert!(!first.sizes.contains("64 MiB") && place(0) && !place(2), "{first:?}");
 }
 
 #[test]
