@@ -13,7 +13,7 @@ pub enum BenchCommand {
     /// Draw the report of a run again, from its results
     #[command(after_help = "\
 Examples:
-  esker bench report results            results/report.html, report.md and chart-*.svg
+  esker bench report results            results/report.html, report.md, first.svg and chart-*.svg
 
 Reads results.jsonl in the directory and nothing else.")]
     Report(ReportArgs),

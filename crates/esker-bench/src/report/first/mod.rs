@@ -140,7 +140,7 @@ fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {
     }
     let ours = row.of(OURS)?;
     let has_figure = |engine: &&str| row.of(engine).and_then(Record::figure).is_some();
-    (ours.figure().is_none() && peers.iter().any(|e| has_figure(e))).then_some(Stand::Nothing)
+    (ours.figure().is_none() && peers.iter().any(has_figure)).then_some(Stand::Nothing)
 }
 
 /// Sizes and settings of a row: Esker's, or where it has none, everybody's.
