@@ -15,7 +15,11 @@ pub(crate) fn render(first: &First<'_>, cell: fn(&str) -> String) -> String {
     let mut out = format!("![Esker beside other engines, in bars]({picture})\n\n{caption}\n\n");
     let engines: Vec<&str> = [OURS].into_iter().chain(first.peers.iter().copied()).collect();
     let names: Vec<String> = engines.iter().map(|e| cell(palette::shown(e))).collect();
-    let _ = writeln!(out, "| group | row | {} | Esker | of |", names.join(" | "));
+    let _ = writeln!(
+        out,
+        "| group | row | {} | how Esker stands | which row that is |",
+        names.join(" | ")
+    );
     let _ = writeln!(out, "|---|---|{}---|---|", "---:|".repeat(engines.len()));
     for (group, cards) in &first.groups {
         for card in cards {

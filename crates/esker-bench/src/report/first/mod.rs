@@ -46,6 +46,7 @@ pub(crate) struct Card<'a> {
 
 impl<'a> First<'a> {
     pub fn of(model: &'a Model) -> First<'a> {
+        let is_peer = |engine: &&str| is_peer(engine, &model.engines);
         let peers: Vec<&str> = model.engines.iter().map(String::as_str).filter(is_peer).collect();
         let mut groups = Vec::new();
         for group in Group::ALL {
@@ -112,9 +113,12 @@ impl<'a> First<'a> {
     }
 }
 
-/// Also the distribution's library, where only that was measured.
-fn is_peer(engine: &&str) -> bool {
-    PEERS.contains(&engine.strip_suffix("-system").unwrap_or(engine))
+/// One of the known engines, or the distribution's library of it where no other was measured.
+fn is_peer(engine: &str, all: &[String]) -> bool {
+    match engine.strip_suffix("-system") {
+        Some(name) => PEERS.contains(&name) && !all.iter().any(|other| other == name),
+        None => PEERS.contains(&engine),
+    }
 }
 
 /// The rows of a group that compare, and how Esker stands in them.

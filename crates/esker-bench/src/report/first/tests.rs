@@ -99,6 +99,17 @@ fn what_some_rows_have_no_word_of_is_told_of_the_others() {
 }
 
 #[test]
+fn the_distributions_library_stands_for_an_engine_only_where_no_other_does() {
+    let with = |engines: &[&str]| {
+        let records = engines.iter().map(|e| record("core", "readseq", e, 1e6)).collect();
+        let model = Model::new(records);
+        First::of(&model).peers.into_iter().map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(with(&[OURS, "lmdb-system", "sled-system"]), ["lmdb-system"]);
+    assert_eq!(with(&[OURS, "lmdb-system", "lmdb"]), ["lmdb"]);
+}
+
+#[test]
 fn a_row_that_failed_is_the_worst_and_is_seen() {
     let mut records = document();
     records[0].failed = Some("lost 3 entries".into());

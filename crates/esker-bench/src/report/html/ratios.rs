@@ -55,11 +55,16 @@ pub(super) fn worst(page: &mut Page, model: &Model) {
     }
     page.element("p", "quiet", &format!("{}.", ratios::worst_heading(left)));
     open_table(page);
-    page.raw("<tbody class=\"behind\">\n");
-    for place in &rows {
-        line(page, place, true);
+    let is_alike = |place: &Place<'_>| place.standing.as_ref().is_some_and(|s| s.alike);
+    for of in rows.chunk_by(|a, b| is_alike(a) == is_alike(b)) {
+        let class = if is_alike(&of[0]) { "first" } else { "behind" };
+        page.raw(&format!("<tbody class=\"{class}\">\n"));
+        for place in of {
+            line(page, place, true);
+        }
+        page.raw("</tbody>\n");
     }
-    page.raw("</tbody>\n</table>\n");
+    page.raw("</table>\n");
 }
 
 pub(super) fn write(page: &mut Page, model: &Model) {
