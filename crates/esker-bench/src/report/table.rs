@@ -384,3 +384,37 @@ fn align(lines: &[Vec<String>]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Sample;
+    use crate::suites::{Suite, tests::base};
+
+    #[test]
+    fn the_first_screen_stands_above_all_and_nothing_does_more_than_the_machine() {
+        let sections = Suite::First.sections(&base());
+        let engines = [OURS, "lmdb"].map(String::from);
+        let mut results = Results::new(&base().plan, &sections, &engines, 1);
+        let rows: Vec<Row> = results.places().map(|place| place.row.clone()).collect();
+        for row in &rows {
+            let who: &[_] = match results.is_limit(row) {
+                true => &[(MACHINE, 50.0)],
+                false => &[(OURS, 100.0), ("lmdb", 400.0)],
+            };
+            for (engine, value) in who {
+                results.add(engine, row, Sample::figure(&row.key, *value));
+            }
+        }
+        // Lines break anywhere.
+        let text = table(&results).split_whitespace().collect::<Vec<_>>().join(" ");
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what} in {text}"));
+        let order =
+            ["K kill -9", "READS", "IN MOTION", "The rows in which Esker is worst", "core/core"];
+        assert!(order.map(at).is_sorted(), "{text}");
+        assert!(
+            at("Esker: 0.25× of LMDB") < at("core/core") && text.contains("limit measured too low")
+        );
+        assert!(!text.contains("200 %"), "{text}");
+    }
+}
