@@ -36,9 +36,13 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
         for (i, card) in cards.iter().enumerate() {
             let x = i as f64 * (PANEL + GAP);
             // Bold letters are wider.
-            let title = text::fit(&card.title, LABEL * 1.08, PANEL);
-            svg.text(x, y + 10.0, Anchor::Start, "label name", &title);
-            let below = words(&mut svg, &format!("{}.", card.verdict), (x, y + 13.0), PANEL);
+            let title = text::wrapped(&card.title, |l| text::width(l, LABEL * 1.08) <= PANEL);
+            for (i, line) in title.iter().enumerate() {
+                let line = text::fit(line, LABEL * 1.08, PANEL);
+                svg.text(x, y + 10.0 + i as f64 * LINE, Anchor::Start, "label name", &line);
+            }
+            let below = y + title.len() as f64 * LINE;
+            let below = words(&mut svg, &format!("{}.", card.verdict), (x, below), PANEL);
             let panel = bars::plain(&card.title, &card.row.unit, &card.bars(&first.peers), PANEL);
             svg.place(x, below + 2.0, &panel.svg);
             let bottom = below + 2.0 + panel.svg.size().1;
