@@ -18,7 +18,9 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 root=${DESTDIR:-}$prefix
 libdir=${ESKER_LIBDIR:-lib}
 
-cargo build --release --locked -p esker-cli -p esker-capi
+# Apart: what the command asks of the crates below would have the C library be another than the one that its other users build.
+cargo build --release --locked -p esker-capi
+cargo build --release --locked -p esker-cli
 built=$(target_dir)/release
 
 install -d "$root/bin" "$root/include" "$root/$libdir/pkgconfig" "$root/share/man/man1" \

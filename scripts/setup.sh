@@ -1,6 +1,8 @@
 # Sourced by demo.sh and test.sh: from a fresh machine to one that can build and compare.
 # shellcheck shell=bash
 
+setup_file=$(readlink -f "${BASH_SOURCE[0]}")
+
 say() { printf '\n== %s\n' "$*"; }
 note() { printf 'note: %s\n' "$*" >&2; }
 
@@ -31,10 +33,14 @@ apt_install() {
     apt_get install "${missing[@]}" || { apt_get update && apt_get install "${missing[@]}"; }
 }
 
+# Steps that run at once wait for each other here: two at a time apt refuses.
 apt_get() {
     local verb=$1 && shift
     [ "$verb" = install ] && set -- -y --no-install-recommends "$@"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$verb" "$@" </dev/null
+    (
+        flock 9
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$verb" "$@" </dev/null 9>&-
+    ) 9<"$setup_file"
 }
 
 # The compiler's helpers: a linker for Rust, and a C compiler for the zstd library.

@@ -4,7 +4,8 @@
 #
 #   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs
 #   scripts/test.sh --all      every test at full length, and the campaigns:
-#                              features oldest capi leveldb suites bindings callers long models miri tsan bench report
+#                              features oldest capi leveldb suites bindings callers long models miri tsan bench report,
+#                              several of them at once
 #   scripts/test.sh STEP...    only these
 #
 # ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
@@ -14,6 +15,8 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 # Nothing here asks anything, and nothing may wait for an answer.
 exec </dev/null
+# What runs beside others ignores an interrupt.
+trap 'kill -TERM 0' INT
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 quick=(fmt clippy targets tests docs)
@@ -34,9 +37,12 @@ for name in "${wanted[@]}"; do
 done
 passed=() failed=()
 
+# Whether a step is to run.
+is_wanted() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
+
 step() {
     local name=$1 start=$SECONDS && shift
-    [[ " ${wanted[*]} " == *" $name "* ]] || return 0
+    is_wanted "$name" || return 0
     say "$name: $*"
     if "$@"; then
         passed+=("$name ($((SECONDS - start)) s)")
@@ -46,28 +52,50 @@ step() {
     fi
 }
 
-# Two steps at the same time, each of which keeps one core busy. What the first says comes when both are done.
-side_by_side() {
-    local first=$1 second=$2 log pid start=$SECONDS
-    if [[ " ${wanted[*]} " != *" $first "* || " ${wanted[*]} " != *" $second "* ]]; then
-        step "$first" "$first"
-        step "$second" "$second"
+# Steps at the same time: so many of them at any moment, begun in this order. An argument is a step's name, and what the step is told.
+# What one says comes when it is done, so that no two are mixed. To the first the others give way: it should be the longest.
+at_once() {
+    local most=$1 some=() entry logs running=0 nice=0 && shift
+    for entry in "$@"; do
+        ! is_wanted "${entry%% *}" || some+=("$entry")
+    done
+    if [ ${#some[@]} -le 1 ]; then
+        # shellcheck disable=SC2086 # a name and words
+        for entry in "${some[@]}"; do step "${entry%% *}" $entry; done
         return 0
     fi
-    log=$(mktemp)
-    "$first" >"$log" 2>&1 &
-    pid=$!
-    step "$second" "$second"
-    say "$first: beside $second"
-    if wait "$pid"; then
-        passed+=("$first ($((SECONDS - start)) s, beside $second)")
+    logs=$(mktemp -d)
+    for entry in "${some[@]}"; do
+        if [ "$running" -ge "$most" ]; then
+            wait -n || true
+            running=$((running - 1))
+        fi
+        beside_others "$entry" "$logs" "$nice" &
+        running=$((running + 1)) nice=10
+    done
+    wait
+    for entry in "${some[@]}"; do
+        # Whose process was killed has not passed.
+        if [ -s "$logs/$entry.passed" ]; then
+            passed+=("$entry ($(cat "$logs/$entry.passed") s, beside others)")
+        else
+            failed+=("$entry")
+        fi
+    done
+    rm -rf "$logs"
+}
+
+beside_others() {
+    local entry=$1 log="$2/$1" start=$SECONDS
+    renice -n "$3" $BASHPID >/dev/null || true
+    # shellcheck disable=SC2086
+    if $entry >"$log" 2>&1; then echo $((SECONDS - start)) >"$log.passed"; fi
+    {
+        flock 9
+        say "$entry: beside others, after $((SECONDS - start)) s"
         cat "$log"
-    else
-        failed+=("$first")
-        cat "$log"
-        echo "FAILED: $first" >&2
-    fi
-    rm -f "$log"
+        [ -s "$log.passed" ] || echo "FAILED: $entry" >&2
+    } 9>"$2/lock"
 }
 
 # Tools that come with the compiler.
@@ -78,12 +106,25 @@ need_components() {
     [ ${#missing[@]} -eq 0 ] || rustup component add "${missing[@]}"
 }
 
+# Miri and ThreadSanitizer come with the nightly compiler, where there is one.
+need_nightly() {
+    local components=()
+    ! is_wanted miri || components+=(miri rust-src)
+    ! is_wanted tsan || components+=(rust-src)
+    [ ${#components[@]} -gt 0 ] || return 0
+    has_nightly && rustup component add --toolchain nightly "${components[@]}"
+}
+
+has_nightly() { cargo +nightly --version >/dev/null 2>&1; }
+
 set_up() {
     need_build_tools || return 1
     need_components || return 1
     need_peers || return 1
     need_c_programs || return 1
     need_valgrind || true
+    # Nothing but apt keeps two of these from being in each other's way.
+    need_nightly || note "no nightly toolchain: Miri and ThreadSanitizer are left out"
     need_faults || note "no strace or prlimit here: tests that need them are left out"
     need_package_index || note "no package index here: its test uses the committed sample only"
 }
@@ -102,6 +143,8 @@ need_tests() {
     done
     return $status
 }
+
+clippy() { cargo clippy --locked --workspace --all-targets -- -D warnings; }
 
 # What is built elsewhere: the versions that workspaces of their own keep, and the library for systems that
 # no test runs on here, without what needs a C compiler for them.
@@ -200,21 +243,39 @@ c_program() {
     return $status
 }
 
-# The bindings for other languages, and the stores for systems in Java, those whose language is here. Their campaigns, which take
-# up to an hour each, are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
+# Some of the bindings for other languages and of the stores for systems in Java, those whose language is here. Their campaigns,
+# which take up to an hour each, are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
 bindings() {
-    local status=0 left_out=() pair tool
+    local status=0 left_out=() name
+    local -A language=([go]=go [python]=python3 [node]=node [java]=javac [infinispan]=javac [kafka-streams]=javac)
     local -x ESKER_CAMPAIGN=
-    for pair in go:go python:python3 node:node java:javac infinispan:javac kafka-streams:javac; do
-        tool=${pair#*:}
-        if command -v "$tool" >/dev/null; then
-            say "bindings/${pair%:*}"
-            timeout --kill-after=10 900 "bindings/${pair%:*}/test.sh" || status=1
+    for name in "$@"; do
+        if command -v "${language[$name]}" >/dev/null; then
+            say "bindings/$name"
+            timeout --kill-after=10 1500 "bindings/$name/test.sh" || status=1
         else
-            left_out+=("${pair%:*}")
+            left_out+=("$name")
         fi
     done
     [ ${#left_out[@]} -eq 0 ] || note "left out for want of their languages: ${left_out[*]}"
+    return $status
+}
+
+# Unit, integration and documentation tests; among them the package index (package_index.rs). Built together, and run in two
+# rows beside each other: each has stretches in which it waits, and tests that have a core to themselves.
+# A store that hangs must not hang whoever waits for the answer.
+tests() {
+    local run=(cargo test --locked --workspace) log beside status=0
+    "${run[@]}" --no-run || return 1
+    run=(timeout --kill-after=10 1500 "${run[@]}" --no-fail-fast)
+    log=$(mktemp)
+    "${run[@]}" --test '*' >"$log" 2>&1 &
+    beside=$!
+    "${run[@]}" --lib --bins || status=1
+    "${run[@]}" --doc || status=1
+    wait "$beside" || status=1
+    cat "$log"
+    rm -f "$log"
     return $status
 }
 
@@ -223,11 +284,7 @@ docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
 # The unsafe code that needs no real file, under Miri: a sample of its tests that takes a few minutes.
 # ESKER_MIRI=all runs everything that Miri can, for hours.
 miri() {
-    if ! cargo +nightly --version >/dev/null 2>&1; then
-        note "no nightly toolchain: Miri is left out"
-        return 0
-    fi
-    rustup component add --toolchain nightly miri rust-src || return 1
+    has_nightly || return 0
     local sample=(
         batch:: memtable::version_chains memtable::index::tests::threads read::iter::
         wal::sync_tests::waiters wal::sync_tests::a_failure wal::tests::a_batch_is_one_frame
@@ -257,11 +314,7 @@ models() {
 # The tests with many threads under ThreadSanitizer, the standard library built with it too. Halts on
 # the first report of each program. ESKER_TSAN=all runs every test of the engine's, for long.
 tsan() {
-    if ! cargo +nightly --version >/dev/null 2>&1; then
-        note "no nightly toolchain: ThreadSanitizer is left out"
-        return 0
-    fi
-    rustup component add --toolchain nightly rust-src || return 1
+    has_nightly || return 0
     local host dir status=0
     dir=$(target_dir)
     host=$(rustc +nightly -vV | sed -n 's/^host: //p')
@@ -280,10 +333,18 @@ tsan() {
     return $status
 }
 
+# Builds the commands that the tests of these names start, as they are built for all tests: with the features that the whole
+# workspace asks for, so that nothing is compiled a second time.
+built_for_tests() {
+    local run=(cargo test --locked --workspace --no-run) name
+    for name in "$@"; do run+=(--test "$name"); done
+    "${run[@]}"
+}
+
 # Adversarial callers for three minutes, as compiled for debugging: assertions find more than speed does.
 # In memory where that is to be had, as most of a round is syncs otherwise. ESKER_CALLERS_SECONDS for more.
 callers() {
-    cargo build --locked -p esker-crashtest || return 1
+    built_for_tests kills || return 1
     local dir
     dir=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/esker-callers.XXXXXX")
     # What a round that failed left stays there.
@@ -305,16 +366,19 @@ long() {
 # Every row of every suite with every engine at a small size, by the command as built: that it runs,
 # that no row loses data, that all engines are there and all files are written. Not how fast they are.
 bench() {
-    cargo build --locked -p esker-cli -p esker-bench || return 1
-    local esker out status=0
+    built_for_tests bench setup || return 1
+    local esker out engines status=0
     esker=$(target_dir)/debug/esker
     out=$(mktemp -d)
+    engines=${ESKER_BENCH_ENGINES:-$(target_dir)/bench-engines}
+    # Not where engines lie that are measured: nobody looks at how fast these are, and compiling them well takes longer.
+    local -x ESKER_BENCH_ENGINES=$engines CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=1
     "$esker" bench --setup || status=1
     # The adapters outside the workspace, beside what the set-up has just built.
-    local engines=${ESKER_BENCH_ENGINES:-${XDG_CACHE_HOME:-$HOME/.cache}/esker-bench}
     cargo test --locked --release --manifest-path crates/esker-bench-engines/Cargo.toml \
         --target-dir "$engines/target" || status=1
-    timeout --kill-after=10 900 "$esker" bench --suite all --engines all --quick --scale 0.01 \
+    timeout --kill-after=10 1500 "$esker" bench --suite all --engines all --quick --scale 0.01 \
         --dir "$out/stores" --out "$out/results" >"$out/table.txt" || status=1
     tail -n 40 "$out/table.txt"
     check_results "$out/results" "$("$esker" bench --list | sed -n 's/^engine \([^:]*\):.*/\1/p')" || status=1
@@ -358,30 +422,17 @@ rows_of_2011() {
 # The report of a run, opened in a real browser: light, dark, printed, on a desk and on a phone.
 report() {
     apt_install chromium fonts-dejavu-core fonts-liberation || return 1
-    timeout --kill-after=10 900 cargo test --locked -p esker-bench --test report -- --nocapture
+    timeout --kill-after=10 900 cargo test --locked --workspace --test report -- --nocapture
 }
 
 say "set-up"
 set_up || failed+=("set-up")
 step fmt cargo fmt --all --check
-step clippy cargo clippy --locked --workspace --all-targets -- -D warnings
-step targets targets
-# Unit, integration and documentation tests; among them the package index (package_index.rs).
-# A store that hangs must not hang whoever waits for the answer.
-step tests timeout --kill-after=10 1500 cargo test --locked --workspace --no-fail-fast
-step docs docs
-step features features
-step oldest oldest
-step capi capi
-step leveldb leveldb
-step suites suites
-step bindings bindings
-step callers callers
-step long long
-side_by_side models miri
-step tsan tsan
-step bench bench
-step report report
+at_once 2 clippy targets
+# What keeps a core busy beside what waits for a disk, for a registry or for a while to pass. The longest begin; the benchmark
+# waits for the commands that are built with the tests.
+at_once 3 tests bench tsan models miri capi suites "bindings java infinispan kafka-streams" \
+    "bindings go python node" long callers leveldb features oldest docs report
 
 say "summary, after $SECONDS s"
 [ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"

@@ -1,6 +1,7 @@
 //! `--setup`: installs or builds every engine that is missing. What is there already stays; what
 //! fails says why, and the rest goes on.
 
+mod alone;
 mod archive;
 mod command;
 mod forks;
@@ -12,6 +13,7 @@ mod recipe;
 mod shims;
 
 use crate::engines::places::setup_dir;
+use alone::Alone;
 use anyhow::{Context, Result, bail};
 use outcome::{Outcome, Place};
 use recipe::Recipe;
@@ -30,6 +32,9 @@ pub fn run(source: Option<&Path>) -> Result<()> {
     let place = Place { dir: setup_dir(), source };
     std::fs::create_dir_all(&place.dir)
         .with_context(|| format!("cannot make {}", place.dir.display()))?;
+    let _alone = Alone::in_dir(&place.dir, || {
+        say("another set-up is at work there; this one waits for it")
+    })?;
     let start = Instant::now();
     say(&format!("engines are built into {}", place.dir.display()))?;
     let failed = Mutex::new(0);

@@ -81,7 +81,9 @@ fn apt_get_install(packages: &[&str]) -> Result<()> {
 
 fn apt_get(args: &[&str]) -> Result<()> {
     let mut command = as_root()?;
-    command.args(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]).args(args);
+    command.args(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]);
+    // Somebody else may be installing.
+    command.args(["-o", "DPkg::Lock::Timeout=300"]).args(args);
     run_as("apt-get", &mut command).map(|_| ())
 }
 

@@ -1,6 +1,7 @@
 //! How a library is made of an archive, whole or not at all: in a directory beside its own, which is renamed when all is done. An
 //! interrupted set-up leaves nothing that looks made.
 
+use super::alone::UNFINISHED;
 use super::archive::Archive;
 use super::command::run;
 use super::outcome::{Outcome, Place};
@@ -56,7 +57,7 @@ impl Recipe {
             return said().map(Outcome::Present);
         }
         ensure!(cfg!(target_os = "linux"), "it is made for Linux only");
-        let scratch = tempfile::Builder::new().prefix("building-").tempdir_in(root)?;
+        let scratch = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(root)?;
         let [sources, work, to] = ["sources", "work", "made"].map(|name| scratch.path().join(name));
         for dir in [&sources, &work, &to] {
             std::fs::create_dir(dir)?;
