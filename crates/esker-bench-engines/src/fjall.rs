@@ -1,5 +1,8 @@
 //! fjall: a log-structured merge tree. Buffered: each write is handed to the operating system
-//! (`PersistMode::Buffer`, its default). Synced: `PersistMode::SyncData` after each write.
+//! (`PersistMode::Buffer`, its default). Synced: `PersistMode::SyncData` after each write. Large values are kept apart from
+//! their keys, as it offers for blobs, in stores that mostly have such.
+//!
+//! Tuning: `kv_separation` (`on` or `off`).
 
 use crate::versions;
 use anyhow::{Context, Result};
@@ -28,9 +31,15 @@ fn cache_bytes(memory: u64) -> u64 {
     memory.saturating_sub(2 * memtable_bytes(memory)).max(memory / 4)
 }
 
-/// Whether large values are kept apart: of use where most values are, so a variant.
+/// From so many bytes on values are large.
+const LARGE: u64 = 16 << 10;
+
+/// Whether large values are kept apart: where most entries have one, unless the command line says otherwise.
 fn separates(config: &Config) -> bool {
-    config.tuning.get("kv_separation").is_some_and(|v| v == "on")
+    match config.tuning.get("kv_separation") {
+        Some(asked) => asked == "on",
+        None => config.entry_bytes >= LARGE,
+    }
 }
 
 impl Engine for Fjall {
@@ -200,5 +209,27 @@ impl Reader for FjallReader<'_> {
             Direction::Forward => walk(entries, u64::MAX, see),
             Direction::Reverse => walk(entries.rev(), u64::MAX, see),
         }
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        if self.snapshot.is_some() {
+            self.snapshot = Some(self.store.db.snapshot());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_values_are_kept_apart_unless_somebody_says_otherwise() {
+        let mut config = esker_bench::conformance::config(Sync::Buffered, false);
+        assert!(!separates(&config));
+        config.entry_bytes = 100_016;
+        assert!(separates(&config));
+        config.tuning.insert("kv_separation".into(), "off".into());
+        assert!(!separates(&config));
     }
 }

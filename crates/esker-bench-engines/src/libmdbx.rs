@@ -269,17 +269,7 @@ impl MdbxReader<'_> {
             return Ok(());
         }
         self.reads += 1;
-        if self.reads < RENEW_EVERY {
-            return Ok(());
-        }
-        self.reads = 0;
-        // SAFETY: the transaction is open; between the calls nothing reads from it, and the cursor
-        // is bound to it anew before it is used.
-        unsafe {
-            check(mdbx::mdbx_txn_reset(self.txn), "mdbx_txn_reset")?;
-            check(mdbx::mdbx_txn_renew(self.txn), "mdbx_txn_renew")?;
-            check(mdbx::mdbx_cursor_renew(self.txn, self.cursor), "mdbx_cursor_renew")
-        }
+        if self.reads < RENEW_EVERY { Ok(()) } else { self.renew() }
     }
 
     /// Moves the cursor; the entry there, `None` past the end.
@@ -345,6 +335,17 @@ impl Reader for MdbxReader<'_> {
             entry = self.step(on, empty())?;
         }
         Ok(seen)
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        self.reads = 0;
+        // SAFETY: the transaction is open; between the calls nothing reads from it, and the cursor
+        // is bound to it anew before it is used.
+        unsafe {
+            check(mdbx::mdbx_txn_reset(self.txn), "mdbx_txn_reset")?;
+            check(mdbx::mdbx_txn_renew(self.txn), "mdbx_txn_renew")?;
+            check(mdbx::mdbx_cursor_renew(self.txn, self.cursor), "mdbx_cursor_renew")
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
+    TableError,
 };
 use std::path::Path;
 
@@ -65,16 +66,18 @@ impl Engine for Redb {
         if config.tuning.get("check_integrity").is_some_and(|v| v == "on") {
             ensure!(db.check_integrity()?, "{}: not sound, and repaired", path.display());
         }
-        // The first transaction makes the table, durably.
-        let transaction = db.begin_write()?;
-        transaction.open_table(TABLE)?;
-        transaction.commit()?;
+        if let Err(TableError::TableDoesNotExist(_)) = db.begin_read()?.open_table(TABLE) {
+            // The first transaction of a new store makes it, durably.
+            let transaction = db.begin_write()?;
+            transaction.open_table(TABLE)?;
+            transaction.commit()?;
+        }
         Ok(Redb { db, config: config.clone() })
     }
 
     fn settings(&self) -> String {
         format!(
-            "cache {} MiB, Durability::{:?}, a transaction per put or batch, a read transaction \
+            "cache {} MiB, Durability::{:?}, Immediate when settled, a transaction per put or batch, a read transaction \
              per reader, renewed every {RENEW_EVERY} reads beside a writer",
             self.config.memory >> 20,
             self.durability(),
@@ -100,9 +103,10 @@ impl Engine for Redb {
         Ok(RedbReader { store: self, table: self.view()?, access, reads: 0 })
     }
 
-    /// A B-tree owes nothing to its readers.
+    /// Makes durable what was not: until then no page that was given up is used again.
     fn settle(&self) -> Result<()> {
-        Ok(())
+        // As every transaction of which nothing else is said.
+        Ok(self.db.begin_write()?.commit()?)
     }
 
     fn close(self) -> Result<()> {
@@ -166,8 +170,7 @@ impl RedbReader<'_> {
         if self.access == Access::BesideWriter {
             self.reads += 1;
             if self.reads >= RENEW_EVERY {
-                self.reads = 0;
-                self.table = self.store.view()?;
+                self.renew()?;
             }
         }
         Ok(())
@@ -208,5 +211,11 @@ impl Reader for RedbReader<'_> {
             see(key.value(), value.value());
             seen += 1;
         }
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        self.reads = 0;
+        self.table = self.store.view()?;
+        Ok(())
     }
 }

@@ -31,6 +31,7 @@ trait AnyEngine: Sync {
     fn any_reader(&self, access: Access) -> Result<Box<dyn AnyReader + '_>>;
     fn any_set_memory(&self, bytes: u64) -> Result<bool>;
     fn any_settle(&self) -> Result<()>;
+    fn any_compact(&self) -> Result<()>;
     fn any_close(self: Box<Self>) -> Result<()>;
 }
 
@@ -47,6 +48,7 @@ trait AnyReader {
     fn any_get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> Result<()>;
     fn any_seek(&mut self, key: &[u8], count: u64, see: &mut See<'_>) -> Result<u64>;
     fn any_scan(&mut self, direction: Direction, see: &mut See<'_>) -> Result<u64>;
+    fn any_renew(&mut self) -> Result<()>;
 }
 
 type See<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
@@ -75,6 +77,9 @@ impl<E: Engine> AnyEngine for E {
     }
     fn any_settle(&self) -> Result<()> {
         self.settle()
+    }
+    fn any_compact(&self) -> Result<()> {
+        self.compact()
     }
     fn any_close(self: Box<Self>) -> Result<()> {
         (*self).close()
@@ -105,6 +110,9 @@ impl<R: Reader> AnyReader for R {
     }
     fn any_scan(&mut self, direction: Direction, see: &mut See<'_>) -> Result<u64> {
         self.scan(direction, see)
+    }
+    fn any_renew(&mut self) -> Result<()> {
+        self.renew()
     }
 }
 
@@ -149,6 +157,10 @@ impl Engine for Audited {
     fn settle(&self) -> Result<()> {
         note(Call::Settle, 1);
         self.0.any_settle()
+    }
+    fn compact(&self) -> Result<()> {
+        note(Call::Compact, 1);
+        self.0.any_compact()
     }
     fn close(self) -> Result<()> {
         note(Call::Close, 1);
@@ -205,5 +217,9 @@ impl Reader for AuditedReader<'_> {
         let seen = self.0.any_scan(direction, &mut see)?;
         note(Call::Entry, seen);
         Ok(seen)
+    }
+    fn renew(&mut self) -> Result<()> {
+        note(Call::Renew, 1);
+        self.0.any_renew()
     }
 }

@@ -33,8 +33,12 @@ pub enum Call {
     Scan,
     /// An entry that a seek or a scan hands over.
     Entry,
+    /// `Reader::renew`.
+    Renew,
     /// `Engine::settle`.
     Settle,
+    /// `Engine::compact`.
+    Compact,
     /// `Engine::set_memory`.
     SetMemory,
     /// `Engine::close`.
@@ -43,7 +47,7 @@ pub enum Call {
 
 impl Call {
     /// All, in the order of their numbers.
-    pub const ALL: [Call; 15] = [
+    pub const ALL: [Call; 17] = [
         Call::Open,
         Call::Writer,
         Call::Reader,
@@ -56,7 +60,9 @@ impl Call {
         Call::Seek,
         Call::Scan,
         Call::Entry,
+        Call::Renew,
         Call::Settle,
+        Call::Compact,
         Call::SetMemory,
         Call::Close,
     ];
@@ -76,7 +82,9 @@ impl Call {
             Call::Seek => "seek",
             Call::Scan => "scan",
             Call::Entry => "entry handed over",
+            Call::Renew => "renew",
             Call::Settle => "settle",
+            Call::Compact => "compact",
             Call::SetMemory => "set_memory",
             Call::Close => "close",
         }

@@ -95,6 +95,8 @@ impl<'a> Ctx<'a> {
         let config = self.plan().config(data, sync);
         let config = Config { shared: self.spec.case.has_threads(), ..config };
         let mut opened = self.opened.borrow_mut();
+        // A shared library is loaded once in a process, where Esker is linked: neither its pages nor that time are the store's.
+        E::version().context("open")?;
         // What is resident before the engine is there is the benchmark's own.
         opened.memory.get_or_insert_with(|| MemoryWatch::start(&self.spec.dir));
         let shape = Shape::of(data);

@@ -20,6 +20,7 @@ pub fn config(sync: Sync, compression: bool) -> Config {
         compression,
         sync,
         expected_bytes: 64 << 20,
+        entry_bytes: 128,
         larger_than_memory: false,
         shared: true,
         tuning: BTreeMap::new(),
@@ -42,7 +43,7 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
     if config.shared {
         check.threads(&engine).context("threads")?;
     }
-    engine.settle().context("settle")?;
+    engine.settle_fully().context("settle")?;
     check.compare(&engine).context("settled")?;
     if engine.set_memory(config.memory * 4).context("more memory")? {
         check.write_one_by_one(&engine).context("with more memory")?;
@@ -209,6 +210,24 @@ impl Check {
                 std::thread::sleep(std::time::Duration::from_micros(10));
             }
             ensure!(seen.as_ref() == Some(&value), "it never saw what was written");
+        }
+        for access in [Access::BesideWriter, Access::Quiet] {
+            let mut reader = engine.reader(access)?;
+            for round in 0..8u64 {
+                let (key, value) = (key(124), bytes(round + 199, 60));
+                let mut seen = None;
+                // What it has begun before goes on or is given up; in either case nobody waits for it.
+                reader.seek(&key, 1, |_, _| ())?;
+                self.put(&mut writer, &key, &value)?;
+                reader.renew()?;
+                match round % 2 {
+                    0 => seen = reader.get(&key, <[u8]>::to_vec)?,
+                    _ => {
+                        reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
+                    }
+                }
+                ensure!(seen == Some(value), "{access:?}: renewed, it saw what was there before");
+            }
         }
         Ok(())
     }

@@ -42,6 +42,9 @@ pub struct Config {
     pub sync: Sync,
     /// About how many bytes of keys and values the store will hold, for engines that must know.
     pub expected_bytes: u64,
+    /// As many bytes of key and value together as nine of ten entries have at most, for engines whose pages are to hold
+    /// them.
+    pub entry_bytes: u64,
     /// Whether the store is larger than memory, for engines whose manual advises other settings then.
     pub larger_than_memory: bool,
     /// Whether several threads use the store at once. Where none does, all calls come from the thread that
@@ -139,7 +142,7 @@ pub trait Engine: Sized + std::marker::Sync {
     where
         Self: 'a;
 
-    /// The version of the library, or what to do to get it: `apt-get install ...`.
+    /// The version of the library, which is loaded then, or what to do to get it: `apt-get install ...`.
     fn version() -> Result<String>;
     /// What each method calls of the engine, a line for each [`Call`], for `esker-bench audit`; nothing where that
     /// is counted (`engines/traced.rs`).
@@ -167,8 +170,18 @@ pub trait Engine: Sized + std::marker::Sync {
     fn set_memory(&self, _bytes: u64) -> Result<bool> {
         Ok(false)
     }
-    /// Pays the debts that writing left: flushes, compacts, until a read is as fast as it gets.
+    /// Pays the debts that writing left: flushes, and compacts until the engine has nothing more to do by its own rules;
+    /// where it has no call for just that, until a read is as fast as it gets.
     fn settle(&self) -> Result<()>;
+    /// Makes the reads of a settled store as fast as they get, where that is more than the engine owed. Never timed.
+    fn compact(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Both: how stores are left that rows of settled reads and of writes start from.
+    fn settle_fully(&self) -> Result<()> {
+        self.settle()?;
+        self.compact()
+    }
     /// Closes the store.
     fn close(self) -> Result<()>;
 }
@@ -194,6 +207,11 @@ pub trait Reader {
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
     /// Hands over every entry; how many there were.
     fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64>;
+    /// Moves on to the newest view of the store, with all that can be kept: a session, statements, a transaction that is
+    /// renewed. Nothing to do where each read sees what is newest.
+    fn renew(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

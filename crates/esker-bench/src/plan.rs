@@ -100,6 +100,7 @@ impl Plan {
             compression: self.compression,
             sync,
             expected_bytes,
+            entry_bytes: data.usual_entry_bytes(),
             larger_than_memory: self.memory_limit.is_some_and(|limit| expected_bytes > limit),
             shared: true,
             tuning: self.tuning.clone(),

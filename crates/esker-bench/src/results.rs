@@ -168,15 +168,24 @@ impl Results {
         }
     }
 
-    /// The best of the others of an engine's class, and its figure.
-    fn best_peer(&self, engine: &str, row: &Row) -> Option<(&str, f64)> {
+    /// The others of an engine's class, and their figures.
+    fn peers<'a>(
+        &'a self,
+        engine: &'a str,
+        row: &'a Row,
+    ) -> Option<impl Iterator<Item = (&'a str, f64)>> {
         let (_, class) = self.figure(engine, row)?;
-        let peers = self.engines.iter().filter(|name| *name != engine);
-        let of_class = peers.filter_map(|name| {
+        let peers = self.engines.iter().filter(move |name| *name != engine);
+        Some(peers.filter_map(move |name| {
             let (value, theirs) = self.figure(name, row)?;
             (theirs == class).then_some((name.as_str(), value))
-        });
-        of_class.reduce(|a, b| if row.unit.better(a.1, b.1) == b.1 { b } else { a })
+        }))
+    }
+
+    /// The best of them.
+    fn best_peer<'a>(&'a self, engine: &'a str, row: &'a Row) -> Option<(&'a str, f64)> {
+        let better = |a: f64, b: f64| row.unit.better(a, b) == b;
+        self.peers(engine, row)?.reduce(|a, b| if better(a.1, b.1) { b } else { a })
     }
 
     /// How many times better an engine is than the best of the others of its class.
@@ -191,8 +200,9 @@ impl Results {
         Some(row.unit.bound(self.figure(engine, row)?.0, self.best_peer(engine, row)?.1))
     }
 
-    /// Whether an engine and the best of the others of its class can be told apart: their intervals do not overlap, and not both
-    /// figures are too small to count. `None` where nothing is known of that.
+    /// Whether an engine can be told apart from all others of its class: its interval overlaps none of theirs (a peer whose
+    /// median is lower may reach as far up as the best), and not both figures are too small to count. `None` where nothing is
+    /// known of the best one's.
     pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
         let (peer, _) = self.best_peer(engine, row)?;
         if self.bound_best_peer(engine, row) == Some(Bound::Neither) {
@@ -202,7 +212,9 @@ impl Results {
             Cell::Measured { interval, .. } => interval,
             _ => None,
         };
-        Some(interval::apart(of(engine)?, of(peer)?, row.unit.least()))
+        let (ours, _) = (of(engine)?, of(peer)?);
+        let mut others = self.peers(engine, row)?.filter_map(|(name, _)| of(name));
+        Some(others.all(|theirs| interval::apart(ours, theirs, row.unit.least())))
     }
 
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
@@ -307,6 +319,17 @@ mod tests {
         }
         assert_eq!(results.told_apart("esker", &row), Some(false));
         assert_eq!(results.told_apart("x", &row), Some(true));
+        let wide = Row { name: "wide".into(), ..row.clone() };
+        let best = [("esker", 100.0), ("esker", 120.0), ("x", 70.0), ("x", 75.0)];
+        for (engine, value) in best.into_iter().chain([("y", 40.0), ("y", 60.0), ("y", 130.0)]) {
+            results.add(engine, &wide, Sample::figure("r", value));
+        }
+        assert_eq!(results.ratio_best_peer("esker", &wide), Some(100.0 / 70.0));
+        assert_eq!(
+            results.told_apart("esker", &wide),
+            Some(false),
+            "y is not the best, and may be"
+        );
         let once = Row { name: "once".into(), ..row };
         for engine in ["esker", "x"] {
             results.add(engine, &once, Sample::figure("r", 1.0));

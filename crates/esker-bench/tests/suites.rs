@@ -125,6 +125,17 @@ fn every_row_of_every_document_is_measured() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn a_scan_that_ends_too_early_fails_its_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--suite", "ycsb", "--rows", "ycsb/1/E*", "--entries", "5000", "--json", "-"];
+    let output = bench(dir.path(), &[&args[..], &["--set", "short_every=100"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert!(line["failed"].as_str().is_some_and(|why| why.contains("a scan saw ")), "{line}");
+}
+
 /// SQLite is told that one thread has it to itself wherever a case says so.
 #[test]
 fn an_engine_that_relies_on_one_thread_does_every_row() {

@@ -2,7 +2,7 @@
 //! nothing of it is left in memory. The second reads at random (`cold`), scans everything, and reads
 //! at random again (`warm`).
 
-use super::{load, touch};
+use super::{touch, write_all};
 use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
@@ -25,12 +25,21 @@ fn order(ctx: &Ctx) -> Order {
     if ctx.plan().memory_limit.is_some() { Order::Sequential } else { Order::Shuffled }
 }
 
+/// What is in the store then.
+fn loaded(ctx: &Ctx, data: &Dataset) -> Model {
+    let mut model = Model::empty(data.entries);
+    model.replay(order(ctx), data.seed, data.entries, 1);
+    model
+}
+
 fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
+    let model = loaded(ctx, data);
     ctx.doing("loading");
     let timed = ctx.wants("load").then(calls::begin);
     let start = Instant::now();
-    let model = load(ctx, &engine, data, order(ctx))?;
+    // It is a row: in the memory of the row, and nothing beside it is timed.
+    write_all(ctx, &engine, data, order(ctx), data.seed, 1, "the load")?;
     timed.into_iter().for_each(|timed| timed.end(data.entries));
     let sample = Sample::rate("load", data.entries, start.elapsed().as_secs_f64());
     ctx.verifying();
@@ -41,7 +50,7 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     });
     ctx.report(sample, &verdict);
     ctx.doing("settling");
-    engine.settle()?;
+    engine.settle_fully()?;
     let disk = system::disk_bytes(ctx.dir()) as f64;
     ctx.report(Sample::figure("disk", disk), &verdict);
     engine.close()?;
@@ -49,8 +58,7 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
 }
 
 fn read<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
-    let mut model = Model::empty(data.entries);
-    model.replay(order(ctx), data.seed, data.entries, 1);
+    let model = loaded(ctx, data);
     let engine: E = ctx.open(data, Sync::Buffered)?;
     // Also where nobody asked for it: the warm reads come after it.
     ctx.doing("reading, cold");

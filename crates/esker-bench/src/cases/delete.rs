@@ -1,11 +1,12 @@
-//! Deleting keys drawn at random from a settled store; a third of the draws is gone already.
+//! Deleting keys drawn at random from a settled store; a third of the draws is gone already. As with writes, a second row
+//! ends when nothing is owed any more.
 
+use super::fill::{finish, samples};
 use super::load;
 use crate::child::Ctx;
-use crate::data::{KeyBuf, KeyStream, Order, mix, verify};
+use crate::data::{KeyBuf, KeyStream, Order, mix};
 use crate::engine::{Engine, Hint, Sync, Writer};
 use crate::measure::{Recorder, Timing, Until};
-use crate::protocol::Sample;
 use anyhow::Result;
 
 /// As many deletes as there are keys.
@@ -13,7 +14,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle()?;
+    engine.settle_fully()?;
     ctx.doing("deleting");
     let seed = mix(data.seed ^ 5);
     let mut recorder = Recorder::new(Timing::Sampled);
@@ -24,12 +25,10 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         let until = Until::ops_or(data.entries, ctx.plan().deadline());
         recorder.run(until, || writer.delete(data.keys.write(stream.next_index(), &mut key)))?;
     }
+    let samples = samples(ctx, &engine, &recorder, 1, data.entries);
     let mut stream = KeyStream::new(Order::Uniform, data.entries, seed);
     for _ in 0..recorder.ops() {
         model.delete(stream.next_index());
     }
-    ctx.verifying();
-    let verdict = verify(&engine, &data, &model);
-    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(data.entries), &verdict);
-    engine.close()
+    finish(ctx, engine, &data, &model, samples)
 }

@@ -53,7 +53,7 @@ pub fn overwrite<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle()?;
+    engine.settle_fully()?;
     ctx.doing("overwriting");
     let seed = mix(data.seed ^ 2);
     let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
@@ -68,7 +68,7 @@ fn timing(batch: u64) -> Timing {
 }
 
 /// The row of the writes; and, right after them, the one that pays what they left to be done.
-fn samples<E: Engine>(
+pub(super) fn samples<E: Engine>(
     ctx: &Ctx,
     engine: &E,
     recorder: &Recorder,

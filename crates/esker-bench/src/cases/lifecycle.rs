@@ -76,7 +76,7 @@ pub fn compressed<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
-    engine.settle().context("settle")?;
+    engine.settle_fully().context("settle")?;
     ctx.verifying();
     let verdict = verify(&engine, &data, &model);
     let mut sample = Sample::figure(ctx.row(), system::disk_bytes(ctx.dir()) as f64);

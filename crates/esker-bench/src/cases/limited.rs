@@ -32,7 +32,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Sequential)?;
     ctx.doing("settling");
-    engine.settle()?;
+    engine.settle_fully()?;
 
     ctx.doing("readrandom.limited");
     let mut rng = Rng::new(mix(data.seed ^ 6));

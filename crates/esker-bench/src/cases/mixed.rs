@@ -15,7 +15,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = plan.data()?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle()?;
+    engine.settle_fully()?;
     for (round, &readers) in plan.readers.iter().enumerate() {
         let row = format!("readwhilewriting{readers}");
         if !ctx.wants(&row) {

@@ -124,6 +124,20 @@ fn put_all<E: Engine>(
     // Before anything is written: whoever measures right after the load is not kept waiting while the engine works on.
     let mut model = Model::empty(data.entries);
     model.replay(order, seed, data.entries, generation);
+    write_all(ctx, engine, data, order, seed, generation, what)?;
+    Ok(model)
+}
+
+/// Puts every key once, in batches, and does nothing else.
+fn write_all<E: Engine>(
+    ctx: &Ctx,
+    engine: &E,
+    data: &Dataset,
+    order: Order,
+    seed: u64,
+    generation: u32,
+    what: &'static str,
+) -> Result<()> {
     let patience = Patience::of(ctx, what);
     let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
     let mut writer = engine.writer(hint)?;
@@ -138,9 +152,7 @@ fn put_all<E: Engine>(
             patience.check(done, data.entries)?;
         }
     }
-    writer.batch_commit()?;
-    drop(writer);
-    Ok(model)
+    writer.batch_commit()
 }
 
 /// Touches a value or a key as a user would: an engine that hands over bytes it has not read yet

@@ -33,9 +33,6 @@ const MIXES: [Mix; 6] = [
 ];
 /// Entries that a scan reads at most.
 const SCAN_ENTRIES: u64 = 100;
-/// A reader beside writes may see a view that is a little old; of so many of the last inserts a
-/// read may find nothing.
-const FRESH: u64 = 1000;
 
 /// Loads, then every mix up to the last that is wanted.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
@@ -46,7 +43,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut store = Store { records: plan.entries, model: Model::empty(data.entries), data: &data };
     store.load(ctx, &engine)?;
-    engine.settle()?;
+    engine.settle_fully()?;
     for (number, mix) in MIXES.iter().enumerate() {
         // A mix finds the store as the ones before it leave that, whether anybody asked for them or not.
         if !MIXES[number..].iter().any(|mix| ctx.wants(mix.row)) {
@@ -112,7 +109,7 @@ impl Store<'_> {
         let (mut key, mut value) = (KeyBuf::new(), Vec::new());
         // What was written, in order: looked up in the model it would cost a cache miss each time.
         let mut written: Vec<u64> = Vec::with_capacity(ops as usize);
-        let (first_new, mut records, mut sum) = (self.records, self.records, 0u64);
+        let (mut records, mut sum) = (self.records, 0u64);
         let mut recorder = Recorder::new(Timing::Sampled);
         let outcome = recorder.run(Until::ops_or(ops, ctx.plan().deadline()), || {
             let choice = rng.below(100);
@@ -121,7 +118,8 @@ impl Store<'_> {
                 writer.put(data.keys.write(records, &mut key), value)?;
                 written.push(records);
                 records += 1;
-                return Ok(());
+                // Whoever inserts sees it: the latest are asked for, and scans count them.
+                return reader.renew();
             }
             let index = match kind.latest {
                 true => records - 1 - zipf.rank(&mut rng).min(records - 1),
@@ -133,17 +131,14 @@ impl Store<'_> {
                 let seen = reader.seek(asked, count, |k, v| {
                     sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
                 })?;
-                ensure!(seen >= 1, "a scan from {} saw nothing", asked.escape_ascii());
+                let expected = count.min(records - index);
+                ensure!(seen == expected, "a scan saw {seen} entries, not {expected}");
                 return Ok(());
             }
             if choice >= kind.insert + kind.scan + kind.update {
-                match reader.get(asked, touch)? {
-                    Some(touched) => sum = sum.wrapping_add(touched),
-                    None => {
-                        let fresh = index >= first_new && index + FRESH >= records;
-                        ensure!(fresh, "lost key {}", asked.escape_ascii());
-                    }
-                }
+                let touched = reader.get(asked, touch)?;
+                ensure!(touched.is_some(), "lost key {}", asked.escape_ascii());
+                sum = sum.wrapping_add(touched.unwrap_or(0));
             }
             if choice < kind.insert + kind.scan + kind.update + kind.modify
                 && choice >= kind.insert + kind.scan

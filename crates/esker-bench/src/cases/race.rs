@@ -26,7 +26,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let limited = plan.memory_limit.is_some();
     let order = if limited { Order::Sequential } else { Order::Shuffled };
     let mut model = load(ctx, &engine, &data, order)?;
-    engine.settle()?;
+    engine.settle_fully()?;
 
     ctx.doing("readers beside a writer");
     let seed = mix(data.seed ^ 9);

@@ -60,6 +60,8 @@ fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     timed.into_iter().for_each(|timed| timed.end(1));
     let paid = ctx.noted(Sample::figure("settle", seconds));
+    // Not what the engine owed, but what its readers find.
+    engine.compact()?;
     let settled = ctx.noted(disk("disk.settled"));
     let peaks = peaks(ctx);
     ctx.verifying();

@@ -43,7 +43,9 @@ impl Kind for Bdb {
             Call::Entry,
             "forward scans: the next of the buffer, DBC->get for a full one; else DBC->get",
         ),
+        (Call::Renew, "nothing: each read sees what is newest"),
         (Call::Settle, "DB_ENV->txn_checkpoint with DB_FORCE"),
+        (Call::Compact, "nothing: settling was all"),
         (Call::SetMemory, "nothing: the memory stays"),
         (Call::Close, "DB->close, txn_checkpoint, DB_ENV->close"),
     ];

@@ -40,7 +40,9 @@ impl Engine for Esker {
             (Call::Seek, "Cursor::seek, of a cursor that the reader keeps"),
             (Call::Scan, "Db::cursor, then first or last"),
             (Call::Entry, "Cursor::key and value, then next or prev"),
+            (Call::Renew, "nothing; the next seek makes another cursor"),
             (Call::Settle, "Db::flush and wait_for_compactions"),
+            (Call::Compact, "nothing: settling was all"),
             (Call::SetMemory, "nothing: the memory stays"),
             (Call::Close, "Db::close"),
         ]
@@ -64,8 +66,10 @@ impl Engine for Esker {
 
     fn settings(&self) -> String {
         format!(
-            "memory {} MiB, compression {}, durability {:?}",
+            "memory {} MiB, up to {} MiB of log that waits for its flush besides, mapped and dirty, compression {}, \
+             durability {:?}",
             self.config.memory >> 20,
+            log_bytes(self.config.memory) >> 20,
             if self.config.compression { "lz4, of large values too" } else { "off" },
             self.config.sync,
         )
@@ -95,6 +99,13 @@ impl Engine for Esker {
     fn close(self) -> Result<()> {
         Ok(self.db.close()?)
     }
+}
+
+/// Bytes of log that may be in memory beside the setting, by the guide's section "Memory and files": what waits for its
+/// flush and the segment that is being written.
+fn log_bytes(memory: u64) -> u64 {
+    let segment = (memory / 8).clamp(2 << 20, 64 << 20).max(memory / 32);
+    (memory * 2).max(24 << 20) + segment
 }
 
 /// Writes.
@@ -137,7 +148,7 @@ impl Reader for EskerReader<'_> {
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         if self.view.is_due() {
-            self.cursor = None;
+            self.renew()?;
         }
         let cursor = self.cursor.get_or_insert_with(|| self.db.cursor());
         let mut seen = 0;
@@ -169,5 +180,22 @@ impl Reader for EskerReader<'_> {
             };
         }
         Ok(seen)
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        self.cursor = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_that_a_setting_allows_beside_it_is_told() {
+        assert_eq!(log_bytes(4 << 20), 26 << 20);
+        assert_eq!(log_bytes(128 << 20), (256 + 16) << 20);
+        assert_eq!(log_bytes(4 << 30), (8192 + 128) << 20);
     }
 }

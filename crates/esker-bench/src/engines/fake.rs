@@ -2,7 +2,8 @@
 //! what it is told to lose, and crashes when it is told to. Hidden: only asked for by name.
 //!
 //! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
-//! `lose_every` (each n-th write is dropped), `corrupt_every`, `panic_at` and `hang_at` (the n-th);
+//! `lose_every` (each n-th write is dropped), `corrupt_every`, `short_every` (a seek gives an entry less), `panic_at` and
+//! `hang_at` (the n-th);
 //! `on_damage` (what opening does with a log that it cannot read: panic, abort or hang, else an error);
 //! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock, and how many operations
 //! its process had done before it came.
@@ -33,12 +34,16 @@ impl Fake {
         self.config.tuning.get(name)?.parse().ok()
     }
 
+    /// Whether the operation of that number is one of those.
+    fn every(&self, n: u64, name: &str) -> bool {
+        self.tuned(name).is_some_and(|k| n.is_multiple_of(k))
+    }
+
     /// Takes the time an operation takes; its number, from 1.
     fn operation(&self) -> u64 {
         let start = Instant::now();
         let n = self.ops.fetch_add(1, Ordering::Relaxed) + 1;
-        let every = |name| self.tuned(name).is_some_and(|k| n.is_multiple_of(k));
-        let name = if every("slow_every") { "slow_us" } else { "delay_us" };
+        let name = if self.every(n, "slow_every") { "slow_us" } else { "delay_us" };
         assert!(self.tuned("panic_at") != Some(n), "told to panic at operation {n}");
         while self.tuned("hang_at") == Some(n) {
             std::thread::sleep(Duration::from_secs(1));
@@ -56,13 +61,12 @@ impl Fake {
     }
 
     fn apply(&self, n: u64, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        let every = |name| self.tuned(name).is_some_and(|k| n.is_multiple_of(k));
-        if every("lose_every") {
+        if self.every(n, "lose_every") {
             return Ok(());
         }
         let mut value = value.map(<[u8]>::to_vec);
         if let (true, Some(byte)) =
-            (every("corrupt_every"), value.as_mut().and_then(|v| v.first_mut()))
+            (self.every(n, "corrupt_every"), value.as_mut().and_then(|v| v.first_mut()))
         {
             *byte ^= 1;
         }
@@ -235,8 +239,9 @@ impl Reader for FakeReader<'_> {
     }
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.1.call(|| {
-            self.0.operation();
+            let n = self.0.operation();
             let guard = self.0.map();
+            let count = if self.0.every(n, "short_every") { count - 1 } else { count };
             let entries = guard.0.range(key.to_vec()..).take(count as usize);
             Ok(entries.map(|(k, v)| see(k, v)).count() as u64)
         })

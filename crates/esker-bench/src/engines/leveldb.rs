@@ -454,6 +454,11 @@ impl<F> Reader for LevelDbReader<'_, F> {
             seen
         }
     }
+
+    fn renew(&mut self) -> Result<()> {
+        self.drop_iterator();
+        Ok(())
+    }
 }
 
 impl<F> Drop for LevelDbReader<'_, F> {

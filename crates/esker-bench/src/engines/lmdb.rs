@@ -309,18 +309,7 @@ impl LmdbReader<'_> {
             return Ok(());
         }
         self.reads += 1;
-        if self.reads < RENEW_EVERY {
-            return Ok(());
-        }
-        self.reads = 0;
-        let api = self.lmdb.api;
-        // SAFETY: the transaction is open; between the calls nothing reads from it. A cursor that is not
-        // renewed with it would look at pages that the writer has taken meanwhile.
-        unsafe {
-            (api.mdb_txn_reset)(self.txn);
-            api.check((api.mdb_txn_renew)(self.txn), "mdb_txn_renew")?;
-            api.check((api.mdb_cursor_renew)(self.txn, self.cursor), "mdb_cursor_renew")
-        }
+        if self.reads < RENEW_EVERY { Ok(()) } else { self.renew() }
     }
 
     /// Moves the cursor; the entry there, `None` past the end.
@@ -383,6 +372,18 @@ impl Reader for LmdbReader<'_> {
             entry = self.step(on, Val::empty())?;
         }
         Ok(seen)
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        self.reads = 0;
+        let api = self.lmdb.api;
+        // SAFETY: the transaction is open; between the calls nothing reads from it. A cursor that is not
+        // renewed with it would look at pages that the writer has taken meanwhile.
+        unsafe {
+            (api.mdb_txn_reset)(self.txn);
+            api.check((api.mdb_txn_renew)(self.txn), "mdb_txn_renew")?;
+            api.check((api.mdb_cursor_renew)(self.txn, self.cursor), "mdb_cursor_renew")
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use super::library::{self, View, c_api};
 use super::rocksdb_settings::Settings;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
+use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_uchar, c_void};
 use std::path::Path;
 use std::ptr;
@@ -97,6 +98,17 @@ c_api! {
     }
 }
 
+c_api! {
+    /// What came to `rocksdb/c.h` after the versions of distributions.
+    Newer {
+        fn rocksdb_wait_for_compact(Handle, Handle, *mut Error);
+        fn rocksdb_wait_for_compact_options_create() -> Handle;
+        fn rocksdb_wait_for_compact_options_destroy(Handle);
+        fn rocksdb_wait_for_compact_options_set_flush(Handle, c_uchar);
+        fn rocksdb_iter_refresh(Handle, *mut Error);
+    }
+}
+
 const NO_COMPRESSION: c_int = 0;
 const LZ4: c_int = 4;
 const BINARY_SEARCH_AND_HASH: c_int = 1;
@@ -104,8 +116,17 @@ const STEM: &str = "librocksdb.so";
 
 fn api() -> Result<&'static Api> {
     static API: Loaded<Api> = Loaded::new();
-    let system = || library::load_any_version(STEM, "librocksdb-dev");
     API.get(&built::ROCKSDB, system, Api::load)
+}
+
+/// What the library has of it: all or nothing.
+fn newer() -> Option<&'static Newer> {
+    static NEWER: Loaded<Newer> = Loaded::new();
+    NEWER.get(&built::ROCKSDB, system, Newer::load).ok()
+}
+
+fn system() -> Result<&'static Library> {
+    library::load_any_version(STEM, "librocksdb-dev")
 }
 
 impl Api {
@@ -128,6 +149,7 @@ impl Api {
 /// A RocksDB database with the options it needs for as long as it is open.
 pub struct RocksDb<const PREFIX: bool> {
     api: &'static Api,
+    newer: Option<&'static Newer>,
     db: Handle,
     cache: Handle,
     read: Handle,
@@ -237,6 +259,7 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
         unsafe {
             let mut rocks = RocksDb {
                 api,
+                newer: newer(),
                 db: ptr::null_mut(),
                 cache: (api.rocksdb_cache_create_lru)(settings.cache),
                 read: (api.rocksdb_readoptions_create)(),
@@ -264,7 +287,11 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
     }
 
     fn settings(&self) -> String {
-        self.settings.words(&self.config, PREFIX)
+        let settled = match self.newer {
+            Some(_) => "settled by WaitForCompact with flush",
+            None => "settled by CompactRange",
+        };
+        format!("{}, {settled}", self.settings.words(&self.config, PREFIX))
     }
 
     fn class(&self) -> Class {
@@ -284,7 +311,21 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
         Ok(RocksReader { db: self, iter: ptr::null_mut(), view: View::new(access) })
     }
 
+    /// Flushes, and waits for what its background threads have set themselves to compact; an old library cannot wait.
     fn settle(&self) -> Result<()> {
+        let Some(newer) = self.newer else { return self.compact() };
+        let mut error = ptr::null_mut();
+        // SAFETY: options of our own, freed once.
+        unsafe {
+            let options = (newer.rocksdb_wait_for_compact_options_create)();
+            (newer.rocksdb_wait_for_compact_options_set_flush)(options, 1);
+            (newer.rocksdb_wait_for_compact)(self.db, options, &mut error);
+            (newer.rocksdb_wait_for_compact_options_destroy)(options);
+        }
+        self.api.check(error)
+    }
+
+    fn compact(&self) -> Result<()> {
         // SAFETY: no bounds: the whole database, its memtable too.
         unsafe { (self.api.rocksdb_compact_range)(self.db, ptr::null(), 0, ptr::null(), 0) };
         Ok(())
@@ -425,7 +466,7 @@ impl<const PREFIX: bool> Reader for RocksReader<'_, PREFIX> {
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let api = self.db.api;
         if self.view.is_due() {
-            self.drop_iterator();
+            self.renew()?;
         }
         // SAFETY: created here, destroyed by `drop_iterator`.
         unsafe {
@@ -450,6 +491,17 @@ impl<const PREFIX: bool> Reader for RocksReader<'_, PREFIX> {
             (api.rocksdb_iter_destroy)(iter);
             seen
         }
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        let Some(newer) = self.db.newer.filter(|_| !self.iter.is_null()) else {
+            self.drop_iterator();
+            return Ok(());
+        };
+        let mut error = ptr::null_mut();
+        // SAFETY: an open iterator of our own.
+        unsafe { (newer.rocksdb_iter_refresh)(self.iter, &mut error) };
+        self.db.api.check(error)
     }
 }
 

@@ -70,7 +70,7 @@ impl Settings {
         format!(
             "2 write buffers of {}, block cache {}, first level of {} in files of {}, blob files {}, blocks of {} \
              bytes with hash index, bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, \
-             compression {}, log on, sync {}, C interface",
+             compression {}, files written back every 1 MiB (bytes_per_sync), log on, sync {}, C interface",
             super::mib(s.write_buffer as u64),
             super::mib(s.cache as u64),
             super::mib(s.level_base),

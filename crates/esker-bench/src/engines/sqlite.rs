@@ -25,9 +25,24 @@ use std::thread::ThreadId;
 
 /// As far as SQLite maps a file (`SQLITE_MAX_MMAP_SIZE`).
 const MAX_MMAP: u64 = 0x7fff_0000;
+/// Its default; pages are larger where fewer entries than nine in ten would fit into one.
 const PAGE: u64 = 4096;
+const LARGEST_PAGE: u64 = 65536;
+/// For entries that no page holds: its authors measured 8,192 and 16,384 bytes to be best for large values.
+const PAGE_OF_LARGE: u64 = 16384;
 /// Pages of log from which on it is moved into the table, at least: what LevelDB's authors gave it.
 const CHECKPOINT_PAGES: u64 = 4096;
+
+/// The smallest page that keeps an entry of so many bytes in one piece, without a chain of pages of its own: a page of a
+/// `WITHOUT ROWID` table is one of an index, of which an entry may have a quarter
+/// (<https://www.sqlite.org/fileformat2.html>, "B-tree Pages").
+fn page_for(entry_bytes: u64) -> u64 {
+    // The header of the record: its own length, and the types of a key and a value.
+    const HEADER: u64 = 1 + 2 + 3;
+    let holds = |page: &u64| (page - 12) * 64 / 255 - 23 >= entry_bytes + HEADER;
+    let pages = std::iter::successors(Some(PAGE), |page| Some(page * 2));
+    pages.take_while(|page| *page <= LARGEST_PAGE).find(holds).unwrap_or(PAGE_OF_LARGE)
+}
 
 /// A database of one table.
 pub struct Sqlite {
@@ -92,7 +107,7 @@ impl Engine for Sqlite {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("store.sqlite");
         let base = Connection::open(&path)?;
-        let page = super::tuned(config, "page_size")?.unwrap_or(PAGE);
+        let page = super::tuned(config, "page_size")?.unwrap_or(page_for(config.entry_bytes));
         let exclusive = super::tuned(config, "exclusive")?.unwrap_or(!config.shared as u64) != 0;
         if exclusive {
             // Before the log is touched, or its index is shared after all.
@@ -174,10 +189,7 @@ impl Engine for Sqlite {
         // One reader at a time where nothing is written, up to 16 beside a writer.
         let share = if access == Access::Quiet { 2 } else { 32 };
         let link = self.link(self.config.memory / share)?;
-        let mut stmts = [ptr::null_mut(); 4];
-        for (stmt, sql) in stmts.iter_mut().zip(READS) {
-            *stmt = link.connection.prepare(sql)?;
-        }
+        let stmts = [ptr::null_mut(); 4];
         // Beside writes of the same thread each read is a transaction of its own: with the file locked it
         // costs less than to begin one again after each of them.
         let alone = self.only.is_some() && access == Access::BesideWriter;
@@ -278,6 +290,7 @@ enum Read {
 /// Reads, inside a transaction where that spares each read the locking.
 pub struct SqliteReader<'a> {
     link: Arc<Link>,
+    /// Prepared when they are first used.
     stmts: [Stmt; 4],
     alone: bool,
     view: View,
@@ -285,8 +298,13 @@ pub struct SqliteReader<'a> {
 }
 
 impl SqliteReader<'_> {
-    fn stmt(&self, read: Read) -> Stmt {
-        self.stmts[read as usize]
+    #[inline]
+    fn stmt(&mut self, read: Read) -> Result<Stmt> {
+        let place = read as usize;
+        if self.stmts[place].is_null() {
+            self.stmts[place] = self.link.connection.prepare(READS[place])?;
+        }
+        Ok(self.stmts[place])
     }
 
     /// Begins a transaction, or another one when its view is old; that of a batch of the same thread goes on.
@@ -307,7 +325,8 @@ impl Reader for SqliteReader<'_> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         self.enter()?;
-        let (connection, stmt) = (&self.link.connection, self.stmt(Read::Get));
+        let stmt = self.stmt(Read::Get)?;
+        let connection = &self.link.connection;
         connection.bind(stmt, 1, key)?;
         connection.first(stmt, see)
     }
@@ -315,7 +334,7 @@ impl Reader for SqliteReader<'_> {
     #[inline]
     fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.enter()?;
-        let stmt = self.stmt(Read::Seek);
+        let stmt = self.stmt(Read::Seek)?;
         self.link.connection.bind(stmt, 1, key)?;
         self.link.connection.rows(stmt, count, see)
     }
@@ -326,12 +345,32 @@ impl Reader for SqliteReader<'_> {
             Direction::Forward => Read::Forward,
             Direction::Reverse => Read::Reverse,
         };
-        self.link.connection.rows(self.stmt(read), u64::MAX, see)
+        let stmt = self.stmt(read)?;
+        self.link.connection.rows(stmt, u64::MAX, see)
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        self.link.stop_reading()
     }
 }
 
 impl Drop for SqliteReader<'_> {
     fn drop(&mut self) {
         self.link.connection.finalize(&self.stmts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_a_page_that_holds_it_in_one_piece() {
+        assert_eq!(page_for(116), 4096);
+        assert_eq!((page_for(996), page_for(997)), (4096, 8192), "1,002 bytes with the header");
+        assert_eq!(page_for(1016), 8192, "records of YCSB");
+        assert_eq!(page_for(2500), 16384);
+        assert_eq!(page_for(16_416), 65536);
+        assert_eq!((page_for(16_417), page_for(100_016)), (16384, 16384), "no page holds these");
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
         .case(CaseId::LargeRandom, writes(Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)))
         .case(CaseId::Reads, reads())
         .case(CaseId::Mixed, beside)
-        .case(CaseId::Delete, [Row::new("deleterandom", Unit::OpsPerSecond)])
+        .case(CaseId::Delete, writes(Row::new("deleterandom", Unit::OpsPerSecond)))
         .case(CaseId::OpenClean, [Row::new("open", Unit::Milliseconds)])
         .case(CaseId::OpenKilled, [Row::new("open.killed", Unit::Milliseconds)])
         .case_with(

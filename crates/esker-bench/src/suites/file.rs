@@ -23,6 +23,8 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
         Row::new("disk", Unit::Bytes).against(RAW).called("disk"),
         Row::new("disk.settled", Unit::Bytes).against(RAW).called("disk, settled"),
         Row::new("memory", Unit::Bytes).called("peak memory"),
+        Row::new("memory.mapped", Unit::Bytes).called("peak memory, mapped files"),
+        Row::new("memory.dirty", Unit::Bytes).called("peak memory, dirty pages"),
     ]);
     let compressed = Plan { compression: true, ..plan.clone() };
     let section = Section::new(NAME, "1", "Your own keys and values", plan)

@@ -81,11 +81,16 @@ fn beyond(base: &Base) -> Section {
         Row::new("disk", Unit::Bytes).against(RAW).called("Disk"),
         Row::new("disk.settled", Unit::Bytes).against(RAW).called("Disk, settled"),
         Row::new("memory", Unit::Bytes).called("Peak Memory"),
+        Row::new("memory.mapped", Unit::Bytes).called("Peak Memory, mapped files"),
+        Row::new("memory.dirty", Unit::Bytes).called("Peak Memory, dirty pages"),
     ]);
     Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
         .case(CaseId::Reads, rows)
         .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))
-        .case(CaseId::Delete, [Row::new("deleterandom", Unit::OpsPerSecond).called("Deletes")])
+        .case(
+            CaseId::Delete,
+            writes(Row::new("deleterandom", Unit::OpsPerSecond).called("Deletes")),
+        )
         .case_with(
             short.clone(),
             CaseId::OpenClean,

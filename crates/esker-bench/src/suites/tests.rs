@@ -50,6 +50,18 @@ fn limits_are_measured_before_what_is_compared_with_them() {
     }
 }
 
+/// What an engine maps and dirties is memory too.
+#[test]
+fn memory_is_told_by_kind_wherever_it_is_told() {
+    for section in Suite::All.sections(&base()) {
+        for case in &section.cases {
+            let has = |key: &str| case.rows.iter().any(|row| row.key == key);
+            let all = has("memory.mapped") && has("memory.dirty");
+            assert_eq!(has("memory"), all, "{} {}", section.suite, section.id);
+        }
+    }
+}
+
 #[test]
 fn core_has_the_rows_it_always_had() {
     let sections = Suite::Core.sections(&base());
@@ -85,6 +97,7 @@ fn core_has_the_rows_it_always_had() {
         "readwhilewriting1",
         "readwhilewriting4",
         "deleterandom",
+        "deleterandom.settled",
         "open",
         "open.killed",
         "disk.compressed",
@@ -95,7 +108,7 @@ fn core_has_the_rows_it_always_had() {
     ] {
         assert!(names.contains(&name), "{name} is gone");
     }
-    assert_eq!(names.len(), 49);
+    assert_eq!(names.len(), 50);
 }
 
 #[test]

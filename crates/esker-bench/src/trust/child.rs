@@ -101,7 +101,7 @@ impl<E: Engine> Writing<'_, E> {
     fn act(&mut self, op: &Op) -> Result<()> {
         if op.act == Act::Settle {
             self.writer = None;
-            return self.engine.settle();
+            return self.engine.settle_fully();
         }
         if self.writer.is_none() {
             self.writer = Some(self.engine.writer(Hint::Any)?);

@@ -89,6 +89,7 @@ pub fn config(memory: u64, sync: Sync, tuning: &BTreeMap<String, String>) -> Con
         compression: false,
         sync,
         expected_bytes: 16 << 20,
+        entry_bytes: 128,
         larger_than_memory: false,
         shared: true,
         tuning: tuning.clone(),

@@ -24,7 +24,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
-    engine.settle()?;
+    engine.settle_fully()?;
     let range = Range::new(data.entries, ctx.spec.case == CaseId::Gaps);
     range.delete(ctx, &engine, &data, &mut model)?;
     let sample = match Reading::of_row(ctx.row()) {

@@ -1,5 +1,6 @@
 //! Queues: an entry is put at the tail, the first is looked for and deleted, again and again. Each call by itself, and
-//! the first entry looked for by a reader made for that, as programs do which keep work in a store.
+//! the first entry looked for by a reader that moves on to the newest view before each look, as programs do which keep work in a
+//! store.
 
 use crate::cases::touch;
 use crate::child::Ctx;
@@ -29,6 +30,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let mut recorder = Recorder::new(Timing::Every);
     {
         let mut writer = engine.writer(Hint::Ascending)?;
+        let mut reader = engine.reader(Access::BesideWriter)?;
         ctx.doing("filling the queue");
         while queue.tail < backlog {
             queue.push(&mut writer)?;
@@ -38,7 +40,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
             if !drains {
                 queue.push(&mut writer)?;
             }
-            queue.pop(&engine, &mut writer)
+            queue.pop(&mut reader, &mut writer)
         })?;
     }
     let mut model = Model::empty(data.entries);
@@ -65,13 +67,11 @@ impl Queue<'_> {
         Ok(())
     }
 
-    fn pop<E: Engine>(&mut self, engine: &E, writer: &mut impl Writer) -> Result<()> {
+    fn pop(&mut self, reader: &mut impl Reader, writer: &mut impl Writer) -> Result<()> {
         let (mut key, mut found) = (KeyBuf::new(), None);
         let least = self.data.keys.write(0, &mut key);
-        // It is gone before anything is deleted: it may hold a transaction.
-        engine
-            .reader(Access::Quiet)?
-            .seek(least, 1, |key, value| found = Some((key.to_vec(), touch(value))))?;
+        reader.renew()?;
+        reader.seek(least, 1, |key, value| found = Some((key.to_vec(), touch(value))))?;
         let (first, _) = found.context("the queue is empty")?;
         ensure!(first == self.data.keys.write(self.head, &mut key), "another entry is the first");
         writer.delete(&first)?;

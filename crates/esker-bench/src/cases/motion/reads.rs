@@ -58,7 +58,7 @@ pub fn beside_writes<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
-    engine.settle()?;
+    engine.settle_fully()?;
     ctx.doing(ctx.row());
     let (seed, generation) = (mix(data.seed ^ 0x12), 2);
     let beside = Beside {

@@ -34,7 +34,7 @@ pub fn first<E: Engine>(ctx: &Ctx) -> Result<()> {
     if ctx.spec.step == 0 {
         load(ctx, &engine, &data, Order::Shuffled)?;
         ctx.doing("settling");
-        engine.settle()?;
+        engine.settle_fully()?;
         return engine.close();
     }
     let sample = scan(ctx, &engine, data.entries)?;

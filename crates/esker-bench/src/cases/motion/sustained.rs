@@ -19,7 +19,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
-    engine.settle()?;
+    engine.settle_fully()?;
     // Only a clean page that becomes dirty counts as written; the load has left many that are dirty.
     system::write_back(ctx.dir()).context("write the store to the device")?;
     let live_bytes = data.raw_bytes(1);
