@@ -66,4 +66,8 @@ impl GapFinder for KeyspaceGaps {
             drop(self.try_measure(&store, key, passed));
         }
     }
+
+    fn searched(&self, sources: usize) {
+        self.keyspace.searches.note(sources);
+    }
 }

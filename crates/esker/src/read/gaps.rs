@@ -290,6 +290,8 @@ pub(crate) trait GapFinder: Send + Sync + std::fmt::Debug {
     fn known(&self) -> &KeyGaps;
     /// Measures the place of `key`, which a reader found dead among so many that it passed, if that can be done now.
     fn measure(&self, key: &[u8], passed: u32);
+    /// A cursor searched so many sources.
+    fn searched(&self, sources: usize);
 }
 
 #[cfg(test)]

@@ -148,14 +148,24 @@ impl VisibleCursor {
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
+        self.note_search();
         self.inner.seek(key)?;
         self.settle_forward(false, 1)
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
+        self.note_search();
         self.inner.seek_for_prev(key)?;
         self.settle_reverse(1)
+    }
+
+    /// Where searches are many, fewer sources are worth more.
+    #[inline]
+    fn note_search(&self) {
+        if let Some(keyspace) = &self.gaps {
+            keyspace.searched(self.inner.sources());
+        }
     }
 
     /// One key on. Only when valid.
