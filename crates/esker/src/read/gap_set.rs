@@ -11,19 +11,19 @@ const GAP_BYTES: usize = 128;
 
 /// The key behind a gap; `None` is behind all keys.
 #[derive(Clone)]
-struct End {
+struct EndKey {
     key: Option<Vec<u8>>,
     order: KeyOrder,
 }
 
-impl End {
-    fn new(order: &KeyOrder, key: Option<Vec<u8>>) -> End {
-        End { key, order: order.clone() }
+impl EndKey {
+    fn new(order: &KeyOrder, key: Option<Vec<u8>>) -> EndKey {
+        EndKey { key, order: order.clone() }
     }
 }
 
-impl Ord for End {
-    fn cmp(&self, other: &End) -> Ordering {
+impl Ord for EndKey {
+    fn cmp(&self, other: &EndKey) -> Ordering {
         match (&self.key, &other.key) {
             (Some(a), Some(b)) => self.order.compare(a, b),
             (a, b) => a.is_none().cmp(&b.is_none()),
@@ -31,19 +31,19 @@ impl Ord for End {
     }
 }
 
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &End) -> Option<Ordering> {
+impl PartialOrd for EndKey {
+    fn partial_cmp(&self, other: &EndKey) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for End {
-    fn eq(&self, other: &End) -> bool {
+impl PartialEq for EndKey {
+    fn eq(&self, other: &EndKey) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for End {}
+impl Eq for EndKey {}
 
 /// What is known of a gap, but for the key behind it.
 #[derive(Clone)]
@@ -79,10 +79,10 @@ impl FoundGap<'_> {
 /// Gaps that share no key.
 #[derive(Default)]
 pub(super) struct GapSet {
-    by_end: BTreeMap<End, Gap>,
+    by_end: BTreeMap<EndKey, Gap>,
     bytes: usize,
     /// The last that was considered for giving up: the next is behind it.
-    hand: Option<End>,
+    hand: Option<EndKey>,
 }
 
 /// Whether one gap begins before another ends.
@@ -108,7 +108,7 @@ impl GapSet {
         if self.is_empty() {
             return None;
         }
-        let from = Bound::Excluded(End::new(order, Some(key.to_vec())));
+        let from = Bound::Excluded(EndKey::new(order, Some(key.to_vec())));
         let (end, gap) = self.by_end.range_mut((from, Bound::Unbounded)).next()?;
         let inside = gap.after.as_ref().is_none_or(|a| order.compare(a, key).is_lt());
         inside.then_some(FoundGap { gap, before: &end.key })
@@ -135,10 +135,10 @@ impl GapSet {
         before: Option<Vec<u8>>,
     ) {
         let mut new = Gap { after, since, used: false, ever_used: false };
-        let mut end = End::new(order, before);
+        let mut end = EndKey::new(order, before);
         loop {
             let from = match &new.after {
-                Some(after) => Bound::Excluded(End::new(order, Some(after.clone()))),
+                Some(after) => Bound::Excluded(EndKey::new(order, Some(after.clone()))),
                 None => Bound::Unbounded,
             };
             let Some((met, gap)) = self.by_end.range((from, Bound::Unbounded)).next() else {
@@ -170,15 +170,15 @@ impl GapSet {
         let rest = gap.clone();
         let left = gap.after.replace(key.to_vec());
         self.bytes = (self.bytes + key.len()).saturating_sub(left.map_or(0, |key| key.len()));
-        self.insert(End::new(order, Some(key.to_vec())), rest);
+        self.insert(EndKey::new(order, Some(key.to_vec())), rest);
     }
 
-    fn insert(&mut self, end: End, gap: Gap) {
+    fn insert(&mut self, end: EndKey, gap: Gap) {
         self.bytes += bytes_of(&gap.after, &end.key);
         self.by_end.insert(end, gap);
     }
 
-    fn remove(&mut self, end: &End) -> Option<Gap> {
+    fn remove(&mut self, end: &EndKey) -> Option<Gap> {
         let gap = self.by_end.remove(end)?;
         self.bytes = self.bytes.saturating_sub(bytes_of(&gap.after, &end.key));
         Some(gap)
