@@ -262,7 +262,7 @@ impl DeletedRanges {
     }
 
     fn lives(&self, n: u64) -> bool {
-        n % (self.dead + 1) == 0
+        n.is_multiple_of(self.dead + 1)
     }
 
     fn key(&self, n: u64) -> Vec<u8> {
