@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 
 use crate::error::Result;
 use crate::read::cursor::Cursor;
-use crate::read::gaps::{GapFinder, KeyGaps};
-use crate::store::{KeyspaceState, Store};
+use crate::read::gaps::{GapFinder, GapReader, KeyGaps, Measuring};
+use crate::store::{KeyspaceState, Store, Writer};
 
-/// A measurement passes at most so many dead keys on either side, or as many as the reader did.
-const LEAST_PATIENCE: u32 = if cfg!(test) { 5 } else { 1000 };
+/// So often the writer's lock is tried. A put holds it for less than a microsecond; nobody waits for more.
+const TRIES: usize = 100;
 
 /// The gaps of one keyspace. Keeps no store open.
 pub(crate) struct KeyspaceGaps {
@@ -22,31 +22,52 @@ impl KeyspaceGaps {
         KeyspaceGaps { store: Arc::downgrade(store), keyspace: Arc::clone(keyspace) }
     }
 
-    fn try_measure(&self, store: &Store, key: &[u8], passed: u32) -> Result<()> {
+    /// The same for a walk that is a measurement itself, and begins no other.
+    fn of_measurement(&self) -> Arc<KeyspaceGaps> {
+        Arc::new(KeyspaceGaps { store: Weak::new(), keyspace: Arc::clone(&self.keyspace) })
+    }
+
+    fn try_measure(
+        &self,
+        store: &Store,
+        near: Option<&[u8]>,
+        key: &[u8],
+        forward: bool,
+    ) -> Result<()> {
         let (keyspace, order) = (&self.keyspace, &self.keyspace.order);
-        // From here on puts tell, and all that came before are visible. Who writes is not waited for.
-        let Some(writer) = store.writer.try_lock() else { return Ok(()) };
-        let Some(measuring) = keyspace.gaps.measure(key) else { return Ok(()) };
+        // From here on puts tell, and all that came before are visible.
+        let Some(writer) = try_lock(store) else { return Ok(()) };
+        let Some(id) = keyspace.gaps.measure(key) else { return Ok(()) };
         drop(writer);
+        let finder = self.of_measurement();
+        let measuring = Measuring::new(Arc::clone(&finder) as _, id);
         let (view, seq) = store.consistent_view(keyspace);
         // Asked afterwards: the view of a store that is closed is empty.
         store.check_open()?;
         keyspace.check_alive()?;
-        let reader = KeyspaceGaps { store: Weak::new(), keyspace: Arc::clone(keyspace) };
-        // Behind the reader may lie any number of dead keys that it never came to: a gap may end at one of them.
-        let patience = passed.max(LEAST_PATIENCE);
-        let mut cursor =
-            Cursor::new(view, order, seq, true, Some(Arc::new(reader))).with_patience(patience);
-        let end = |c: &Cursor, found: bool| -> Option<Vec<u8>> {
-            if found { Some(c.key().to_vec()) } else { c.gave_up_at().map(<[u8]>::to_vec) }
+        let mut cursor = Cursor::new(view, order, seq, true, Some(finder));
+        let found = match (near, forward) {
+            (Some(near), true) => cursor.seek(near)?,
+            (Some(near), false) => cursor.seek_for_prev(near)?,
+            (None, true) => cursor.first()?,
+            (None, false) => cursor.last()?,
         };
-        let found = cursor.seek(key)?;
-        let before = end(&cursor, found);
-        let found = cursor.seek_for_prev(key)?;
-        let after = end(&cursor, found);
+        let (near, far) = (near.map(<[u8]>::to_vec), found.then(|| cursor.key().to_vec()));
+        let (after, before) = if forward { (near, far) } else { (far, near) };
         measuring.end(order, seq, after, before);
         Ok(())
     }
+}
+
+/// The writer's lock, if it can be had at once.
+fn try_lock(store: &Store) -> Option<parking_lot::MutexGuard<'_, Writer>> {
+    (0..TRIES).find_map(|_| {
+        let writer = store.writer.try_lock();
+        if writer.is_none() {
+            std::hint::spin_loop();
+        }
+        writer
+    })
 }
 
 impl fmt::Debug for KeyspaceGaps {
@@ -60,10 +81,29 @@ impl GapFinder for KeyspaceGaps {
         &self.keyspace.gaps
     }
 
-    fn measure(&self, key: &[u8], passed: u32) {
+    fn begin(&self, key: &[u8], seq: u64) -> GapReader {
+        let Some(store) = self.store.upgrade() else { return GapReader::Nothing };
+        if store.visible_seq() != seq {
+            return GapReader::Past;
+        }
+        let Some(writer) = try_lock(&store) else { return GapReader::Past };
+        // Nothing was written since: what the walk sees is all there is, and from here on puts tell.
+        if store.visible_seq() != seq {
+            return GapReader::Past;
+        }
+        let id = self.keyspace.gaps.measure(key);
+        drop(writer);
+        id.map_or(GapReader::Past, GapReader::Present)
+    }
+
+    fn measure(&self, near: Option<&[u8]>, key: &[u8], forward: bool) {
         if let Some(store) = self.store.upgrade() {
             // What is damaged the walk meets itself, where it is asked for.
-            drop(self.try_measure(&store, key, passed));
+            drop(self.try_measure(&store, near, key, forward));
         }
+    }
+
+    fn searched(&self, sources: usize) {
+        self.keyspace.searches.note(sources);
     }
 }

@@ -226,6 +226,107 @@ fn a_pop_cost_more_with_each_one_before() {
     }
 }
 
+/// Keys that live, and between each and the next so many that were deleted.
+struct DeletedRanges {
+    ranges: u64,
+    dead: u64,
+    /// Bytes that all keys begin with.
+    long: usize,
+    db: Db,
+    compared: Arc<AtomicU64>,
+    /// From before the deletes: compactions keep what is dead.
+    _before: Option<esker::Snapshot>,
+    _dir: tempfile::TempDir,
+}
+
+impl DeletedRanges {
+    fn new(ranges: u64, dead: u64, long: usize) -> DeletedRanges {
+        let compared = Arc::new(AtomicU64::new(0));
+        let dir = tempfile::tempdir().unwrap();
+        let order = Counting(Arc::clone(&compared));
+        let db = Options::new().comparator(order).open(dir.path().join("db")).unwrap();
+        let mut all = DeletedRanges { ranges, dead, long, db, compared, _before: None, _dir: dir };
+        (0..all.keys()).for_each(|n| all.db.put(all.key(n), "entry").unwrap());
+        all._before = Some(all.db.snapshot());
+        // Some of what is dead lies in tables, some in memory.
+        let dead = (0..all.keys()).filter(|n| !all.lives(*n));
+        let (first, second): (Vec<u64>, Vec<u64>) = dead.partition(|n| n % 3 == 0);
+        first.into_iter().for_each(|n| all.db.delete(all.key(n)).unwrap());
+        all.db.flush().unwrap();
+        second.into_iter().for_each(|n| all.db.delete(all.key(n)).unwrap());
+        all
+    }
+
+    fn keys(&self) -> u64 {
+        self.ranges * (self.dead + 1) + 1
+    }
+
+    fn lives(&self, n: u64) -> bool {
+        n.is_multiple_of(self.dead + 1)
+    }
+
+    fn key(&self, n: u64) -> Vec<u8> {
+        [&vec![b'k'; self.long][..], &key(n)].concat()
+    }
+
+    /// Searches from random places, both ways, find what lives, and compare little once somebody has passed what is dead.
+    fn search(&self, what: &str, mut cursor: impl FnMut(u64, &mut dyn FnMut(&mut esker::Cursor))) {
+        const SEARCHES: u64 = 3000;
+        let mut rng = Rng::new(seed("ranges"));
+        let before = self.compared.load(Relaxed);
+        for turn in 0..SEARCHES {
+            let n = rng.below(self.keys() as usize) as u64;
+            cursor(turn, &mut |cursor| {
+                let wide = self.dead + 1;
+                let (found, expected) = match turn % 2 {
+                    0 => (cursor.seek(self.key(n)), n.div_ceil(wide) * wide),
+                    _ => (cursor.seek_for_prev(self.key(n)), n / wide * wide),
+                };
+                assert!(found.unwrap(), "{what}");
+                assert_eq!(cursor.key(), self.key(expected), "{what}, from {n}");
+            });
+        }
+        let compared = self.compared.load(Relaxed) - before;
+        let budget = SEARCHES * 200 + self.keys() * 16;
+        println!("{what}: {compared} comparisons of {budget}");
+        assert!(compared < budget, "{what}: {compared} comparisons, not {budget}");
+    }
+
+    fn search_as_anybody_would(&self, what: &str) {
+        self.search(&format!("{what}, new cursors"), |_, search| search(&mut self.db.cursor()));
+        // Somebody writes elsewhere: these read what is past.
+        let write = |turn: u64| self.db.put([b'z', turn as u8], "elsewhere").unwrap();
+        let mut kept = self.db.cursor();
+        self.search(&format!("{what}, a cursor that is kept"), |turn, search| {
+            write(turn);
+            search(&mut kept);
+        });
+        let snapshot = self.db.snapshot();
+        self.search(&format!("{what}, cursors of a snapshot"), |turn, search| {
+            write(turn);
+            search(&mut self.db.at(&snapshot).cursor());
+        });
+    }
+}
+
+/// The next search that began before what was known passed all that lay between, each time.
+#[test]
+fn searches_into_a_deleted_range_from_ever_other_places() {
+    DeletedRanges::new(1, 40_000, 0).search_as_anybody_would("one range");
+}
+
+/// Only 32 gaps were kept.
+#[test]
+fn searches_into_more_deleted_ranges_than_were_kept() {
+    DeletedRanges::new(800, 100, 0).search_as_anybody_would("800 ranges");
+}
+
+/// Gaps beside keys of more than 512 bytes were not kept.
+#[test]
+fn searches_into_deleted_ranges_of_long_keys() {
+    DeletedRanges::new(20, 1500, 600).search_as_anybody_would("long keys");
+}
+
 /// A search that passes a few dead keys has their gap measured, and paid for all that were dead behind it.
 #[test]
 fn a_search_paid_for_dead_keys_that_it_never_came_to() {

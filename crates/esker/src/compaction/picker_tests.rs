@@ -63,6 +63,7 @@ fn pick(case: &Case<'_>) -> String {
         repeated: size(&get("repeated", "0")),
         pending_cap: size(&get("cap", "64M")),
         debt: get("debt", "0.2").parse().unwrap(),
+        readers: get("readers", "0").parse().unwrap(),
         idle: case.words.contains(&"idle"),
         small_table: size(&get("table", "32M")) / 8,
         settled_seq: size(&get("settled", "0")),
@@ -256,7 +257,7 @@ fn old_versions_take_less_than_half_of_what_lives() {
 
 #[test]
 fn compactions_press_with_runs_and_with_old_versions() {
-    let pressure = |runs: u64, repeated: u64| {
+    let pressure = |runs: u64, repeated: u64, readers: f64| {
         let added = (1..=runs).flat_map(|n| tables(&["run", "100M", "0..999"], n));
         let order = KeyOrder::Bytewise;
         let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
@@ -268,20 +269,40 @@ fn compactions_press_with_runs_and_with_old_versions() {
             repeated,
             pending_cap: 64 * MIB,
             debt: 0.0,
+            readers,
             idle: false,
             small_table: 4 * MIB,
             settled_seq: 0,
             segments: &[],
         })
     };
-    assert_eq!(pressure(0, 0), 0.0);
-    assert_eq!(pressure(4, 0), 0.0);
-    assert_eq!(pressure(8, 0), 0.5);
-    assert_eq!(pressure(12, 0), 1.0);
-    assert_eq!(pressure(20, 0), 1.0);
+    assert_eq!(pressure(0, 0, 0.0), 0.0);
+    assert_eq!(pressure(4, 0, 0.0), 0.0);
+    assert_eq!(pressure(8, 0, 0.0), 0.5);
+    assert_eq!(pressure(12, 0, 0.0), 1.0);
+    assert_eq!(pressure(20, 0, 0.0), 1.0);
     // Of 300 MiB a third: half of what lives.
-    assert!((0.74..0.76).contains(&pressure(3, 100 * MIB)));
-    assert_eq!(pressure(3, 150 * MIB), 1.0);
+    assert!((0.74..0.76).contains(&pressure(3, 100 * MIB, 0.0)));
+    assert_eq!(pressure(3, 150 * MIB, 0.0), 1.0);
+    // Readers that search all the time are held up by fewer runs.
+    assert_eq!(pressure(2, 0, 1.0), 0.0);
+    assert_eq!(pressure(4, 0, 1.0), 0.5);
+    assert_eq!(pressure(6, 0, 1.0), 1.0);
+}
+
+/// Random new keys, one flush at a time, compacted as there is time.
+#[test]
+fn where_readers_search_runs_are_few_and_writes_still_bounded() {
+    for (flushes, readers, most_runs, most_written) in
+        [(64, 0.0, 9, 5.0), (64, 1.0, 4, 8.0), (4096, 0.0, 9, 8.0), (4096, 1.0, 8, 16.0)]
+    {
+        let mut sim = Sim::new(WritePattern::Random, 64 * MIB, 8 * MIB);
+        sim.readers = readers;
+        sim.fill(flushes, 4 * MIB, 1, true);
+        let (runs, written) = (sim.max_runs, sim.amplification());
+        println!("{flushes} flushes, readers {readers}: {runs} runs, {written:.1} written");
+        assert!(runs <= most_runs && written <= most_written, "{runs} runs, {written:.1} written");
+    }
 }
 
 /// Compares bytes, and counts how often.
@@ -399,6 +420,7 @@ proptest! {
             repeated: 0,
             pending_cap: 64 * MIB,
             debt: 0.1,
+            readers: 0.0,
             idle,
             small_table: 4 * MIB,
             settled_seq: 1000,

@@ -186,6 +186,7 @@ impl Store {
             repeated: repeated(&super_version.runs),
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
+            readers: self.backpressure.readers(),
             idle,
             small_table: self.table_sizes().small,
             settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],

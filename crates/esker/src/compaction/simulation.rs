@@ -28,6 +28,8 @@ pub(super) enum WritePattern {
 pub(super) struct Sim {
     pub version: KeyspaceVersion<Arc<TableMeta>>,
     pub cap: u64,
+    /// How much searches press.
+    pub readers: f64,
     pub table: u64,
     pub written: u64,
     pub flushed: u64,
@@ -55,6 +57,7 @@ impl Sim {
         Sim {
             version: KeyspaceVersion::default(),
             cap,
+            readers: 0.0,
             table,
             written: 0,
             flushed: 0,
@@ -113,6 +116,7 @@ impl Sim {
             repeated: self.repeated(),
             pending_cap: self.cap,
             debt,
+            readers: self.readers,
             idle,
             small_table: self.table / 8,
             settled_seq: self.seq,

@@ -21,11 +21,15 @@ pub(crate) struct MemtableCursor {
     current: Option<Place>,
     /// Cache lines that a record takes on average: so many are asked for ahead.
     lines: usize,
+    /// So many records ahead of the current one are asked for now.
+    ahead: usize,
 }
 
-/// So many records ahead of the current one are being loaded: they lie where they were written, so in
-/// the order of keys each is somewhere else.
+/// So many records ahead of the current one are being loaded in a long walk: they lie where they were
+/// written, so in the order of keys each is somewhere else.
 const AHEAD: usize = 6;
+/// After a search: of many sources each gives one or two, and what is asked for in vain holds up the rest.
+const AHEAD_AT_FIRST: usize = 1;
 /// Of long values no more is loaded: they are read in one go, which the processor notices by itself.
 const MOST_LINES: usize = 4;
 const LINE: usize = 64;
@@ -35,7 +39,15 @@ impl MemtableCursor {
         let average = memtable.average_len();
         let lines = (average / LINE + 2).min(MOST_LINES);
         let index = IndexCursor::new();
-        MemtableCursor { memtable, index, versions: Vec::new(), at: 0, current: None, lines }
+        MemtableCursor {
+            memtable,
+            index,
+            versions: Vec::new(),
+            at: 0,
+            current: None,
+            lines,
+            ahead: AHEAD,
+        }
     }
 
     /// The current record. Only when valid.
@@ -71,28 +83,58 @@ impl MemtableCursor {
         self.memtable.segment.pointer_to(self.versions[self.at])
     }
 
+    /// The first of three parts of a search, as in runs: asks for the leaf.
+    pub(crate) fn approach(&mut self, key: &[u8]) {
+        let m = &self.memtable;
+        self.index.approach(&m.index, &m.keys(), key);
+    }
+
+    /// The second: finds the place in the leaf, and asks for the record.
+    pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) {
+        let m = &self.memtable;
+        if at_or_before {
+            self.index.seek_for_prev(&m.index, &m.keys(), key);
+        } else {
+            self.index.seek(&m.index, &m.keys(), key);
+        }
+        self.ahead = AHEAD_AT_FIRST;
+        if let Some(r) = self.index.current() {
+            self.ask_for(r);
+        }
+        self.load_ahead(!at_or_before);
+    }
+
+    /// The third: takes the record up.
+    pub(crate) fn arrive(&mut self, at_or_before: bool) {
+        self.load(at_or_before);
+    }
+
     /// Starts loading the records that come next.
     #[inline]
     fn load_ahead(&self, forward: bool) {
         let (after, before) = self.index.around();
         if forward {
-            after.iter().take(AHEAD).for_each(|r| self.ask_for(*r));
+            after.iter().take(self.ahead).for_each(|r| self.ask_for(*r));
         } else {
-            before.iter().rev().take(AHEAD).for_each(|r| self.ask_for(*r));
+            before.iter().rev().take(self.ahead).for_each(|r| self.ask_for(*r));
         }
     }
 
     /// The same after a move by one: within a leaf of the index all but one are on their way.
     #[inline]
-    fn load_one_ahead(&self, forward: bool) {
+    fn load_one_ahead(&mut self, forward: bool) {
         let (after, before) = self.index.around();
         let (ahead, behind) = if forward { (after, before) } else { (before, after) };
+        let known = self.ahead;
+        self.ahead = (2 * known).min(AHEAD);
         if behind.is_empty() {
             return self.load_ahead(forward);
         }
-        let at = if forward { Some(AHEAD - 1) } else { ahead.len().checked_sub(AHEAD) };
-        if let Some(r) = at.and_then(|at| ahead.get(at)) {
-            self.ask_for(*r);
+        for n in known - 1..self.ahead.max(known) {
+            let at = if forward { Some(n) } else { ahead.len().checked_sub(n + 1) };
+            if let Some(r) = at.and_then(|at| ahead.get(at)) {
+                self.ask_for(*r);
+            }
         }
     }
 
@@ -124,6 +166,7 @@ impl InternalCursor for MemtableCursor {
     fn first(&mut self) -> Result<()> {
         let m = &self.memtable;
         self.index.first(&m.index, &m.keys());
+        self.ahead = AHEAD;
         self.load_ahead(true);
         self.load(false);
         Ok(())
@@ -132,24 +175,23 @@ impl InternalCursor for MemtableCursor {
     fn last(&mut self) -> Result<()> {
         let m = &self.memtable;
         self.index.last(&m.index, &m.keys());
+        self.ahead = AHEAD;
         self.load_ahead(false);
         self.load(true);
         Ok(())
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let m = &self.memtable;
-        self.index.seek(&m.index, &m.keys(), key);
-        self.load_ahead(true);
-        self.load(false);
+        self.approach(key);
+        self.locate(key, false);
+        self.arrive(false);
         Ok(())
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        let m = &self.memtable;
-        self.index.seek_for_prev(&m.index, &m.keys(), key);
-        self.load_ahead(false);
-        self.load(true);
+        self.approach(key);
+        self.locate(key, true);
+        self.arrive(true);
         Ok(())
     }
 

@@ -100,22 +100,6 @@ impl Cursor {
         Cursor { walk, keys_only, custom, buf: Vec::new(), place: ValueAt::Entry, view }
     }
 
-    /// The same, which gives up a move after so many dead keys.
-    pub(crate) fn with_patience(mut self, patience: u32) -> Cursor {
-        if let Walk::Merged(c) = self.walk {
-            self.walk = Walk::Merged(c.with_patience(patience));
-        }
-        self
-    }
-
-    /// The dead key on which the last move gave up.
-    pub(crate) fn gave_up_at(&self) -> Option<&[u8]> {
-        match &self.walk {
-            Walk::Merged(c) => c.gave_up_at(),
-            _ => None,
-        }
-    }
-
     /// The same, if it may be used; else every move gives the error.
     pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
         if let Err(e) = allowed {

@@ -1,24 +1,31 @@
 //! Gaps: where nothing lives between two neighbouring keys, however much is dead there.
 //!
 //! Who takes entries from the front of a keyspace and deletes them leaves tombstones there, which each new cursor
-//! would pass again, one by one. A cursor that passed many has the gap it stands in measured once, and others leap
+//! would pass again, one by one. A cursor that passes many learns the gap that they lie in, and others leap
 //! over it until somebody writes there.
 //!
 //! What makes a gap true: it was read at a sequence, and every put from that one on was told of before readers could
 //! see it. So whoever reads at that sequence or a later one finds nothing in it. A measurement begins under the
-//! writer's lock: from then on puts tell, and what it reads has all puts before.
+//! writer's lock, by a reader of the present: from then on puts tell, and what it reads has all puts before.
+//!
+//! A reader of the past sees at its sequence what any other sees at the same one, whatever is put: what it finds is kept
+//! for just that sequence.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
+use super::gap_set::{FoundGap, GapSet};
 use crate::key::{KeyOrder, Seq};
 
-/// So many gaps a keyspace knows; the one least recently of use gives way.
-const MOST: usize = 32;
-/// Longer keys end no gap that is kept: with [`MOST`] this bounds the memory.
-const LONGEST_KEY: usize = 512;
+/// So many bytes the gaps of a keyspace take; then those give way that nobody used lately.
+const MOST_BYTES: usize = if cfg!(test) { 4 << 10 } else { 1 << 20 };
+/// The gaps of so many sequences of the past are kept, in as many bytes together.
+const MOST_PAST: usize = 4;
+/// So many places are measured at the same time.
+const MOST_MEASURED: usize = 4;
 /// After so many puts in which no gap was of use all are forgotten, so that those who write do not go on telling.
 const MOST_IDLE: u32 = 100_000;
 /// Measuring begins to pay after so many tombstones, times a power of two that grows while what was measured is of no
@@ -29,11 +36,8 @@ const MOST_DOUBLINGS: u32 = 5;
 /// What is known of the place where a cursor stands.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GapLookup {
-    /// In a gap, with these ends.
-    Gap {
-        after: Option<Vec<u8>>,
-        before: Option<Vec<u8>>,
-    },
+    /// In a gap, which ends at this key in the direction of the walk.
+    End(Option<Vec<u8>>),
     /// In a gap, but the reader is older than it.
     TooOld,
     Unknown,
@@ -45,37 +49,54 @@ pub(crate) struct KeyGaps {
     /// Whether puts have to tell. Set under the writer's lock.
     listening: AtomicBool,
     doublings: AtomicU32,
+    /// Whether the last search that could tell began in a gap: then the next one looks there first.
+    sought: AtomicBool,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// In order, and apart.
-    gaps: Vec<KeyGap>,
-    measured: Option<Measurement>,
-    /// Counts uses.
+    present: GapSet,
+    past: Vec<Past>,
+    measured: Vec<Measurement>,
+    /// Counts measurements, and uses of the past.
     clock: u64,
     /// Puts since the last use.
     idle: u32,
 }
 
-struct KeyGap {
-    after: Option<Vec<u8>>,
-    before: Option<Vec<u8>>,
-    since: Seq,
-    /// When it was last of use, or measured.
+/// The gaps that readers at one sequence found.
+struct Past {
+    seq: Seq,
+    gaps: GapSet,
+    /// When it was last of use; 0 before.
     used: u64,
-    /// Whether it was measured for nothing so far.
-    unused: bool,
 }
 
 /// What was put meanwhile on either side of the place that is being measured, nearest.
 struct Measurement {
-    /// Tells it from those before, which may not have ended.
+    /// Tells it from others.
     id: u64,
     at: Vec<u8>,
     after: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
+}
+
+impl Measurement {
+    /// A put. `false` when it was of the very key: the place is alive.
+    fn note_put(&mut self, order: &KeyOrder, key: &[u8]) -> bool {
+        match order.compare(key, &self.at) {
+            Ordering::Less if is_between(order, &self.after, key, &None) => {
+                self.after = Some(key.to_vec())
+            }
+            Ordering::Greater if is_between(order, &None, key, &self.before) => {
+                self.before = Some(key.to_vec())
+            }
+            Ordering::Equal => return false,
+            _ => {}
+        }
+        true
+    }
 }
 
 /// Whether `key` is behind the end `after`, and before the end `before`.
@@ -89,57 +110,6 @@ fn is_between(
         && before.as_ref().is_none_or(|b| order.compare(key, b).is_lt())
 }
 
-impl Known {
-    /// The first gap that does not end before `key`.
-    fn position(&self, order: &KeyOrder, key: &[u8]) -> usize {
-        let ends = |g: &KeyGap| g.before.as_ref().is_some_and(|b| order.compare(b, key).is_le());
-        self.gaps.partition_point(ends)
-    }
-
-    fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
-        let at = self.position(order, key);
-        let gap = self.gaps.get(at)?;
-        is_between(order, &gap.after, key, &gap.before).then_some(at)
-    }
-
-    fn place(&mut self, at: Option<usize>, seq: Seq) -> GapLookup {
-        let Some(at) = at else { return GapLookup::Unknown };
-        self.clock += 1;
-        let gap = &mut self.gaps[at];
-        if gap.since > seq {
-            return GapLookup::TooOld;
-        }
-        (gap.used, gap.unused, self.idle) = (self.clock, false, 0);
-        GapLookup::Gap { after: gap.after.clone(), before: gap.before.clone() }
-    }
-
-    /// A put: of a gap that it falls into two are left.
-    fn cut(&mut self, order: &KeyOrder, key: &[u8]) {
-        if let Some(m) = &mut self.measured {
-            match order.compare(key, &m.at) {
-                Ordering::Less if is_between(order, &m.after, key, &None) => {
-                    m.after = Some(key.to_vec())
-                }
-                Ordering::Greater if is_between(order, &None, key, &m.before) => {
-                    m.before = Some(key.to_vec())
-                }
-                Ordering::Equal => self.measured = None,
-                _ => {}
-            }
-        }
-        let Some(at) = self.find(order, key) else { return };
-        let gap = &mut self.gaps[at];
-        if key.len() > LONGEST_KEY {
-            self.gaps.remove(at);
-            return;
-        }
-        gap.unused = false;
-        let before = gap.before.replace(key.to_vec());
-        let rest = KeyGap { after: Some(key.to_vec()), before, ..*gap };
-        self.gaps.insert(at + 1, rest);
-    }
-}
-
 impl KeyGaps {
     /// Whether puts have to [tell](KeyGaps::note_put). Asked under the writer's lock.
     #[inline]
@@ -151,10 +121,11 @@ impl KeyGaps {
     #[cold]
     pub(crate) fn note_put(&self, order: &KeyOrder, key: &[u8]) {
         let mut known = self.known.lock();
-        known.cut(order, key);
+        known.measured.retain_mut(|m| m.note_put(order, key));
+        known.present.cut(order, key);
         known.idle += 1;
         if known.idle > MOST_IDLE {
-            (known.gaps, known.idle) = (Vec::new(), 0);
+            (known.present, known.past, known.idle) = Default::default();
         }
         self.shrink(&mut known);
     }
@@ -162,21 +133,18 @@ impl KeyGaps {
     /// Any number of puts, under the writer's lock until readers see them.
     pub(crate) fn forget(&self) {
         let mut known = self.known.lock();
-        (known.gaps, known.measured) = (Vec::new(), None);
+        known.present.clear();
+        known.measured.clear();
         self.listening.store(false, Relaxed);
     }
 
-    /// Drops what is too much, the least recently used first.
+    /// Drops what is too much.
     fn shrink(&self, known: &mut Known) {
-        if known.gaps.len() > MOST {
-            let oldest =
-                known.gaps.iter().enumerate().min_by_key(|(_, g)| g.used).map(|(at, _)| at);
-            let gone = oldest.map(|at| known.gaps.remove(at));
-            if gone.is_some_and(|g| g.unused) {
-                self.double(1);
-            }
+        for _ in 0..known.present.shrink(MOST_BYTES).min(MOST_DOUBLINGS) {
+            self.double(1);
         }
-        self.listening.store(!known.gaps.is_empty() || known.measured.is_some(), Relaxed);
+        let listening = !known.present.is_empty() || !known.measured.is_empty();
+        self.listening.store(listening, Relaxed);
     }
 
     fn double(&self, by: i32) {
@@ -191,58 +159,153 @@ impl KeyGaps {
     }
 
     /// What is known of the place of `key`, for a reader at `seq`.
-    pub(crate) fn at(&self, order: &KeyOrder, key: &[u8], seq: Seq) -> GapLookup {
-        let mut known = self.known.lock();
-        let found = known.find(order, key);
-        self.tell(&mut known, found, seq)
+    pub(crate) fn at(&self, order: &KeyOrder, key: &[u8], seq: Seq, forward: bool) -> GapLookup {
+        self.look_up(seq, forward, |gaps| gaps.find(order, key))
     }
 
-    /// The same of the place before all keys.
-    pub(crate) fn at_front(&self, seq: Seq) -> GapLookup {
-        let mut known = self.known.lock();
-        let found = known.gaps.first().is_some_and(|g| g.after.is_none()).then_some(0);
-        self.tell(&mut known, found, seq)
+    /// Whether searches lately began in gaps.
+    #[inline]
+    pub(crate) fn are_sought(&self) -> bool {
+        self.sought.load(Relaxed)
     }
 
-    /// The same of the place behind all keys.
-    pub(crate) fn at_back(&self, seq: Seq) -> GapLookup {
-        let mut known = self.known.lock();
-        let found = known.gaps.last().is_some_and(|g| g.before.is_none());
-        let found = found.then(|| known.gaps.len() - 1);
-        self.tell(&mut known, found, seq)
+    /// A search began in a gap.
+    pub(crate) fn expect_searches(&self) {
+        self.sought.store(true, Relaxed);
     }
 
-    fn tell(&self, known: &mut Known, found: Option<usize>, seq: Seq) -> GapLookup {
-        let unused = found.is_some_and(|at| known.gaps[at].unused);
-        let place = known.place(found, seq);
-        if unused && matches!(place, GapLookup::Gap { .. }) {
-            self.double(-1);
+    /// The end of the gap that a search for `key` begins in, if it does.
+    #[cold]
+    pub(crate) fn sought(
+        &self,
+        order: &KeyOrder,
+        key: &[u8],
+        seq: Seq,
+        forward: bool,
+    ) -> Option<Option<Vec<u8>>> {
+        match self.at(order, key, seq, forward) {
+            GapLookup::End(end) => Some(end),
+            _ => {
+                self.sought.store(false, Relaxed);
+                None
+            }
         }
-        place
     }
 
-    /// Begins to measure the place of `key`, under the writer's lock; `None` when another place is being measured.
-    pub(crate) fn measure<'a>(&'a self, key: &[u8]) -> Option<Measuring<'a>> {
+    /// The same of the place before all keys, for a walk forward.
+    pub(crate) fn at_front(&self, seq: Seq) -> GapLookup {
+        self.look_up(seq, true, GapSet::first)
+    }
+
+    /// The same of the place behind all keys, for a walk back.
+    pub(crate) fn at_back(&self, seq: Seq) -> GapLookup {
+        self.look_up(seq, false, GapSet::last)
+    }
+
+    fn look_up(
+        &self,
+        seq: Seq,
+        forward: bool,
+        find: impl for<'s> Fn(&'s mut GapSet) -> Option<FoundGap<'s>>,
+    ) -> GapLookup {
         let mut known = self.known.lock();
-        if known.measured.is_some() || key.len() > LONGEST_KEY {
+        let known = &mut *known;
+        let present = find(&mut known.present);
+        let too_old = present.is_some();
+        if let Some(gap) = present.filter(|gap| gap.since() <= seq) {
+            let (end, first_use) = gap.leap(forward);
+            known.idle = 0;
+            if first_use {
+                self.double(-1);
+            }
+            return GapLookup::End(end);
+        }
+        if let Some(past) = known.past.iter_mut().find(|past| past.seq == seq)
+            && let Some(gap) = find(&mut past.gaps)
+        {
+            known.clock += 1;
+            past.used = known.clock;
+            return GapLookup::End(gap.leap(forward).0);
+        }
+        if too_old { GapLookup::TooOld } else { GapLookup::Unknown }
+    }
+
+    /// Begins to measure the place of `key`, under the writer's lock; `None` when enough is being measured.
+    pub(crate) fn measure(&self, key: &[u8]) -> Option<u64> {
+        let mut known = self.known.lock();
+        if known.measured.len() == MOST_MEASURED {
             return None;
         }
         known.clock += 1;
         let id = known.clock;
-        known.measured = Some(Measurement { id, at: key.to_vec(), after: None, before: None });
+        known.measured.push(Measurement { id, at: key.to_vec(), after: None, before: None });
         self.listening.store(true, Relaxed);
-        Some(Measuring { gaps: self, id })
+        Some(id)
+    }
+
+    /// Ends a measurement: at `seq` nothing lives between these keys.
+    fn end(
+        &self,
+        id: u64,
+        order: &KeyOrder,
+        seq: Seq,
+        after: Option<Vec<u8>>,
+        before: Option<Vec<u8>>,
+    ) {
+        let mut known = self.known.lock();
+        // A put of the very key, or a bulk load, may have come in between.
+        let Some(place) = known.measured.iter().position(|m| m.id == id) else { return };
+        let m = known.measured.swap_remove(place);
+        let nearer_after = m.after.filter(|a| is_between(order, &after, a, &None));
+        let nearer_before = m.before.filter(|b| is_between(order, &None, b, &before));
+        let (after, before) = (nearer_after.or(after), nearer_before.or(before));
+        // It may live again, by a put before the measurement began.
+        if is_between(order, &after, &m.at, &before) {
+            known.present.add(order, seq, after, before);
+        }
+    }
+
+    /// A measurement that has ended, or is given up.
+    fn give_up(&self, id: u64) {
+        let mut known = self.known.lock();
+        known.measured.retain(|m| m.id != id);
+        self.shrink(&mut known);
+    }
+
+    /// A reader of the past found nothing at `seq` between these keys.
+    pub(crate) fn note_past(
+        &self,
+        order: &KeyOrder,
+        seq: Seq,
+        after: Option<Vec<u8>>,
+        before: Option<Vec<u8>>,
+    ) {
+        let mut known = self.known.lock();
+        let past = &mut known.past;
+        let at = past.iter().position(|p| p.seq == seq).unwrap_or_else(|| {
+            // Who reads beside a writer sees each sequence once: what was of use stays.
+            let least = past.iter().enumerate().min_by_key(|(_, p)| p.used).map(|(at, _)| at);
+            least.filter(|_| past.len() == MOST_PAST).map(|at| past.remove(at));
+            past.push(Past { seq, gaps: GapSet::default(), used: 0 });
+            past.len() - 1
+        });
+        past[at].gaps.add(order, seq, after, before);
+        past[at].gaps.shrink(MOST_BYTES / MOST_PAST);
     }
 }
 
 /// A measurement under way. Dropped, it is given up.
-pub(crate) struct Measuring<'a> {
-    gaps: &'a KeyGaps,
+pub(crate) struct Measuring {
+    finder: Arc<dyn GapFinder>,
     id: u64,
 }
 
-impl Measuring<'_> {
-    /// The nearest keys that live on either side, at `seq`.
+impl Measuring {
+    pub(crate) fn new(finder: Arc<dyn GapFinder>, id: u64) -> Measuring {
+        Measuring { finder, id }
+    }
+
+    /// At `seq` nothing lives between these keys.
     pub(crate) fn end(
         self,
         order: &KeyOrder,
@@ -250,46 +313,37 @@ impl Measuring<'_> {
         after: Option<Vec<u8>>,
         before: Option<Vec<u8>>,
     ) {
-        let mut known = self.gaps.known.lock();
-        // A put of the very key, or a bulk load, came in between, and perhaps another measurement.
-        let Some(m) = known.measured.take_if(|m| m.id == self.id) else { return };
-        let nearer_after = m.after.filter(|a| is_between(order, &after, a, &None));
-        let nearer_before = m.before.filter(|b| is_between(order, &None, b, &before));
-        let (after, before) = (nearer_after.or(after), nearer_before.or(before));
-        let too_long = |end: &Option<Vec<u8>>| end.as_ref().is_some_and(|k| k.len() > LONGEST_KEY);
-        // It lives again, by a put before the measurement began.
-        let lives = !is_between(order, &after, &m.at, &before);
-        if lives || too_long(&after) || too_long(&before) {
-            return;
-        }
-        // Those within are part of it.
-        let first = after.as_ref().map_or(0, |a| known.position(order, a));
-        let starts = |g: &KeyGap| match (&g.after, &before) {
-            (_, None) | (None, _) => true,
-            (Some(a), Some(b)) => order.compare(a, b).is_lt(),
-        };
-        let behind = known.gaps.partition_point(starts).max(first);
-        let unused = known.gaps.drain(first..behind).all(|g| g.unused);
-        known.clock += 1;
-        let used = known.clock;
-        known.gaps.insert(first, KeyGap { after, before, since: seq, used, unused });
+        self.finder.known().end(self.id, order, seq, after, before);
     }
 }
 
-impl Drop for Measuring<'_> {
+impl Drop for Measuring {
     fn drop(&mut self) {
-        let mut known = self.gaps.known.lock();
-        known.measured.take_if(|m| m.id == self.id);
-        self.gaps.shrink(&mut known);
+        self.finder.known().give_up(self.id);
     }
+}
+
+/// How a walk that passes many dead keys can learn of them.
+pub(crate) enum GapReader {
+    /// It reads the present: the walk itself measures.
+    Present(u64),
+    /// It reads the past, or who writes is in the way.
+    Past,
+    /// Not at all.
+    Nothing,
 }
 
 /// How cursors come to the gaps of their keyspace.
 pub(crate) trait GapFinder: Send + Sync + std::fmt::Debug {
     /// Those that are known.
     fn known(&self) -> &KeyGaps;
-    /// Measures the place of `key`, which a reader found dead among so many that it passed, if that can be done now.
-    fn measure(&self, key: &[u8], passed: u32);
+    /// Begins to measure the place of the dead `key`, where a walk stands that reads at `seq`.
+    fn begin(&self, key: &[u8], seq: Seq) -> GapReader;
+    /// Measures the place of `key` at present, if that can be done now. A walk from `near` to it, or from the first or
+    /// last key, passed nothing but dead ones.
+    fn measure(&self, near: Option<&[u8]>, key: &[u8], forward: bool);
+    /// A cursor searched so many sources.
+    fn searched(&self, sources: usize);
 }
 
 #[cfg(test)]
@@ -301,16 +355,24 @@ mod tests {
         (!key.is_empty()).then(|| key.into())
     }
 
+    fn finish(gaps: &KeyGaps, id: u64, seq: Seq, after: &str, before: &str) {
+        gaps.end(id, &Bytewise, seq, end(after), end(before));
+        gaps.give_up(id);
+    }
+
     fn learn(gaps: &KeyGaps, at: &str, seq: Seq, after: &str, before: &str) {
-        gaps.measure(at.as_bytes()).unwrap().end(&Bytewise, seq, end(after), end(before));
+        let id = gaps.measure(at.as_bytes()).unwrap();
+        finish(gaps, id, seq, after, before);
     }
 
     fn at(gaps: &KeyGaps, key: &str, seq: Seq) -> GapLookup {
-        gaps.at(&Bytewise, key.as_bytes(), seq)
+        let [forward, back] = [true, false].map(|way| gaps.at(&Bytewise, key.as_bytes(), seq, way));
+        assert_eq!(matches!(forward, GapLookup::End(_)), matches!(back, GapLookup::End(_)));
+        forward
     }
 
-    fn gap(after: &str, before: &str) -> GapLookup {
-        GapLookup::Gap { after: end(after), before: end(before) }
+    fn to(before: &str) -> GapLookup {
+        GapLookup::End(end(before))
     }
 
     #[test]
@@ -319,16 +381,17 @@ mod tests {
         assert!(!gaps.listening());
         learn(&gaps, "m", 7, "c", "t");
         assert!(gaps.listening());
-        assert_eq!(at(&gaps, "d", 7), gap("c", "t"));
+        assert_eq!(at(&gaps, "d", 7), to("t"));
+        assert_eq!(gaps.at(&Bytewise, b"d", 7, false), to("c"));
         assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
         assert_eq!(at(&gaps, "t", 7), GapLookup::Unknown);
         gaps.note_put(&Bytewise, b"m");
-        assert_eq!(at(&gaps, "d", 9), gap("c", "m"));
-        assert_eq!(at(&gaps, "n", 9), gap("m", "t"));
+        assert_eq!(at(&gaps, "d", 9), to("m"));
+        assert_eq!(at(&gaps, "n", 9), to("t"));
         assert_eq!(at(&gaps, "m", 9), GapLookup::Unknown);
         gaps.note_put(&Bytewise, b"z");
-        assert_eq!(at(&gaps, "n", 9), gap("m", "t"));
+        assert_eq!(at(&gaps, "n", 9), to("t"));
         gaps.forget();
         assert_eq!(at(&gaps, "n", 9), GapLookup::Unknown);
         assert!(!gaps.listening());
@@ -340,69 +403,88 @@ mod tests {
         assert_eq!(gaps.at_front(1), GapLookup::Unknown);
         learn(&gaps, "b", 1, "", "f");
         learn(&gaps, "x", 2, "p", "");
-        assert_eq!(gaps.at_front(1), gap("", "f"));
+        assert_eq!(gaps.at_front(1), to("f"));
         assert_eq!(gaps.at_back(1), GapLookup::TooOld);
-        assert_eq!(gaps.at_back(2), gap("p", ""));
+        assert_eq!(gaps.at_back(2), to("p"));
         // Everything between died: one gap takes the place of both.
         learn(&gaps, "g", 3, "", "");
-        assert_eq!(gaps.at_front(3), gap("", ""));
-        assert_eq!(gaps.at_back(3), gap("", ""));
+        assert_eq!(gaps.at_front(3), to(""));
+        assert_eq!(gaps.at_back(3), to(""));
         gaps.note_put(&Bytewise, b"");
-        assert_eq!(gaps.at_front(3), GapLookup::Gap { after: None, before: Some(Vec::new()) });
+        assert_eq!(gaps.at_front(3), GapLookup::End(Some(Vec::new())));
     }
 
     #[test]
     fn what_is_put_while_a_gap_is_measured_ends_it() {
         let gaps = KeyGaps::default();
         let measuring = gaps.measure(b"m").unwrap();
-        assert!(gaps.measure(b"a").is_none(), "one at a time");
         for key in ["b", "k", "d", "s", "p", "y"] {
             gaps.note_put(&Bytewise, key.as_bytes());
         }
-        measuring.end(&Bytewise, 5, end("e"), end("q"));
-        assert_eq!(at(&gaps, "m", 5), gap("k", "p"));
+        finish(&gaps, measuring, 5, "e", "q");
+        assert_eq!(at(&gaps, "m", 5), to("p"));
+        assert_eq!(gaps.at(&Bytewise, b"m", 5, false), to("k"));
         // The nearest of both.
         let measuring = gaps.measure(b"x").unwrap();
         gaps.note_put(&Bytewise, b"t");
-        measuring.end(&Bytewise, 6, end("w"), None);
-        assert_eq!(at(&gaps, "x", 6), gap("w", ""));
+        finish(&gaps, measuring, 6, "w", "");
+        assert_eq!(at(&gaps, "x", 6), to(""));
         // The very key, a bulk load, a measurement that is given up.
         let measuring = gaps.measure(b"c").unwrap();
         gaps.note_put(&Bytewise, b"c");
-        measuring.end(&Bytewise, 7, None, end("k"));
+        finish(&gaps, measuring, 7, "", "k");
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
         let measuring = gaps.measure(b"c").unwrap();
         gaps.forget();
-        measuring.end(&Bytewise, 7, None, end("k"));
+        finish(&gaps, measuring, 7, "", "k");
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
-        // One that was given up does not end the next.
-        let (first, second) = (gaps.measure(b"m").unwrap(), {
-            gaps.note_put(&Bytewise, b"m");
-            gaps.measure(b"n").unwrap()
-        });
-        first.end(&Bytewise, 8, None, None);
-        assert_eq!(at(&gaps, "a", 9), GapLookup::Unknown);
-        second.end(&Bytewise, 9, end("m"), None);
-        assert_eq!(at(&gaps, "o", 9), gap("m", ""));
-        gaps.forget();
-        drop(gaps.measure(b"c").unwrap());
+        gaps.give_up(gaps.measure(b"c").unwrap());
         assert!(!gaps.listening());
     }
 
     #[test]
-    fn the_number_of_gaps_and_their_keys_are_bounded() {
+    fn several_places_are_measured_at_a_time_and_each_is_told() {
+        let gaps = KeyGaps::default();
+        let all: Vec<u64> = (0..MOST_MEASURED).map(|_| gaps.measure(b"m").unwrap()).collect();
+        assert_eq!(gaps.measure(b"a"), None, "there is an end to it");
+        gaps.note_put(&Bytewise, b"p");
+        for id in all {
+            finish(&gaps, id, 5, "c", "t");
+            assert_eq!(at(&gaps, "m", 5), to("p"));
+            assert_eq!(at(&gaps, "q", 5), GapLookup::Unknown);
+        }
+    }
+
+    #[test]
+    fn what_a_reader_of_the_past_found_is_for_those_of_the_same_moment() {
+        let gaps = KeyGaps::default();
+        gaps.note_past(&Bytewise, 5, end("c"), end("t"));
+        assert!(!gaps.listening(), "nothing that is put changes it");
+        gaps.note_put(&Bytewise, b"m");
+        assert_eq!(at(&gaps, "d", 5), to("t"));
+        assert_eq!(at(&gaps, "d", 4), GapLookup::Unknown);
+        assert_eq!(at(&gaps, "d", 6), GapLookup::Unknown);
+        learn(&gaps, "f", 9, "c", "m");
+        assert_eq!(at(&gaps, "d", 5), to("t"));
+        assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
+        // What is of use stays, however many look once.
+        for seq in 10..100 {
+            gaps.note_past(&Bytewise, seq, end("c"), end("t"));
+        }
+        assert_eq!(at(&gaps, "d", 5), to("t"));
+        assert_eq!(gaps.known.lock().past.len(), MOST_PAST);
+    }
+
+    #[test]
+    fn gaps_that_are_of_use_to_nobody_give_way() {
         let gaps = KeyGaps::default();
         let key = |n: usize| format!("{n:04}");
-        for n in 1..200 {
+        for n in 1..2000 {
             learn(&gaps, &format!("{}x", key(n)), 1, &key(n), &key(n + 1));
-            assert!(matches!(at(&gaps, "0001y", 1), GapLookup::Gap { .. }), "in use");
+            assert!(matches!(at(&gaps, "0001y", 1), GapLookup::End(_)), "in use");
         }
-        assert!(gaps.known.lock().gaps.len() <= MOST);
+        assert_eq!(at(&gaps, "0002y", 1), GapLookup::Unknown);
         assert!(gaps.doublings.load(Relaxed) > 0, "of use to nobody");
-        let long = "k".repeat(LONGEST_KEY + 1);
-        assert!(gaps.measure(long.as_bytes()).is_none());
-        learn(&gaps, "k", 2, "", &long);
-        assert_eq!(at(&gaps, "k", 2), GapLookup::Unknown);
         // Writing into a gap that nobody reads ends it.
         let gaps = KeyGaps::default();
         learn(&gaps, "m", 1, "", "");

@@ -43,6 +43,12 @@ impl MergeCursor {
         self.queue.fronts()[0].source as usize
     }
 
+    /// How many sources a search asks.
+    #[inline]
+    pub(crate) fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
     /// The source of the current entry. Only when valid.
     #[inline]
     pub(crate) fn current(&self) -> &SourceCursor {

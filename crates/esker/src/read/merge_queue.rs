@@ -73,17 +73,24 @@ impl MergeQueue {
         before: impl Fn(u32, u32) -> bool,
     ) {
         self.direction = if backwards { !0 } else { 0 };
-        self.prefix.clear();
         self.fronts.clear();
-        for source in sources {
-            let mut at = self.fronts.len();
-            self.fronts.push(Front { word: 0, source });
-            while at > 0 && before(source, self.fronts[at - 1].source) {
+        self.fronts.extend(sources.map(|source| Front { word: 0, source }));
+        self.measure(key);
+        for end in 1..self.fronts.len() {
+            let mut at = end;
+            while at > 0 && self.is_before(at, at - 1, &before) {
                 self.fronts.swap(at, at - 1);
                 at -= 1;
             }
         }
-        self.measure(key);
+        self.ties = 0;
+    }
+
+    /// Whether one front comes before another.
+    #[inline]
+    fn is_before(&self, a: usize, b: usize, before: &impl Fn(u32, u32) -> bool) -> bool {
+        let (a, b) = (self.fronts[a], self.fronts[b]);
+        if a.word == b.word { before(a.source, b.source) } else { a.word < b.word }
     }
 
     /// The first source has moved to another entry: puts it where it belongs now.
@@ -149,15 +156,16 @@ impl MergeQueue {
         self.ties = 0;
     }
 
-    /// Finds the prefix. All keys lie between the first and the last.
+    /// Finds the prefix.
     fn measure<'k>(&mut self, key: impl Fn(u32) -> &'k [u8]) {
         self.ties = 0;
-        if let [first, .., last] = &self.fronts[..]
+        self.prefix.clear();
+        if let [first, others @ ..] = &self.fronts[..]
             && self.heads.of_bytes()
         {
-            let (first, last) = (key(first.source), key(last.source));
-            let shared = common_prefix(first, last).saturating_sub(ROOM).min(LONGEST_PREFIX);
-            self.prefix.clear();
+            let first = key(first.source);
+            let shared = others.iter().map(|f| common_prefix(first, key(f.source))).min();
+            let shared = shared.unwrap_or(0).saturating_sub(ROOM).min(LONGEST_PREFIX);
             self.prefix.extend_from_slice(&first[..shared]);
         }
         self.abbreviate(key);

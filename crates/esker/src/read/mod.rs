@@ -5,6 +5,7 @@
 //! a walk need not look.
 
 pub(crate) mod cursor;
+mod gap_set;
 pub(crate) mod gaps;
 pub(crate) mod get;
 pub(crate) mod iter;

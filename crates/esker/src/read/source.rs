@@ -38,25 +38,31 @@ impl SourceCursor {
         Ok(true)
     }
 
-    /// The parts of a search in a run: see [`RunCursor::approach`]. In a memtable all is done in the last.
+    /// The parts of a search: see [`RunCursor::approach`].
     pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
-        if let SourceCursor::Run(c) = self {
-            c.approach(key, to);
+        match self {
+            SourceCursor::Memtable(c) => c.approach(key),
+            SourceCursor::Run(c) => c.approach(key, to),
         }
     }
 
     pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
         match self {
-            SourceCursor::Memtable(_) => Ok(()),
+            SourceCursor::Memtable(c) => {
+                c.locate(key, to == SeekTo::AtOrBefore);
+                Ok(())
+            }
             SourceCursor::Run(c) => c.locate(key, to),
         }
     }
 
     pub(super) fn arrive(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        match (self, to) {
-            (SourceCursor::Run(c), _) => c.arrive(key, to),
-            (SourceCursor::Memtable(c), SeekTo::AtOrAfter) => c.seek(key),
-            (SourceCursor::Memtable(c), SeekTo::AtOrBefore) => c.seek_for_prev(key),
+        match self {
+            SourceCursor::Memtable(c) => {
+                c.arrive(to == SeekTo::AtOrBefore);
+                Ok(())
+            }
+            SourceCursor::Run(c) => c.arrive(key, to),
         }
     }
 

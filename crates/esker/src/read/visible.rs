@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gaps::{GapFinder, GapLookup, KeyGaps};
+use super::gaps::{GapFinder, GapLookup, GapReader, KeyGaps, Measuring};
 use super::merge_cursor::MergeCursor;
 use super::source::SourceCursor;
 use crate::Result;
@@ -41,25 +41,71 @@ pub(crate) struct VisibleCursor {
     value: Value,
     /// What is known of dead keys; nothing where every key is to be read.
     gaps: Option<Arc<dyn GapFinder>>,
-    /// One of the dead keys of this move, of whose place nothing was known.
-    unknown: Vec<u8>,
-    /// Dead keys to pass in one move; then it gives up on the one in `key_buf`.
-    patience: u32,
-    gave_up: bool,
+    /// One of the first dead keys of this move; nothing before it came to one.
+    near: Vec<u8>,
+    /// What this move learns, once it has passed so many that this is worth while.
+    learning: Option<Learning>,
 }
 
-/// After so many dead keys in one move a cursor asks whether they are known.
-const ASK_AFTER: u32 = if cfg!(test) { 1 } else { 4 };
+/// After so many dead keys in one move a cursor asks whether they are known. It keeps the one before.
+const ASK_AFTER: u32 = if cfg!(test) { 2 } else { 4 };
 /// A step is less likely to be repeated than a search: it has to pass so many times as many to be worth a measurement.
-const STEP: u32 = if cfg!(test) { 1 } else { 32 };
-/// Whether to ask after so many dead keys: what is known may begin further on, and asking is not free.
-#[inline]
-fn asks(dead: u32) -> bool {
-    dead >= ASK_AFTER && dead.is_power_of_two()
+const STEP: u32 = if cfg!(test) { 1 } else { 4 };
+/// Of one move: a comparator that contradicts itself must not make it endless.
+const MOST_LEAPS: u32 = 10_000;
+
+/// Where a move comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Move {
+    /// From before the first key, or behind the last.
+    Edge,
+    Search,
+    Step,
 }
 
-/// Of one move: a comparator that contradicts itself must not make it endless.
-const MOST_LEAPS: u32 = 64;
+/// A place among the dead keys of a move, of which nothing was known.
+struct Learning {
+    at: Vec<u8>,
+    /// Without it the reader is one of the past.
+    present: Option<Measuring>,
+    /// Whether nobody measured at present either.
+    unknown: bool,
+}
+
+/// The dead keys of a move.
+struct Passed {
+    from: Move,
+    forward: bool,
+    /// Since the last leap, and before.
+    dead: u32,
+    before: u32,
+    leaps: u32,
+}
+
+impl Passed {
+    fn new(from: Move, forward: bool) -> Passed {
+        Passed { from, forward, dead: 0, before: 0, leaps: 0 }
+    }
+
+    /// One more. Whether to look up what is known: that may begin further on, and asking is not free.
+    #[inline]
+    fn one(&mut self) -> bool {
+        self.dead += 1;
+        self.dead >= ASK_AFTER - 1 && (self.dead < ASK_AFTER || self.dead.is_power_of_two())
+    }
+
+    /// Whether the walk asked what is known, or was about to.
+    #[inline]
+    fn many(&self) -> bool {
+        self.dead >= ASK_AFTER - 1 || self.leaps > 0
+    }
+
+    /// How many of a search they are worth.
+    fn worth(&self) -> u32 {
+        let all = self.before.saturating_add(self.dead);
+        if self.from == Move::Step { all / STEP } else { all }
+    }
+}
 
 impl VisibleCursor {
     pub(crate) fn new(
@@ -79,20 +125,9 @@ impl VisibleCursor {
             value_buf: Vec::new(),
             value: Value::Inner,
             gaps,
-            unknown: Vec::new(),
-            patience: u32::MAX,
-            gave_up: false,
+            near: Vec::new(),
+            learning: None,
         }
-    }
-
-    /// Gives up a move, and is on no entry, after so many dead keys without a leap.
-    pub(crate) fn with_patience(self, patience: u32) -> VisibleCursor {
-        VisibleCursor { patience, ..self }
-    }
-
-    /// The dead key on which the last move gave up.
-    pub(crate) fn gave_up_at(&self) -> Option<&[u8]> {
-        self.gave_up.then_some(&self.key_buf)
     }
 
     #[inline]
@@ -131,31 +166,47 @@ impl VisibleCursor {
     pub(crate) fn first(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
         match self.known_gaps().map(|g| g.at_front(self.seq)) {
-            Some(GapLookup::Gap { before, .. }) => self.leap(before)?,
+            Some(GapLookup::End(end)) => self.leap(end, true)?,
             _ => self.inner.first()?,
         }
-        self.settle_forward(false, 1)
+        self.settle_forward(false, Move::Edge)
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
         match self.known_gaps().map(|g| g.at_back(self.seq)) {
-            Some(GapLookup::Gap { after, .. }) => self.leap_back(after)?,
+            Some(GapLookup::End(end)) => self.leap(end, false)?,
             _ => self.inner.last()?,
         }
-        self.settle_reverse(1)
+        self.settle_reverse(Move::Edge)
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
-        self.inner.seek(key)?;
-        self.settle_forward(false, 1)
+        self.note_search();
+        match self.expected_gap(key, true) {
+            Some(end) => self.leap(end, true)?,
+            None => self.inner.seek(key)?,
+        }
+        self.settle_forward(false, Move::Search)
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
-        self.inner.seek_for_prev(key)?;
-        self.settle_reverse(1)
+        self.note_search();
+        match self.expected_gap(key, false) {
+            Some(end) => self.leap(end, false)?,
+            None => self.inner.seek_for_prev(key)?,
+        }
+        self.settle_reverse(Move::Search)
+    }
+
+    /// Where searches are many, fewer sources are worth more.
+    #[inline]
+    fn note_search(&self) {
+        if let Some(keyspace) = &self.gaps {
+            keyspace.searched(self.inner.sources());
+        }
     }
 
     /// One key on. Only when valid.
@@ -165,16 +216,16 @@ impl VisibleCursor {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.next_key()? {
-                    return self.settle_forward(false, STEP);
+                    return self.settle_forward(false, Move::Step);
                 }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 self.inner.next()?;
-                self.settle_forward(true, STEP)
+                self.settle_forward(true, Move::Step)
             }
             WalkState::Before => {
                 self.inner.seek(&self.key_buf)?;
-                self.settle_forward(true, STEP)
+                self.settle_forward(true, Move::Step)
             }
         }
     }
@@ -186,16 +237,16 @@ impl VisibleCursor {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.prev_key()? {
-                    return self.settle_reverse(STEP);
+                    return self.settle_reverse(Move::Step);
                 }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                     self.inner.prev()?;
                 }
-                self.settle_reverse(STEP)
+                self.settle_reverse(Move::Step)
             }
-            WalkState::Before => self.settle_reverse(STEP),
+            WalkState::Before => self.settle_reverse(Move::Step),
         }
     }
 
@@ -212,20 +263,17 @@ impl VisibleCursor {
         self.gaps.as_ref().map(|g| g.known()).filter(|known| known.listening())
     }
 
-    /// On to the end of a gap.
-    fn leap(&mut self, before: Option<Vec<u8>>) -> Result<()> {
-        match before {
-            Some(key) => self.inner.seek(&key),
-            None => {
-                self.inner.end();
-                Ok(())
-            }
-        }
+    /// Where a search for `key` may begin instead, if it is in a gap, and searches lately were.
+    #[inline]
+    fn expected_gap(&self, key: &[u8], forward: bool) -> Option<Option<Vec<u8>>> {
+        let known = self.gaps.as_ref()?.known();
+        known.are_sought().then(|| known.sought(&self.order, key, self.seq, forward)).flatten()
     }
 
-    /// Back to the other end of a gap.
-    fn leap_back(&mut self, after: Option<Vec<u8>>) -> Result<()> {
-        match after {
+    /// On, or back, to the end of a gap.
+    fn leap(&mut self, end: Option<Vec<u8>>, forward: bool) -> Result<()> {
+        match end {
+            Some(key) if forward => self.inner.seek(&key),
             Some(key) => self.inner.seek_for_prev(&key),
             None => {
                 self.inner.end();
@@ -234,34 +282,76 @@ impl VisibleCursor {
         }
     }
 
-    /// What is known of the dead key in `key_buf`.
+    /// A move has passed so many dead keys, the last of them in `key_buf`. Whether it has leapt over others.
     #[cold]
-    fn place(&mut self) -> GapLookup {
-        let Some(gaps) = &self.gaps else { return GapLookup::Unknown };
-        let place = gaps.known().at(&self.order, &self.key_buf, self.seq);
-        if place == GapLookup::Unknown && self.unknown.is_empty() {
-            self.unknown.clone_from(&self.key_buf);
+    fn pass(&mut self, passed: &mut Passed) -> Result<bool> {
+        let Some(gaps) = &self.gaps else { return Ok(false) };
+        if passed.dead < ASK_AFTER {
+            if self.near.is_empty() {
+                self.near.clone_from(&self.key_buf);
+            }
+            return Ok(false);
         }
-        place
+        let known = gaps.known().at(&self.order, &self.key_buf, self.seq, passed.forward);
+        if let GapLookup::End(end) = known {
+            if passed.leaps == MOST_LEAPS {
+                return Ok(false);
+            }
+            if passed.leaps == 0 && passed.from == Move::Search && passed.dead == ASK_AFTER {
+                gaps.known().expect_searches();
+            }
+            passed.leaps += 1;
+            passed.before = passed.before.saturating_add(std::mem::take(&mut passed.dead));
+            self.leap(end, passed.forward)?;
+            return Ok(true);
+        }
+        if self.learning.is_none() && gaps.known().is_worth_measuring(passed.worth()) {
+            let unknown = known == GapLookup::Unknown;
+            let present = match gaps.begin(&self.key_buf, self.seq) {
+                GapReader::Present(id) => Some(Measuring::new(Arc::clone(gaps), id)),
+                GapReader::Past => None,
+                GapReader::Nothing => return Ok(false),
+            };
+            self.learning = Some(Learning { at: self.key_buf.clone(), present, unknown });
+        }
+        Ok(false)
     }
 
-    /// A move has passed so many dead keys, and nobody knew.
+    /// The end of a move that passed more than a few dead keys.
     #[cold]
-    fn measure(&mut self, passed: u32, rarity: u32) {
-        let unknown = std::mem::take(&mut self.unknown);
-        if let Some(gaps) =
-            self.gaps.as_ref().filter(|g| g.known().is_worth_measuring(passed / rarity))
-        {
-            gaps.measure(&unknown, passed);
+    fn learn(&mut self, passed: &Passed, arrived: bool) {
+        let near = Some(std::mem::take(&mut self.near)).filter(|_| passed.from != Move::Edge);
+        let (Some(learning), Some(gaps)) = (self.learning.take(), &self.gaps) else { return };
+        if !arrived {
+            return;
+        }
+        let far = self.valid().then(|| self.key().to_vec());
+        let (order, seq) = (&self.order, self.seq);
+        let (after, before) =
+            if passed.forward { (near.clone(), far) } else { (far, near.clone()) };
+        if let Some(measuring) = learning.present {
+            return measuring.end(order, seq, after, before);
+        }
+        gaps.known().note_past(order, seq, after, before);
+        if learning.unknown {
+            gaps.measure(near.as_deref(), &learning.at, passed.forward);
         }
     }
 
     /// From the inner entry on to the first one that the reader sees; with `skip`, past all
-    /// versions of `key_buf`. `rarity`: how many dead keys make one that counts.
+    /// versions of `key_buf`.
     #[inline]
-    fn settle_forward(&mut self, mut skip: bool, rarity: u32) -> Result<()> {
-        let (mut dead, mut leaps) = (0, 0);
-        self.gave_up = false;
+    fn settle_forward(&mut self, skip: bool, from: Move) -> Result<()> {
+        let mut passed = Passed::new(from, true);
+        let arrived = self.find_forward(skip, &mut passed);
+        if passed.many() {
+            self.learn(&passed, arrived.is_ok());
+        }
+        arrived
+    }
+
+    #[inline]
+    fn find_forward(&mut self, mut skip: bool, passed: &mut Passed) -> Result<()> {
         while self.inner.valid() {
             if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
                 self.inner.next()?;
@@ -277,25 +367,13 @@ impl VisibleCursor {
                     self.key_buf.clear();
                     self.key_buf.extend_from_slice(self.inner.key());
                     skip = true;
-                    dead += 1;
-                    if dead > self.patience {
-                        self.gave_up = true;
-                        break;
-                    }
-                    if asks(dead)
-                        && let GapLookup::Gap { before, .. } = self.place()
-                    {
-                        self.leap(before)?;
-                        (skip, leaps) = (false, leaps + 1);
-                        dead = if leaps < MOST_LEAPS { 0 } else { dead };
+                    if passed.one() && self.pass(passed)? {
+                        skip = false;
                     } else {
                         self.inner.next()?;
                     }
                 }
             }
-        }
-        if !self.unknown.is_empty() {
-            self.measure(dead, rarity);
         }
         Ok(())
     }
@@ -344,9 +422,16 @@ impl VisibleCursor {
     /// From the inner entry (the oldest version of some key) back to the first key with a visible
     /// version. Leaves the inner cursor on it, if it is known to be the only one; otherwise holds that
     /// version and leaves the inner cursor before the key.
-    fn settle_reverse(&mut self, rarity: u32) -> Result<()> {
-        let (mut dead, mut leaps) = (0, 0);
-        self.gave_up = false;
+    fn settle_reverse(&mut self, from: Move) -> Result<()> {
+        let mut passed = Passed::new(from, false);
+        let arrived = self.find_reverse(&mut passed);
+        if passed.many() {
+            self.learn(&passed, arrived.is_ok());
+        }
+        arrived
+    }
+
+    fn find_reverse(&mut self, passed: &mut Passed) -> Result<()> {
         while self.inner.valid() {
             let visible = self.inner.seq() <= self.seq && self.inner.kind() == Kind::Put;
             if visible && self.inner.is_only_version() {
@@ -384,21 +469,9 @@ impl VisibleCursor {
                 self.state = WalkState::Before;
                 break;
             }
-            dead += 1;
-            if dead > self.patience {
-                self.gave_up = true;
-                break;
+            if passed.one() {
+                self.pass(passed)?;
             }
-            if asks(dead)
-                && let GapLookup::Gap { after, .. } = self.place()
-            {
-                self.leap_back(after)?;
-                leaps += 1;
-                dead = if leaps < MOST_LEAPS { 0 } else { dead };
-            }
-        }
-        if !self.unknown.is_empty() {
-            self.measure(dead, rarity);
         }
         Ok(())
     }

@@ -27,6 +27,9 @@ pub(crate) struct Backpressure {
     next_flush: AtomicU64,
     /// The keyspace whose compactions are the most urgent, in the upper half; how urgent, in thousandths.
     pressure: AtomicU64,
+    /// How much searches press, in thousandths; and when that was last looked at, in nanoseconds since `start`.
+    readers: AtomicU64,
+    looked: AtomicU64,
     soft: u64,
     hard: u64,
     cost_model: CostModel,
@@ -44,6 +47,8 @@ const TIDY_PER_USER_BYTE: u64 = 8;
 
 /// How many times as long as flushes compactions take where they are most urgent.
 const MOST_COMPACTING: f64 = 8.0;
+/// How often is looked at how much searches press.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
 struct FlushRates {
@@ -67,6 +72,8 @@ impl Backpressure {
             flush_writes: AtomicU64::new(0),
             next_flush: AtomicU64::new(0),
             pressure: AtomicU64::new(0),
+            readers: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             cost_model: CostModel::new(hard),
@@ -120,10 +127,31 @@ impl Backpressure {
         self.cost_model
     }
 
+    /// Where writers begin to slow down, in bytes that wait: the sooner, the more readers pay for what does.
+    #[inline]
+    fn soft(&self) -> u64 {
+        self.soft - self.soft / 1000 * (self.readers.load(Ordering::Relaxed) * 3 / 4)
+    }
+
+    /// How much searches press, 0 to 1: see [`readers`](super::readers).
+    pub(crate) fn readers(&self) -> f64 {
+        self.readers.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// Asks for that anew, unless it was asked a moment ago. `pressure` is told the time since the store was opened.
+    pub(crate) fn look_at_readers(&self, pressure: impl FnOnce(Duration) -> f64) {
+        let now = self.start.elapsed();
+        let looked = Duration::from_nanos(self.looked.load(Ordering::Relaxed));
+        if now.saturating_sub(looked) >= LOOK_EVERY {
+            self.looked.store(now.as_nanos() as u64, Ordering::Relaxed);
+            self.readers.store((pressure(now) * 1000.0) as u64, Ordering::Relaxed);
+        }
+    }
+
     /// Whether writers may go on without asking.
     #[inline]
     fn is_low(&self) -> bool {
-        self.pending.load(Ordering::Relaxed) <= self.soft
+        self.pending.load(Ordering::Relaxed) <= self.soft()
     }
 
     /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
@@ -158,8 +186,9 @@ impl Backpressure {
             flushing,
             progress,
             remaining,
-            soft: self.soft,
+            soft: self.soft(),
             hard: self.hard,
+            readers: self.readers(),
             rate: inner.rate.shared(1.0 + self.compacting()),
         };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
@@ -180,7 +209,7 @@ impl Backpressure {
     pub(crate) fn flush_may_interrupt(&self) -> bool {
         let pending = self.pending();
         pending > self.hard / 4 * 3
-            || pending > self.soft / 2
+            || pending > self.soft() / 2
                 && self.start.elapsed().as_nanos() as u64 >= self.next_flush.load(Ordering::Relaxed)
     }
 

@@ -23,6 +23,7 @@ fn backpressure(held: u64) -> StallInput {
         remaining: Duration::ZERO,
         soft: SOFT,
         hard: HARD,
+        readers: 0.0,
         rate: FlushRate::default(),
     }
 }

@@ -3,7 +3,8 @@
 //! Sealed segments wait for a flush. Below a soft cap writers run free. Above it each write waits
 //! in proportion to its size, the longer the more is waiting, such that at about 0.45 of the hard cap
 //! writers bring exactly as much as flushes take away. They settle there, and never see the cliff
-//! of a full stop; only a flush that comes to a halt lets the debt reach the hard cap.
+//! of a full stop; only a flush that comes to a halt lets the debt reach the hard cap. Where readers search much,
+//! both lie lower.
 //!
 //! Why 0.45: a flush frees its segments all at once, at its end, and while it runs as much again
 //! comes in. In balance the waiting bytes swing between one flush and two, and two must fit.
@@ -85,6 +86,8 @@ pub(crate) struct StallInput {
     pub soft: u64,
     /// The cap.
     pub hard: u64,
+    /// How much readers would gain from less, 0 to 1: the balance moves from its share of the cap down to a quarter of that.
+    pub readers: f64,
     /// The measured rate.
     pub rate: FlushRate,
 }
@@ -107,7 +110,7 @@ impl StallInput {
     pub(crate) fn slowdown(&self) -> f64 {
         let left = self.held.saturating_sub(self.progress) as f64;
         let (soft, hard) = (self.soft as f64, self.hard as f64);
-        let balance = (hard * BALANCE).max(soft + 1.0);
+        let balance = (hard * BALANCE * (1.0 - 0.75 * self.readers)).max(soft + 1.0);
         let level = if left <= soft {
             0.0
         } else if left <= balance {

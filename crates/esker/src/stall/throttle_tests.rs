@@ -46,7 +46,8 @@ fn run(setup: &Setup) -> Run {
                 remaining(now - start, done / bytes as f64, None)
             });
             let (soft, hard) = (HARD / 4, HARD);
-            let p = StallInput { held, flushing, progress, remaining, soft, hard, rate };
+            let readers = 0.0;
+            let p = StallInput { held, flushing, progress, remaining, soft, hard, readers, rate };
             let answer = match admitted {
                 false => throttle.admit(now, &p, setup.put),
                 true if !p.fits(setup.put) => Admission::Full,
@@ -176,6 +177,7 @@ fn the_brake_is_continuous_and_rises() {
         remaining: Duration::ZERO,
         soft: HARD / 4,
         hard: HARD,
+        readers: 0.0,
         rate: FlushRate::default(),
     };
     let mut last = 0.0;

@@ -20,6 +20,7 @@ use crate::read::gaps::KeyGaps;
 use crate::snapshot::SnapshotList;
 use crate::stall::backpressure::Backpressure;
 use crate::stall::cost::CostModel;
+use crate::stall::readers::Searches;
 use crate::util::Padded;
 use crate::version::{Manifest, State};
 use crate::wal::SyncGroup;
@@ -173,6 +174,8 @@ pub(crate) struct KeyspaceState {
     pub filter_level: Arc<AtomicUsize>,
     /// Where nothing lives between two keys.
     pub gaps: KeyGaps,
+    /// What searches pay for many sources.
+    pub searches: Searches,
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
@@ -200,6 +203,7 @@ impl KeyspaceState {
             separate_values_from,
             filter_level: Arc::default(),
             gaps: KeyGaps::default(),
+            searches: Searches::default(),
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
