@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::env::sim::SimEnv;
 use crate::{Compression, Db, Options};
@@ -45,6 +46,28 @@ fn whoever_seals_what_is_not_full_waits_too() {
         assert!(waiting <= 66, "{waiting} segments");
     }
     assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 150);
+}
+
+#[test]
+fn who_searches_many_sources_is_heard_by_compactions_and_writers() {
+    let pressure = |memtables: u32| {
+        let db = open(Options::new());
+        for n in 0..memtables {
+            db.put(n.to_be_bytes(), "value").unwrap();
+            db.store().seal_active().unwrap();
+        }
+        let mut cursor = db.cursor();
+        for n in 0..30_000u32 {
+            cursor.seek((n % 8).to_be_bytes()).unwrap();
+        }
+        // Searches ask all of them; reads of single keys do not count.
+        assert!(db.get(0u32.to_be_bytes()).unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(30));
+        db.store().step(Duration::ZERO);
+        db.store().backpressure.readers()
+    };
+    assert_eq!(pressure(2), 0.0);
+    assert!(pressure(12) > 0.0);
 }
 
 #[test]

@@ -9,9 +9,9 @@
 //!    always swallowed: a store that is opened for each write has few tables all the same.
 //! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
 //!    segments: empty those that hold least.
-//! 3. Too many runs (the fewer are too many, the more readers search): merge the neighbours whose merge makes most of its writes. The newer runs hold too
-//!    many versions of what is in the oldest: merge all. This also follows each flush, or writers
-//!    would leave no time for it.
+//! 3. Too many runs, and the fewer are too many the more readers search: merge the neighbours whose merge makes
+//!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all. This also
+//!    follows each flush, or writers would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
 //! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
