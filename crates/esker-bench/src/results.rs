@@ -200,9 +200,9 @@ impl Results {
         Some(row.unit.bound(self.figure(engine, row)?.0, self.best_peer(engine, row)?.1))
     }
 
-    /// Whether an engine can be told apart from all others of its class: its interval overlaps none of theirs (a peer whose
-    /// median is lower may reach as far up as the best), and not both figures are too small to count. `None` where nothing is
-    /// known of the best one's.
+    /// Whether the place of an engine among those of its class is more than chance. One that is first overlaps none of the
+    /// others' intervals (a peer whose median is lower may reach as far up as the best); one that is not, not that of the
+    /// first. Never where both figures are too small to count; `None` where nothing is known of the best one's interval.
     pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
         let (peer, _) = self.best_peer(engine, row)?;
         if self.bound_best_peer(engine, row) == Some(Bound::Neither) {
@@ -212,9 +212,14 @@ impl Results {
             Cell::Measured { interval, .. } => interval,
             _ => None,
         };
-        let (ours, _) = (of(engine)?, of(peer)?);
+        let (ours, best) = (of(engine)?, of(peer)?);
+        let apart = |theirs| interval::apart(ours, theirs, row.unit.least());
+        // Who is behind the best is behind it, whomever else it may be beside.
+        if self.ratio_best_peer(engine, row).is_some_and(|ratio| ratio < 1.0) {
+            return Some(apart(best));
+        }
         let mut others = self.peers(engine, row)?.filter_map(|(name, _)| of(name));
-        Some(others.all(|theirs| interval::apart(ours, theirs, row.unit.least())))
+        Some(others.all(apart))
     }
 
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
@@ -330,6 +335,14 @@ mod tests {
             Some(false),
             "y is not the best, and may be"
         );
+        let behind = Row { name: "behind".into(), ..row.clone() };
+        for (engine, value) in [("esker", 50.0), ("esker", 60.0), ("x", 100.0), ("x", 110.0)] {
+            results.add(engine, &behind, Sample::figure("r", value));
+        }
+        for value in [40.0, 55.0, 70.0] {
+            results.add("y", &behind, Sample::figure("r", value));
+        }
+        assert_eq!(results.told_apart("esker", &behind), Some(true), "y hides no defeat by x");
         let once = Row { name: "once".into(), ..row };
         for engine in ["esker", "x"] {
             results.add(engine, &once, Sample::figure("r", 1.0));

@@ -55,6 +55,9 @@ pub(crate) struct Record {
     pub written_bytes: Option<f64>,
     #[serde(alias = "rss_bytes")]
     pub peak_memory_bytes: Option<f64>,
+    /// Of files that the engine maps, and of pages that are in no file yet.
+    pub peak_mapped_bytes: Option<f64>,
+    pub peak_dirty_bytes: Option<f64>,
     pub disk_bytes: Option<f64>,
     pub raw_bytes: Option<f64>,
     pub entries: Option<f64>,

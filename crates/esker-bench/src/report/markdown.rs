@@ -25,7 +25,7 @@ pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
         written.push(path);
         Ok(())
     };
-    let (machine, unquiet) = (model.machine_line(), model.unquiet());
+    let (machine, unquiet) = (model.machine_line(), model.caution());
     for (suite, of) in model.suites() {
         save(chart::file_name(suite), &chart::of_suite(suite, of, &machine, unquiet.as_deref()))?;
     }
@@ -42,7 +42,7 @@ pub(crate) fn render(model: &Model) -> String {
     let date = model.machine().and_then(|r| r.date.as_deref()).map(format::moment);
     let date = date.map_or_else(String::new, |d| format!(", measured {d}"));
     let _ = writeln!(out, "{}{date}.\n", cell(&model.machine_line()));
-    if let Some(unquiet) = model.unquiet() {
+    if let Some(unquiet) = model.caution() {
         let _ = writeln!(out, "**{}**\n", cell(&unquiet));
     }
     out += &first::markdown::render(&First::of(model), cell);

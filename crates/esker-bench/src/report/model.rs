@@ -249,8 +249,24 @@ impl Model {
         self.records().chain(&self.limits).find(|r| r.cpu.is_some())
     }
 
+    /// What to keep in mind before any figure: a machine that was not quiet, rows that were measured once.
+    pub fn caution(&self) -> Option<String> {
+        let said: Vec<String> = [self.disturbed(), self.once()].into_iter().flatten().collect();
+        (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    /// What is to be said of a run that measured each row once.
+    fn once(&self) -> Option<String> {
+        let runs = |r: &Record| r.runs.as_ref().map_or(0, Vec::len);
+        let measured = || self.records().filter(|r| r.figure().is_some());
+        (measured().next().is_some() && measured().all(|r| runs(r) <= 1)).then(|| {
+            "Each row was measured once: a single draw says nothing of chance, and another run may have another first."
+                .to_string()
+        })
+    }
+
     /// What was not quiet on the machine, in a sentence; of several runs what the last of them says.
-    pub fn unquiet(&self) -> Option<String> {
+    fn disturbed(&self) -> Option<String> {
         let said = self.records().chain(&self.limits).filter_map(|r| r.unquiet.as_deref());
         Some(format!("{}.", said.last()?))
     }
@@ -365,11 +381,16 @@ impl Row {
         }
         let others = self.records.iter().filter(|r| r.engine != OURS && counts(&r.engine));
         let peers = others.filter(|r| r.class == ours.class);
-        let (ratio, theirs, peer) = peers
+        let peers: Vec<(f64, f64, &Record)> = peers
             .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, r)))
-            .min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let both = ours.interval().zip(peer.interval());
-        let overlap = both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()));
+            .collect();
+        let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let overlaps = |peer: &Record| {
+            let both = ours.interval().zip(peer.interval());
+            both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
+        };
+        // Who is first is so beside all others; who is behind the best is that, whomever else it may be beside.
+        let overlap = overlaps(peer) || ratio >= 1.0 && peers.iter().any(|(.., r)| overlaps(r));
         let bound = self.unit.bound(value, theirs);
         let alike = overlap || bound == Bound::Neither;
         Some(Standing { ratio, bound, peer: peer.engine.clone(), theirs, alike })

@@ -58,7 +58,7 @@ fn header(page: &mut Page, model: &Model) {
     let date = model.machine().and_then(|r| r.date.clone());
     let when =
         date.map_or_else(String::new, |d| format!(" Measured {}.", super::format::moment(&d)));
-    if let Some(unquiet) = model.unquiet() {
+    if let Some(unquiet) = model.caution() {
         page.element("p", "unquiet", &unquiet);
     }
     page.element("p", "lead", &ratios::summary(model));

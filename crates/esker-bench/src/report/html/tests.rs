@@ -66,6 +66,19 @@ fn an_unquiet_machine_is_said_on_top_of_every_format() {
         assert!(at < begin, "{text}");
     }
     assert!(!render(&model()).contains("not quiet"));
+    let once = |runs: usize| {
+        let (engine, row) = ("esker".into(), "r".into());
+        let runs = Some(vec![1.0; runs]);
+        render(&Model::new(vec![Record {
+            engine,
+            row,
+            value: Some(1.0),
+            runs,
+            ..Record::default()
+        }]))
+    };
+    assert!(once(1).contains("measured once"));
+    assert!(!once(5).contains("measured once"));
 }
 
 #[test]
