@@ -22,7 +22,7 @@ operations=20000
 [ -z "$campaign" ] || operations=500000
 status=0
 say "Infinispan's suites and own tests"
-timeout --kill-after=10 900 "${maven[@]}" "-Desker.operations=$operations" install >"$target/tests.log" 2>&1 || status=1
+timeout --kill-after=10 1500 "${maven[@]}" "-Desker.operations=$operations" install >"$target/tests.log" 2>&1 || status=1
 [ $status = 0 ] || tail -n 60 "$target/tests.log"
 grep -h 'esker.seed' "$target/tests.log" || true
 # Maven is quiet about what passed; the runner's own report has it.

@@ -32,7 +32,7 @@ ran() {
 
 say "mvn verify"
 log=$out/verify.log
-if timeout --kill-after=10 900 "${maven[@]}" "-Desker.target=$out/classes" verify >"$log" 2>&1; then
+if timeout --kill-after=10 1500 "${maven[@]}" "-Desker.target=$out/classes" verify >"$log" 2>&1; then
     ran "$log" || failed "no test ran"
 else
     grep -v '^.INFO' "$log"
@@ -44,7 +44,7 @@ say "the same with -Xcheck:jni"
 rm -rf "$out/classes/surefire-reports"
 log=$out/checked.log
 checked='BulkLoadTest,CursorTest,LentTest,MisuseTest,ModelTest,StoreTest'
-if ESKER_CAMPAIGN=0 timeout --kill-after=10 900 "${maven[@]}" "-Desker.target=$out/classes" -Desker.jvm=-Xcheck:jni \
+if ESKER_CAMPAIGN=0 timeout --kill-after=10 1500 "${maven[@]}" "-Desker.target=$out/classes" -Desker.jvm=-Xcheck:jni \
     "-Dtest=$checked" surefire:test >"$log" 2>&1; then
     ran "$log" || failed "no test ran"
 else

@@ -17,7 +17,7 @@ status=0
 # Tests, then the jar with its documentation, into the local repository.
 cd "$here"
 rm -rf "$target/surefire-reports"
-timeout 900 "${mvn[@]}" -Desker.target="$target" install javadoc:javadoc >"$target.log" 2>&1 || {
+timeout 1500 "${mvn[@]}" -Desker.target="$target" install javadoc:javadoc >"$target.log" 2>&1 || {
     status=1
     grep -v '^[[:space:]]*at ' "$target.log" | tail -n 60
 }
