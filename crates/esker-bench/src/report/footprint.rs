@@ -29,14 +29,13 @@ pub(crate) fn of_section(section: &Section, not_installed: &[&str]) -> Vec<Panel
             &disk,
         ));
     }
-    let peaks: [(&str, &dyn Fn(&Record) -> Option<f64>); 3] = [
-        ("Peak memory that the process allocated", &|r| r.peak_memory_bytes.filter(|b| *b > 0.0)),
-        ("Peak of its files that it mapped", &|r| r.peak_mapped_bytes),
-        ("Peak of what was nowhere but in memory", &|r| r.peak_dirty_bytes),
-    ];
-    for (title, of) in peaks {
+    let mut peak = |title: &str, of: &dyn Fn(&Record) -> Option<f64>| {
         panels.extend(panel(title, &Unit::Bytes, &engines, &|e| most(section, e, of)));
-    }
+    };
+    let allocated = |r: &Record| r.peak_memory_bytes.filter(|b| *b > 0.0);
+    peak("Peak memory that the process allocated", &allocated);
+    peak("Peak of its files that it mapped", &|r| r.peak_mapped_bytes);
+    peak("Peak of what was nowhere but in memory", &|r| r.peak_dirty_bytes);
     let unit = Unit::Other("bytes written for each byte of keys and values".to_string());
     let written =
         |e: &str| most(section, e, &|r| Some(r.written_bytes? / r.raw_bytes.filter(|b| *b > 0.0)?));
