@@ -150,9 +150,6 @@ impl Store {
     }
 
     fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
-        if std::path::Path::new("/tmp/freeze").exists() {
-            return Ok(false);
-        }
         if idle && self.should_flush_active(settle) {
             match self.seal_active() {
                 // It stays as it is, and the compactions below may make room.
