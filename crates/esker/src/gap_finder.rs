@@ -11,6 +11,9 @@ use crate::store::{KeyspaceState, Store, Writer};
 /// So often the writer's lock is tried. A put holds it for less than a microsecond; nobody waits for more.
 const TRIES: usize = 100;
 
+/// This part of the memory setting the gaps of all keyspaces may take, and as much those of the past.
+const SHARE: u64 = 64;
+
 /// The gaps of one keyspace. Keeps no store open.
 pub(crate) struct KeyspaceGaps {
     store: Weak<Store>,
@@ -83,6 +86,8 @@ impl GapFinder for KeyspaceGaps {
 
     fn begin(&self, key: &[u8], seq: u64) -> GapReader {
         let Some(store) = self.store.upgrade() else { return GapReader::Nothing };
+        let keyspaces = store.keyspaces.read().by_id.len() as u64;
+        self.keyspace.gaps.allow(store.options.memory / SHARE / keyspaces.max(1));
         if store.visible_seq() != seq {
             return GapReader::Past;
         }
@@ -104,6 +109,6 @@ impl GapFinder for KeyspaceGaps {
     }
 
     fn searched(&self, sources: usize) {
-        self.keyspace.searches.note(sources);
+        self.keyspace.searches.0.note(sources);
     }
 }

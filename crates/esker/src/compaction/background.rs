@@ -190,7 +190,7 @@ impl Store {
     fn look_at_readers(&self) {
         self.backpressure.look_at_readers(|now| {
             let keyspaces = self.all_keyspaces();
-            keyspaces.iter().map(|ks| ks.searches.pressure(now)).fold(0.0, f64::max)
+            keyspaces.iter().map(|ks| ks.searches.0.pressure(now)).fold(0.0, f64::max)
         });
     }
 

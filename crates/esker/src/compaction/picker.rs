@@ -29,9 +29,9 @@ use super::overlap::{self, OverlapGroup, TINY, WaitingMemtable};
 use crate::key::{KeyOrder, Seq};
 use crate::version::{HasMeta, Run, TableMeta};
 
-/// Above so many runs some neighbours are merged when nothing is more urgent; and where readers search all the time.
+/// Above so many runs some neighbours are merged when nothing is more urgent.
 pub(crate) const RUNS_SOFT: usize = 8;
-/// In a store that is not large.
+/// The same where readers search all the time, in a store that is not large.
 const RUNS_SEARCHED: usize = 3;
 /// No flush leaves more runs than this, whatever it costs; those that are being merged count as one.
 pub(crate) const RUNS_HARD: usize = 12;
@@ -54,9 +54,9 @@ const RATIO_IDLE: f64 = 2.0;
 const RATIO_PRESSED: f64 = 0.5;
 /// Runs, and bytes of old versions beside live ones, at which compactions begin to press, and press most.
 const PRESSING_RUNS: (f64, f64) = (4.0, RUNS_HARD as f64);
-/// The same runs where readers search all the time.
-const PRESSING_SEARCHES: (f64, f64) = (2.0, 6.0);
 const PRESSING_SPACE: (f64, f64) = (0.2, 0.6);
+/// The runs where readers search all the time.
+const PRESSING_SEARCHES: (f64, f64) = (2.0, 6.0);
 /// How many times the oldest run the newer ones together may be, whatever they hold.
 const SPACE: u64 = 2;
 /// What newer versions may take beside the rest, in percent.

@@ -13,15 +13,17 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
 use super::gap_set::{FoundGap, GapSet};
 use crate::key::{KeyOrder, Seq};
 
-/// So many bytes the gaps of a keyspace take; then those give way that nobody used lately.
+/// So many bytes the gaps of a keyspace take at most, and may take in any case, whatever share of the memory is
+/// [allowed](KeyGaps::allow); then those give way that nobody used lately.
 const MOST_BYTES: usize = if cfg!(test) { 4 << 10 } else { 1 << 20 };
+const LEAST_BYTES: usize = if cfg!(test) { 1 << 10 } else { 4 << 10 };
 /// The gaps of so many sequences of the past are kept, in as many bytes together.
 const MOST_PAST: usize = 4;
 /// So many places are measured at the same time.
@@ -49,6 +51,8 @@ pub(crate) struct KeyGaps {
     /// Whether puts have to tell. Set under the writer's lock.
     listening: AtomicBool,
     doublings: AtomicU32,
+    /// How many bytes are allowed; 0 until somebody said.
+    allowed: AtomicUsize,
     /// Whether the last search that could tell began in a gap: then the next one looks there first.
     sought: AtomicBool,
     known: Mutex<Known>,
@@ -138,9 +142,22 @@ impl KeyGaps {
         self.listening.store(false, Relaxed);
     }
 
+    /// From now on the gaps may take so many bytes, and those of the past as many.
+    pub(crate) fn allow(&self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(MOST_BYTES);
+        self.allowed.store(bytes.clamp(LEAST_BYTES, MOST_BYTES), Relaxed);
+    }
+
+    fn most_bytes(&self) -> usize {
+        match self.allowed.load(Relaxed) {
+            0 => MOST_BYTES,
+            allowed => allowed,
+        }
+    }
+
     /// Drops what is too much.
     fn shrink(&self, known: &mut Known) {
-        for _ in 0..known.present.shrink(MOST_BYTES).min(MOST_DOUBLINGS) {
+        for _ in 0..known.present.shrink(self.most_bytes()).min(MOST_DOUBLINGS) {
             self.double(1);
         }
         let listening = !known.present.is_empty() || !known.measured.is_empty();
@@ -290,7 +307,7 @@ impl KeyGaps {
             past.len() - 1
         });
         past[at].gaps.add(order, seq, after, before);
-        past[at].gaps.shrink(MOST_BYTES / MOST_PAST);
+        past[at].gaps.shrink(self.most_bytes() / MOST_PAST);
     }
 }
 
@@ -473,6 +490,27 @@ mod tests {
         }
         assert_eq!(at(&gaps, "d", 5), to("t"));
         assert_eq!(gaps.known.lock().past.len(), MOST_PAST);
+    }
+
+    #[test]
+    fn gaps_take_no_more_than_their_share_of_the_memory() {
+        let kept = |allowed: u64| {
+            let gaps = KeyGaps::default();
+            gaps.allow(allowed);
+            for n in 1..500 {
+                learn(&gaps, &format!("{n:04}x"), 1, &format!("{n:04}"), &format!("{:04}", n + 1));
+                gaps.note_past(
+                    &Bytewise,
+                    1,
+                    end(&format!("{n:04}")),
+                    end(&format!("{:04}", n + 1)),
+                );
+            }
+            let found = |n: &usize| matches!(at(&gaps, &format!("{n:04}x"), 2), GapLookup::End(_));
+            (1..500).filter(found).count()
+        };
+        let (least, some, most) = (kept(0), kept(2 << 10), kept(u64::MAX));
+        assert!(0 < least && least < some && some < most && most < 40, "{least} {some} {most}");
     }
 
     #[test]

@@ -51,6 +51,15 @@ fn the_rate_is_that_of_the_last_flushes() {
 }
 
 #[test]
+fn readers_move_the_balance_down_to_a_quarter() {
+    let p = |held, readers| StallInput { readers, soft: SOFT / 4, ..backpressure(held) };
+    close(p(BALANCE, 0.0).slowdown(), 1.0);
+    close(p(BALANCE / 4, 1.0).slowdown(), 1.0);
+    assert!(p(BALANCE / 4, 0.0).slowdown() < 0.1);
+    assert!(p(BALANCE / 4, 0.0).slowdown() < p(BALANCE / 4, 0.5).slowdown());
+}
+
+#[test]
 fn a_flush_tells_itself_how_long_it_still_takes() {
     let expected = Some(secs(100.0));
     assert_eq!(remaining(secs(4.0), 0.5, expected), secs(4.0));

@@ -174,8 +174,8 @@ pub(crate) struct KeyspaceState {
     pub filter_level: Arc<AtomicUsize>,
     /// Where nothing lives between two keys.
     pub gaps: KeyGaps,
-    /// What searches pay for many sources.
-    pub searches: Searches,
+    /// What searches pay for many sources. On a line of its own: readers write to it, and all of them load the view.
+    pub searches: Padded<Searches>,
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
@@ -203,7 +203,7 @@ impl KeyspaceState {
             separate_values_from,
             filter_level: Arc::default(),
             gaps: KeyGaps::default(),
-            searches: Searches::default(),
+            searches: Padded::default(),
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
