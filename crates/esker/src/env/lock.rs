@@ -12,14 +12,17 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::{Lock, LockMode};
 
 /// How often a file that is gone once it is locked is looked for again. Each time somebody has removed
-/// it in the few microseconds between two calls.
+/// it in the few microseconds between two calls, and somebody made another.
 const TRIES: usize = 100;
+/// Before each further try, so that the tries do not keep step with who removes.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// Holds a lock until it is dropped.
 pub(super) struct FileLock {
@@ -35,6 +38,8 @@ impl FileLock {
             if lock.is_in_place()? {
                 return Ok(lock);
             }
+            drop(lock);
+            std::thread::sleep(PAUSE);
         }
         Err(io::Error::other("it was removed each time before it could be locked; try again"))
     }

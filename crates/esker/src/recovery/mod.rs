@@ -20,7 +20,9 @@ use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options};
 use crate::read::SuperVersion;
-use crate::store::{DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir};
+use crate::store::{
+    DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir, patiently,
+};
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::list_store;
 use crate::version::{
@@ -75,19 +77,14 @@ enum FoundManifest {
     Store(Box<Loaded>),
 }
 
-/// How often a directory that somebody destroys is made again.
-const TRIES: usize = 100;
-
 fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLock> {
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
-    for _ in 0..TRIES {
+    let lock = patiently(&**env, || {
         find_dir(env, dir, options)?;
-        if let Some(lock) = lock_dir(&**env, dir, mode)? {
-            return Ok(lock);
-        }
-    }
+        lock_dir(&**env, dir, mode)
+    })?;
     let why = "it was removed each time before it could be locked; try again";
-    Err(Error::io("lock", dir, std::io::Error::other(why)))
+    lock.ok_or_else(|| Error::io("lock", dir, std::io::Error::other(why)))
 }
 
 /// Makes the directory if it is missing and may be made.

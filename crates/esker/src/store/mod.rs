@@ -39,7 +39,7 @@ mod writer;
 
 pub(crate) use counters::Counters;
 use gate::Gate;
-pub(crate) use lock::{DirLock, lock_dir};
+pub(crate) use lock::{DirLock, lock_dir, patiently};
 pub(crate) use published::{Published, Visible};
 pub(crate) use room::Room;
 pub(crate) use signal::Signal;

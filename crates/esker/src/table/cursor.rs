@@ -9,15 +9,10 @@ use super::block::{self, Block, PAGE};
 use super::hash_index::LINE_BYTES;
 use super::memory::{self, SLACK};
 use super::page_hints;
+use super::read_ahead::ReadAhead;
 use super::reader::Table;
 use crate::error::Result;
 use crate::key::{InternalCursor, Kind, Seq, Stored};
-
-/// After so many neighbouring blocks a walk counts as a scan, and the kernel is told.
-const SCAN_AFTER: u32 = 4;
-/// How far ahead a scan has the kernel read, in bytes: at first, and, doubled each time, at most.
-const READ_AHEAD_MIN: u64 = 256 << 10;
-const READ_AHEAD_MAX: u64 = 4 << 20;
 
 /// A cursor; keeps its table open.
 pub(crate) struct TableCursor {
@@ -38,13 +33,7 @@ pub(crate) struct TableCursor {
     page: u32,
     /// The block that a search is to enter: of this table at all times.
     located: u32,
-    /// Blocks entered from a neighbour in this direction since the last seek.
-    streak: u32,
-    forward: bool,
-    /// Up to (or down to) where the kernel was asked to read.
-    asked: u64,
-    /// How far it is asked next.
-    window: u64,
+    read_ahead: ReadAhead,
     table: Arc<Table>,
 }
 
@@ -99,10 +88,7 @@ impl TableCursor {
             ordinal: u32::MAX,
             page: 0,
             located: 0,
-            streak: 0,
-            forward: true,
-            asked: 0,
-            window: READ_AHEAD_MIN,
+            read_ahead: ReadAhead::new(),
             table,
         }
     }
@@ -181,7 +167,7 @@ impl TableCursor {
     /// for memory at the same time.
     pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
         self.valid = false;
-        self.streak = 0;
+        self.read_ahead.restart();
         self.located = self.table.locate(key, at_or_before)?;
         self.table.prefetch_block(self.located);
         Ok(())
@@ -241,7 +227,7 @@ impl TableCursor {
             self.valid = false;
             return Ok(());
         }
-        self.walked(true);
+        self.leaves(true);
         self.enter(self.ordinal + 1)?;
         self.load(0);
         Ok(())
@@ -253,40 +239,17 @@ impl TableCursor {
             self.valid = false;
             return Ok(());
         }
-        self.walked(false);
+        self.leaves(false);
         self.enter(self.ordinal - 1)?;
         self.load(self.block.count - 1);
         Ok(())
     }
 
-    /// Notes that the walk leaves its block for a neighbour, and has the kernel read ahead when it
-    /// looks like a scan.
-    fn walked(&mut self, forward: bool) {
-        if forward != self.forward {
-            self.forward = forward;
-            self.streak = 0;
-        }
-        self.streak += 1;
-        if self.streak < SCAN_AFTER {
-            return;
-        }
+    /// Notes that the walk leaves its block for a neighbour.
+    fn leaves(&mut self, forward: bool) {
         let here = u64::from(self.page) * PAGE as u64;
-        if self.streak == SCAN_AFTER {
-            self.asked = here;
-            self.window = READ_AHEAD_MIN;
-        }
-        let far = self.window;
-        if forward && here + far / 2 >= self.asked {
-            let from = self.asked.max(here);
-            self.table.will_need(from, here + far - from);
-            self.asked = here + far;
-            self.window = (2 * far).min(READ_AHEAD_MAX);
-        } else if !forward && here <= self.asked + far / 2 {
-            let to = here.saturating_sub(far);
-            let from = self.asked.min(here);
-            self.table.will_need(to, from.saturating_sub(to));
-            self.asked = to;
-            self.window = (2 * far).min(READ_AHEAD_MAX);
+        if let Some(part) = self.read_ahead.leaves(here, forward, page_hints::walk_waited) {
+            self.table.will_need(part.start, part.end - part.start);
         }
     }
 
@@ -314,14 +277,14 @@ impl InternalCursor for TableCursor {
     }
 
     fn first(&mut self) -> Result<()> {
-        self.streak = 0;
+        self.read_ahead.restart();
         self.enter(0)?;
         self.load(0);
         Ok(())
     }
 
     fn last(&mut self) -> Result<()> {
-        self.streak = 0;
+        self.read_ahead.restart();
         self.enter(self.table.block_index.blocks - 1)?;
         self.load(self.block.count - 1);
         Ok(())

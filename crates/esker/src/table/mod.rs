@@ -29,6 +29,7 @@ mod hash_index;
 mod lz4;
 mod memory;
 mod page_hints;
+mod read_ahead;
 mod reader;
 mod salvage;
 mod sample;

@@ -77,6 +77,17 @@ impl Pace {
 
 thread_local! {
     static PACE: Pace = const { Pace::new() };
+    /// Groups of pages that the thread had read around a first touch. Waiting for a page that was asked
+    /// for is no major fault.
+    static GROUPS: Cell<u64> = const { Cell::new(0) };
+    /// Faults and groups of the thread when a walk last looked at them.
+    static WALKS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Whether the thread waited for the device since a walk of its last asked.
+pub(super) fn walk_waited() -> bool {
+    let now = env::major_faults().wrapping_add(GROUPS.get());
+    WALKS.replace(now) != now
 }
 
 /// Whether a first touch should have its group of pages read: not while so many of the thread's reads
@@ -85,6 +96,7 @@ pub(super) fn reads_around() -> bool {
     PACE.with(|pace| {
         let around = pace.interval.get() > 1;
         pace.groups.set(pace.groups.get() + u64::from(around));
+        GROUPS.set(GROUPS.get() + u64::from(around));
         around
     })
 }
