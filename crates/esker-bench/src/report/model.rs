@@ -255,14 +255,23 @@ impl Model {
         (!said.is_empty()).then(|| said.join(" "))
     }
 
-    /// What is to be said of a run that measured each row once.
+    /// What is to be said of rows that were measured once.
     fn once(&self) -> Option<String> {
-        let runs = |r: &Record| r.runs.as_ref().map_or(0, Vec::len);
-        let measured = || self.records().filter(|r| r.figure().is_some());
-        (measured().next().is_some() && measured().all(|r| runs(r) <= 1)).then(|| {
-            "Each row was measured once: a single draw says nothing of chance, and another run may have another first."
-                .to_string()
-        })
+        let runs = |r: &&Record| r.runs.as_ref().map_or(0, Vec::len);
+        let rows = self.sections.iter().flat_map(|s| &s.rows);
+        let most = rows.filter_map(|row| {
+            row.records.iter().filter(|r| r.figure().is_some()).map(|r| runs(&r)).max()
+        });
+        let (single, repeated): (Vec<usize>, Vec<usize>) = most.partition(|runs| *runs <= 1);
+        let which = match (single.len(), repeated.len()) {
+            (0, _) => return None,
+            (_, 0) => "Each row was".to_string(),
+            (1, others) => format!("One of {} rows was", 1 + others),
+            (n, others) => format!("{n} of {} rows were", n + others),
+        };
+        Some(format!(
+            "{which} measured once: a single draw says nothing of chance, and another run may have another first."
+        ))
     }
 
     /// What was not quiet on the machine, in a sentence; of several runs what the last of them says.

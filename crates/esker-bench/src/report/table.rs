@@ -58,7 +58,10 @@ fn preamble(results: &Results) -> String {
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
         results.date,
         match results.repetitions {
-            1 => "measured once (a single draw says nothing of chance)".to_string(),
+            1 => {
+                "measured once, but for short rows (a figure without an interval is a single draw)"
+                    .to_string()
+            }
             n => format!("median of {n} or more"),
         },
         results.plan.seed,

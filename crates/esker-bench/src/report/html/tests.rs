@@ -77,8 +77,23 @@ fn an_unquiet_machine_is_said_on_top_of_every_format() {
             ..Record::default()
         }]))
     };
-    assert!(once(1).contains("measured once"));
+    assert!(once(1).contains("Each row was measured once"));
     assert!(!once(5).contains("measured once"));
+}
+
+#[test]
+fn what_was_measured_once_is_counted() {
+    let row = |row: &str, runs: usize| Record {
+        engine: "esker".into(),
+        row: row.into(),
+        value: Some(1.0),
+        runs: Some(vec![1.0; runs]),
+        ..Record::default()
+    };
+    let said = |rows: Vec<Record>| Model::new(rows).caution().unwrap_or_default();
+    assert!(said(vec![row("a", 1), row("b", 5), row("c", 1)]).starts_with("2 of 3 rows were"));
+    assert!(said(vec![row("a", 1), row("b", 5)]).starts_with("One of 2 rows was"));
+    assert_eq!(said(vec![row("a", 5)]), "");
 }
 
 #[test]
