@@ -123,17 +123,14 @@ impl MemtableCursor {
     /// The same after a move by one: within a leaf of the index all but one are on their way.
     #[inline]
     fn load_one_ahead(&mut self, forward: bool) {
-        let (after, before) = self.index.around();
-        let (ahead, behind) = if forward { (after, before) } else { (before, after) };
         let known = self.ahead;
         self.ahead = (2 * known).min(AHEAD);
-        if behind.is_empty() {
+        if self.index.has_entered(forward) {
             return self.load_ahead(forward);
         }
-        for n in known - 1..self.ahead.max(known) {
-            let at = if forward { Some(n) } else { ahead.len().checked_sub(n + 1) };
-            if let Some(r) = at.and_then(|at| ahead.get(at)) {
-                self.ask_for(*r);
+        for n in known - 1..self.ahead {
+            if let Some(r) = self.index.nth(forward, n) {
+                self.ask_for(r);
             }
         }
     }

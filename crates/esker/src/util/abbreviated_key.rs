@@ -93,7 +93,13 @@ impl Heads {
     /// The head of `key` in a node whose prefix has `prefix_len` bytes.
     #[inline]
     pub(crate) fn head(self, key: &[u8], prefix_len: usize) -> u64 {
-        (word_at(key, prefix_len) & self.keep) ^ self.flip
+        self.head_of(word_at(key, prefix_len))
+    }
+
+    /// The head of a key with these eight bytes behind the prefix.
+    #[inline]
+    pub(crate) fn head_of(self, word: u64) -> u64 {
+        (word & self.keep) ^ self.flip
     }
 }
 

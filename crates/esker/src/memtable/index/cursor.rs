@@ -53,6 +53,19 @@ impl IndexCursor {
         (refs.get(self.at + 1..).unwrap_or_default(), refs.get(..self.at).unwrap_or_default())
     }
 
+    /// The `n`-th reference behind the current one, counted from 0, or before it, if it is known to come.
+    #[inline]
+    pub fn nth(&self, forward: bool, n: usize) -> Option<u32> {
+        let at = if forward { self.at + 1 + n } else { self.at.checked_sub(n + 1)? };
+        self.refs[..self.len].get(at).copied()
+    }
+
+    /// Whether a walk in this direction has just come to these references.
+    #[inline]
+    pub fn has_entered(&self, forward: bool) -> bool {
+        if forward { self.at == 0 } else { self.at + 1 >= self.len }
+    }
+
     /// To the first key.
     pub fn first<S: KeySource>(&mut self, index: &Index, _src: &S) {
         // SAFETY: nodes live as long as the index.
