@@ -424,6 +424,19 @@ fn of_processes_that_open_and_destroy_one_store_no_two_own_it() {
     db.close().unwrap();
 }
 
+/// It was said that somebody removed the store each time, after as long as that is waited for.
+#[test]
+fn an_open_through_a_link_that_leads_nowhere_blamed_others() {
+    let root = root();
+    let link = root.path().join("link");
+    std::os::unix::fs::symlink(root.path().join("nowhere"), &link).unwrap();
+    let Err(Error::Io { path, source, .. }) = Db::open(&link) else { panic!("it opened") };
+    assert_eq!((path, source.kind()), (link.clone(), std::io::ErrorKind::NotFound));
+    assert!(source.to_string().contains("link"), "{source}");
+    fs::create_dir(root.path().join("nowhere")).unwrap();
+    Db::open(&link).unwrap().put("a", "b").unwrap();
+}
+
 #[test]
 fn of_threads_that_open_and_destroy_one_store_no_two_own_it() {
     let _alone = alone();

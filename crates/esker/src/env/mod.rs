@@ -135,6 +135,10 @@ pub(crate) trait Env: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Whether something is there under this name (links are not followed).
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Whether it is a link to what is not there.
+    fn leads_nowhere(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     fn remove_dir(&self, path: &Path) -> io::Result<()>;

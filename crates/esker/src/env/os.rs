@@ -64,6 +64,11 @@ impl Env for OsEnv {
         }
     }
 
+    fn leads_nowhere(&self, path: &Path) -> io::Result<bool> {
+        let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+        Ok(is_link && !path.try_exists()?)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }

@@ -90,6 +90,10 @@ fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLoc
 /// Makes the directory if it is missing and may be made.
 fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
     version::refuse_foreign(&**env, dir)?;
+    if env.leads_nowhere(dir).map_err(|e| Error::io("open", dir, e))? {
+        let why = std::io::Error::new(std::io::ErrorKind::NotFound, "a link that leads nowhere");
+        return Err(Error::io("open", dir, why));
+    }
     if options.create_if_missing && !options.read_only {
         return match env.exists(dir).map_err(|e| Error::io("open", dir, e))? {
             true => Ok(()),
