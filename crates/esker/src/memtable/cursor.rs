@@ -112,12 +112,7 @@ impl MemtableCursor {
     /// Starts loading the records that come next.
     #[inline]
     fn load_ahead(&self, forward: bool) {
-        let (after, before) = self.index.around();
-        if forward {
-            after.iter().take(self.ahead).for_each(|r| self.ask_for(*r));
-        } else {
-            before.iter().rev().take(self.ahead).for_each(|r| self.ask_for(*r));
-        }
+        self.ask_for_some(forward, 0..self.ahead);
     }
 
     /// The same after a move by one: within a leaf of the index all but one are on their way.
@@ -128,7 +123,12 @@ impl MemtableCursor {
         if self.index.has_entered(forward) {
             return self.load_ahead(forward);
         }
-        for n in known - 1..self.ahead {
+        self.ask_for_some(forward, known - 1..self.ahead);
+    }
+
+    #[inline]
+    fn ask_for_some(&self, forward: bool, which: std::ops::Range<usize>) {
+        for n in which {
             if let Some(r) = self.index.nth(forward, n) {
                 self.ask_for(r);
             }

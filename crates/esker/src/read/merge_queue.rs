@@ -8,7 +8,7 @@
 //! measured again, from the first key and the last, when abbreviated keys have often been equal.
 
 use crate::key::KeyOrder;
-use crate::util::abbreviated_key::{Heads, begins_with, common_prefix, first_bytes, word_at};
+use crate::util::abbreviated_key::{Heads, begins_with, common_prefix};
 
 /// A source that is on an entry.
 #[derive(Clone, Copy)]
@@ -19,57 +19,13 @@ pub(super) struct Front {
     pub(super) source: u32,
 }
 
-/// What keys begin with, taken apart for a comparison in few steps: each move of a walk makes one.
-#[derive(Default)]
-struct SharedPrefix {
-    bytes: Vec<u8>,
-    /// Its first eight bytes, as a key has them, and a mask of those that it has.
-    head: u64,
-    mask: u64,
-    /// Its last eight bytes, if it has more than that.
-    tail: Option<[u8; 8]>,
-}
-
-impl SharedPrefix {
-    fn new(bytes: &[u8]) -> SharedPrefix {
-        SharedPrefix {
-            bytes: bytes.to_vec(),
-            head: word_at(bytes, 0),
-            mask: first_bytes(bytes.len()),
-            tail: bytes.last_chunk().copied().filter(|_| bytes.len() > 8),
-        }
-    }
-
-    fn truncate(&mut self, len: usize) {
-        *self = SharedPrefix::new(&self.bytes[..len.min(self.bytes.len())]);
-    }
-
-    /// The eight bytes behind it of a key that begins with it, zeros after the end.
-    #[inline]
-    fn word_behind(&self, key: &[u8]) -> Option<u64> {
-        let (n, len) = (self.bytes.len(), key.len());
-        let Some(first) = key.first_chunk().filter(|_| len >= n) else {
-            return begins_with(key, &self.bytes).then(|| word_at(key, n));
-        };
-        if (u64::from_be_bytes(*first) ^ self.head) & self.mask != 0 {
-            return None;
-        }
-        if let Some(tail) = &self.tail
-            && (key[n - 8..n] != *tail || (n > 16 && key[8..n - 8] != self.bytes[8..n - 8]))
-        {
-            return None;
-        }
-        Some(word_at(key, n))
-    }
-}
-
 /// Sources, the next one first. It does not know them: whoever holds them says what their keys are.
 pub(super) struct MergeQueue {
     heads: Heads,
     /// Complements words in a walk backwards.
     direction: u64,
     /// What the current keys of all sources begin with.
-    prefix: SharedPrefix,
+    prefix: Vec<u8>,
     fronts: Vec<Front>,
     /// Decisions since the prefix was measured that needed the keys.
     ties: u32,
@@ -85,8 +41,7 @@ const LONGEST_PREFIX: usize = 256;
 impl MergeQueue {
     pub(super) fn new(order: &KeyOrder, sources: usize) -> MergeQueue {
         let fronts = Vec::with_capacity(sources);
-        let heads = Heads::new(order);
-        MergeQueue { heads, direction: 0, prefix: SharedPrefix::default(), fronts, ties: 0 }
+        MergeQueue { heads: Heads::new(order), direction: 0, prefix: Vec::new(), fronts, ties: 0 }
     }
 
     #[inline]
@@ -150,14 +105,10 @@ impl MergeQueue {
             return;
         }
         let bytes = key(source);
-        let word = match self.prefix.word_behind(bytes) {
-            Some(word) => self.heads.head_of(word) ^ self.direction,
-            None => {
-                self.shorten(&key);
-                self.word(bytes)
-            }
-        };
-        let moved = Front { word, source };
+        if !begins_with(bytes, &self.prefix) {
+            self.shorten(&key);
+        }
+        let moved = Front { word: self.word(bytes), source };
         // Each source stands here once at all times: the comparator may panic.
         self.fronts[0] = moved;
         let mut at = 0;
@@ -186,13 +137,13 @@ impl MergeQueue {
 
     #[inline]
     fn word(&self, key: &[u8]) -> u64 {
-        self.heads.head(key, self.prefix.bytes.len()) ^ self.direction
+        self.heads.head(key, self.prefix.len()) ^ self.direction
     }
 
     /// The key of the first source does not begin with the prefix.
     #[cold]
     fn shorten<'k>(&mut self, key: impl Fn(u32) -> &'k [u8]) {
-        let shared = common_prefix(key(self.fronts[0].source), &self.prefix.bytes);
+        let shared = common_prefix(key(self.fronts[0].source), &self.prefix);
         self.prefix.truncate(shared.saturating_sub(ROOM));
         self.abbreviate(key);
     }
@@ -208,14 +159,14 @@ impl MergeQueue {
     /// Finds the prefix.
     fn measure<'k>(&mut self, key: impl Fn(u32) -> &'k [u8]) {
         self.ties = 0;
-        self.prefix.truncate(0);
+        self.prefix.clear();
         if let [first, others @ ..] = &self.fronts[..]
             && self.heads.of_bytes()
         {
             let first = key(first.source);
             let shared = others.iter().map(|f| common_prefix(first, key(f.source))).min();
             let shared = shared.unwrap_or(0).saturating_sub(ROOM).min(LONGEST_PREFIX);
-            self.prefix = SharedPrefix::new(&first[..shared]);
+            self.prefix.extend_from_slice(&first[..shared]);
         }
         self.abbreviate(key);
     }
@@ -302,27 +253,6 @@ mod tests {
                 expected.reverse();
             }
             assert_eq!(merged(&order, backwards, &sources).0, expected, "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn a_prefix_of_any_length_is_compared_and_shortened() {
-        let long: Vec<u8> = (1..=40).collect();
-        for n in 0..=30 {
-            for cut in 0..=n {
-                let mut prefix = SharedPrefix::new(&long[..n]);
-                prefix.truncate(cut);
-                for len in 0..=40 {
-                    let key = &long[..len];
-                    let expected = key.starts_with(&long[..cut]).then(|| word_at(key, cut));
-                    assert_eq!(prefix.word_behind(key), expected, "{cut} of {n}, {len}");
-                    for at in 0..cut.min(len) {
-                        let mut other = key.to_vec();
-                        other[at] = 0xFF;
-                        assert_eq!(prefix.word_behind(&other), None, "{cut} of {n}, {len}, {at}");
-                    }
-                }
-            }
         }
     }
 

@@ -48,7 +48,7 @@ impl ReadAhead {
         if forward != self.forward || self.streak == 0 {
             *self = ReadAhead { forward, streak: 0, window: 0, asked: here };
         }
-        self.streak = self.streak.wrapping_add(1).max(1);
+        self.streak += 1; // no more than blocks
         if self.window == 0 {
             if self.streak % LOOK_EVERY != LOOK_AFTER || !waited() {
                 return None;

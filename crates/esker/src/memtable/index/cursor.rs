@@ -46,13 +46,6 @@ impl IndexCursor {
         if self.at < self.len { Some(self.refs[self.at]) } else { None }
     }
 
-    /// The references that are known to come: behind the current one in order, and before it.
-    #[inline]
-    pub fn around(&self) -> (&[u32], &[u32]) {
-        let refs = &self.refs[..self.len];
-        (refs.get(self.at + 1..).unwrap_or_default(), refs.get(..self.at).unwrap_or_default())
-    }
-
     /// The `n`-th reference behind the current one, counted from 0, or before it, if it is known to come.
     #[inline]
     pub fn nth(&self, forward: bool, n: usize) -> Option<u32> {
