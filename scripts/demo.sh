@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds Esker, loads Debian's package index into a store, looks into it, and compares Esker with
-# LMDB and LevelDB on this machine. Installs what it needs. About ten minutes on two cores.
+# LMDB and LevelDB on this machine. Installs what it needs. About eight minutes on two cores.
 #
 #   scripts/demo.sh [ARGUMENTS OF esker bench]
 #
