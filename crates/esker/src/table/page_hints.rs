@@ -84,7 +84,8 @@ thread_local! {
     static WALKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Whether the thread waited for the device since a walk of its last asked.
+/// Whether the thread waited for the device since a walk of its last asked. Where the system does not count
+/// faults (all but Linux) only first touches tell, and a walk over pages that left memory since does not.
 pub(super) fn walk_waited() -> bool {
     let now = env::major_faults().wrapping_add(GROUPS.get());
     WALKS.replace(now) != now
