@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Memtable;
-use super::index::IndexCursor;
+use super::index::{IndexCursor, KeySource as _};
 use crate::Result;
-use crate::key::{InternalCursor, Kind, Seq, Stored, ValuePointer};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
 use crate::wal::Place;
 
 /// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
@@ -63,6 +63,12 @@ impl MemtableCursor {
         self.current = self.versions.get(at).map(|r| self.memtable.segment.place(*r));
     }
 
+    /// The value. Only when valid.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.memtable.segment.value_at(self.current())
+    }
+
     /// On to the next key, past all versions of the present one.
     #[inline]
     pub(crate) fn next_key(&mut self) {
@@ -76,6 +82,24 @@ impl MemtableCursor {
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
         self.versions.len() == 1
+    }
+
+    /// So many of the next keys of the leaf, at most `reach`, are known to come before `limit` in the walk's direction,
+    /// by a look at the last of them. Only when valid.
+    pub(crate) fn known_before(
+        &self,
+        order: &KeyOrder,
+        limit: &[u8],
+        backwards: bool,
+        reach: usize,
+    ) -> usize {
+        let n = reach.min(self.index.left(backwards));
+        let Some(r) = n.checked_sub(1).and_then(|n| self.index.nth(!backwards, n)) else {
+            return 0;
+        };
+        let side = order.compare(self.memtable.keys().key(r), limit);
+        let before = if backwards { side.is_gt() } else { side.is_lt() };
+        if before { n } else { 0 }
     }
 
     /// Where the current value lies, for a compaction that leaves it there. Only when valid.
@@ -229,6 +253,6 @@ impl InternalCursor for MemtableCursor {
 
     #[inline]
     fn stored(&self) -> Stored<'_> {
-        Stored::Inline(self.memtable.segment.value_at(self.current()))
+        Stored::Inline(self.value())
     }
 }

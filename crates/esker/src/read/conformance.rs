@@ -42,6 +42,7 @@ impl Comparator for NoCase {
 }
 
 /// What is walked: entries in order, and where their files are.
+#[derive(Clone)]
 struct Data {
     name: &'static str,
     order: KeyOrder,
@@ -346,12 +347,16 @@ impl TestDir {
         version.runs().first().map(|run| Arc::new(LoadedRun::new(Arc::clone(run))))
     }
 
-    /// The entries dealt out at random to some memtables and runs.
+    /// The entries dealt out to some memtables and runs: at random one by one, or, from an odd seed, some that follow
+    /// each other to the same one.
     fn sources(&self, data: &Data, seed: u64) -> (Vec<Arc<Memtable>>, Vec<Arc<LoadedRun>>) {
         let mut rng = Rng::new(seed);
         let mut parts: Vec<Vec<Expected>> = vec![Vec::new(); 2 + rng.below(4)];
+        let mut to = 0;
         for e in &data.entries {
-            let to = rng.below(parts.len());
+            if seed.is_multiple_of(2) || rng.below(16) == 0 {
+                to = rng.below(parts.len());
+            }
             parts[to].push(e.clone());
         }
         let (mut memtables, mut runs) = (Vec::new(), Vec::new());
@@ -402,7 +407,7 @@ fn a_run_conforms() {
 
 #[test]
 fn a_merge_conforms() {
-    for (seed, data) in data().into_iter().enumerate() {
+    for (seed, data) in data().into_iter().flat_map(|d| [d.clone(), d]).enumerate() {
         let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 1);
         conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
             let mut sources: Vec<SourceCursor> =
@@ -411,6 +416,48 @@ fn a_merge_conforms() {
             sources.extend(runs.iter().map(|r| SourceCursor::Run(run(r))));
             Box::new(MergeCursor::new(data.order.clone(), sources))
         });
+    }
+}
+
+#[test]
+fn a_source_that_stays_in_front_stops_at_each_key_of_another() {
+    let dir = TestDir::new();
+    let order = KeyOrder::Bytewise;
+    let entry = |key: u8, seq: Seq, kind: Kind| {
+        let value = if kind == Kind::Put { vec![seq as u8; 3] } else { vec![] };
+        Expected { key: vec![b'k', key], seq, kind, value }
+    };
+    let many: Vec<Expected> = (1..=160).map(|n| entry(n, 100, Kind::Put)).collect();
+    for (at, one) in (1..=160u8).step_by(3).enumerate() {
+        for (seq, kind) in [(99, Kind::Put), (101, Kind::Put), (101, Kind::Delete)] {
+            let one = [entry(one, seq, kind)];
+            let mut data =
+                Data { name: "many and one", order: order.clone(), entries: many.clone() };
+            data.entries.extend(one.clone());
+            data.entries.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
+            let (in_memtable, in_run): (&[_], &[_]) =
+                if at % 2 == 0 { (&many, &one) } else { (&one, &many) };
+            let memtables = vec![dir.memtable(in_memtable, &order)];
+            let view = view(memtables, dir.run(in_run, &order, 1).into_iter().collect());
+            let mut c = Adapter(Public::new(view, &order, Seq::MAX >> 8, false, None));
+            let mut expected: Vec<_> =
+                data.visible(Seq::MAX).into_iter().map(|e| (e.key, e.value)).collect();
+            for forward in [true, false] {
+                let mut walked = Vec::new();
+                if forward { c.first() } else { c.last() }.unwrap();
+                while c.valid() {
+                    let Stored::Inline(value) = c.stored() else { unreachable!() };
+                    walked.push((c.key().to_vec(), value.to_vec()));
+                    if forward { c.next() } else { c.prev() }.unwrap();
+                }
+                assert!(
+                    walked == expected,
+                    "{:?}, {kind:?} of {seq}, forward: {forward}",
+                    one[0].key
+                );
+                expected.reverse();
+            }
+        }
     }
 }
 
@@ -460,7 +507,7 @@ fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVe
 
 #[test]
 fn the_public_cursor_conforms_at_every_age() {
-    for (seed, data) in data().into_iter().enumerate() {
+    for (seed, data) in data().into_iter().flat_map(|d| [d.clone(), d]).enumerate() {
         let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 100);
         let view = view(memtables, runs);
         let newest = data.entries.len() as Seq;

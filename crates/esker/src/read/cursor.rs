@@ -141,7 +141,11 @@ impl Cursor {
             Walk::Clean(c) if c.valid() => c.next(),
             Walk::Clean(_) => return Ok(false),
             Walk::Merged(c) if self.custom => comparator::catch(|| c.next()),
-            Walk::Merged(c) => c.next(),
+            // Without a detour through `arrive`, which has nothing to make ready here.
+            Walk::Merged(c) => match c.next() {
+                Ok(()) => return Ok(c.valid()),
+                Err(e) => Err(e),
+            },
             Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
@@ -157,7 +161,11 @@ impl Cursor {
             Walk::Clean(c) if c.valid() => c.prev(),
             Walk::Clean(_) => return Ok(false),
             Walk::Merged(c) if self.custom => comparator::catch(|| c.prev()),
-            Walk::Merged(c) => c.prev(),
+            // Without a detour through `arrive`, which has nothing to make ready here.
+            Walk::Merged(c) => match c.prev() {
+                Ok(()) => return Ok(c.valid()),
+                Err(e) => Err(e),
+            },
             Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)

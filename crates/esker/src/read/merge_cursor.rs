@@ -29,13 +29,32 @@ pub(crate) struct MergeCursor {
     /// The valid sources; the current entry is that of the first.
     queue: MergeQueue,
     direction: Direction,
+    /// For so many moves the first source is known to stay in front, and to have its keys alone.
+    ahead: u32,
+    /// So many times in a row it was found there.
+    stayed: u32,
+    /// So far ahead the next look is.
+    reach: u32,
 }
+
+/// After the same source was in front so many times in a row it is worth a look whether it will be after as many more.
+const LOOK_AFTER: u32 = 4;
+/// From look to look it is twice as far, up to here.
+const LONGEST_REACH: u32 = 64;
 
 impl MergeCursor {
     /// Merges `sources`, however many, runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<SourceCursor>) -> MergeCursor {
         let queue = MergeQueue::new(&order, sources.len());
-        MergeCursor { order, sources, queue, direction: Direction::Forward }
+        MergeCursor {
+            order,
+            sources,
+            queue,
+            direction: Direction::Forward,
+            ahead: 0,
+            stayed: 0,
+            reach: LOOK_AFTER,
+        }
     }
 
     #[inline]
@@ -59,12 +78,18 @@ impl MergeCursor {
     /// move) otherwise. Only when valid.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<bool> {
-        if self.direction != Direction::Forward || !self.queue.first_differs() {
+        if self.direction != Direction::Forward || !self.first_differs() {
             return Ok(false);
         }
         let first = self.first_source();
         let moved = self.sources[first].next_key();
         self.arrive(moved)
+    }
+
+    /// Whether no other source has the current key. `false` says nothing.
+    #[inline]
+    fn first_differs(&self) -> bool {
+        self.ahead > 0 || self.queue.first_differs()
     }
 
     /// The same backwards: back past the current entry, if it is known to be all there is of its key.
@@ -83,13 +108,18 @@ impl MergeCursor {
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
         self.direction == Direction::Reverse
-            && self.queue.first_differs()
+            && self.first_differs()
             && self.current().is_only_version()
     }
 
     /// To no entry.
     pub(crate) fn end(&mut self) {
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.queue.clear();
+        (self.ahead, self.stayed, self.reach) = (0, 0, LOOK_AFTER);
     }
 
     /// The first source has moved, if it could.
@@ -97,12 +127,15 @@ impl MergeCursor {
     fn arrive(&mut self, moved: Result<bool>) -> Result<bool> {
         match moved {
             Ok(true) => {
-                self.sift_first();
+                match self.ahead {
+                    0 => self.sift_first(),
+                    _ => self.ahead -= 1,
+                }
                 Ok(true)
             }
             Ok(false) => Ok(false),
             Err(e) => {
-                self.queue.clear();
+                self.clear();
                 Err(e)
             }
         }
@@ -111,7 +144,7 @@ impl MergeCursor {
     /// Positions all sources. In tables a search waits for memory that nobody has used lately, several times
     /// over: all runs are searched in step, so that they wait together.
     fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        self.queue.clear();
+        self.clear();
         self.sources.iter_mut().for_each(|s| s.approach(key, to));
         self.sources.iter_mut().try_for_each(|s| s.locate(key, to))?;
         self.sources.iter_mut().try_for_each(|s| s.arrive(key, to))
@@ -134,7 +167,25 @@ impl MergeCursor {
             return self.queue.remove_first();
         }
         let before = in_order(&self.order, sources, self.direction);
-        self.queue.sift_first(|i| sources[i as usize].key(), before);
+        let stays = self.queue.sift_first(|i| sources[i as usize].key(), before);
+        self.stayed = if stays { self.stayed + 1 } else { 0 };
+        if self.stayed >= LOOK_AFTER {
+            self.look_ahead();
+        }
+    }
+
+    /// Finds out whether the first source stays in front for some more moves. What it looks at is read soon.
+    #[inline(never)]
+    fn look_ahead(&mut self) {
+        let [first, second, ..] = self.queue.fronts() else { return };
+        let limit = self.sources[second.source as usize].key();
+        let backwards = self.direction == Direction::Reverse;
+        let source = &self.sources[first.source as usize];
+        self.ahead = source.known_before(&self.order, limit, backwards, self.reach);
+        (self.stayed, self.reach) = match self.ahead {
+            0 => (0, LOOK_AFTER),
+            _ => (LOOK_AFTER - 1, (2 * self.reach).min(LONGEST_REACH)),
+        };
     }
 
     /// Puts every source but the current one just past the current entry in the new direction.
@@ -143,7 +194,7 @@ impl MergeCursor {
         let key = self.sources[current].key().to_vec();
         let seq = self.sources[current].seq();
         // Filled again at the end: after an error the cursor is not valid.
-        self.queue.clear();
+        self.clear();
         for i in 0..self.sources.len() {
             if i == current {
                 continue;
@@ -202,7 +253,7 @@ impl InternalCursor for MergeCursor {
     }
 
     fn first(&mut self) -> Result<()> {
-        self.queue.clear();
+        self.clear();
         for s in &mut self.sources {
             s.first()?;
         }
@@ -211,7 +262,7 @@ impl InternalCursor for MergeCursor {
     }
 
     fn last(&mut self) -> Result<()> {
-        self.queue.clear();
+        self.clear();
         for s in &mut self.sources {
             s.last()?;
         }

@@ -93,16 +93,16 @@ impl MergeQueue {
         if a.word == b.word { before(a.source, b.source) } else { a.word < b.word }
     }
 
-    /// The first source has moved to another entry: puts it where it belongs now.
+    /// The first source has moved to another entry: puts it where it belongs now. Whether that is where it was.
     #[inline]
     pub(super) fn sift_first<'k>(
         &mut self,
         key: impl Fn(u32) -> &'k [u8],
         before: impl Fn(u32, u32) -> bool,
-    ) {
+    ) -> bool {
         let source = self.fronts[0].source;
         if self.fronts.len() == 1 {
-            return;
+            return true;
         }
         let bytes = key(source);
         if !begins_with(bytes, &self.prefix) {
@@ -128,6 +128,7 @@ impl MergeQueue {
         if self.ties >= REMEASURE_AFTER {
             self.remeasure(key);
         }
+        at == 0
     }
 
     /// The first source is at its end.

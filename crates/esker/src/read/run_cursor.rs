@@ -43,6 +43,21 @@ impl RunCursor {
         self.run.unique
     }
 
+    /// Whether the entry is a put whose value is stored as it is. Only when valid.
+    #[inline]
+    pub(super) fn is_raw_put(&self) -> bool {
+        self.inner().is_raw_put()
+    }
+
+    /// The value of such an entry. Only when valid.
+    #[inline]
+    pub(super) fn raw_value(&self) -> &[u8] {
+        match self.inner().stored_fast() {
+            Stored::Inline(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
     #[inline]
     fn inner(&self) -> &TableCursor {
         self.cursor.as_ref().expect("a valid run cursor has a table cursor")
@@ -101,6 +116,11 @@ impl RunCursor {
         if let Some(c) = &self.cursor {
             c.prefetch_prev();
         }
+    }
+
+    /// See [`SourceCursor::known_before`](super::source::SourceCursor).
+    pub(super) fn known_before(&self, limit: &[u8], backwards: bool, reach: u32) -> u32 {
+        self.inner().known_before(limit, backwards, reach)
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use super::run_cursor::{RunCursor, SeekTo};
 use crate::Result;
-use crate::key::{InternalCursor, Kind, Seq, Stored};
+use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::memtable::MemtableCursor;
 
 /// One sorted source of entries.
@@ -38,6 +38,24 @@ impl SourceCursor {
         Ok(true)
     }
 
+    /// Whether the entry is a put that a reader at `seq` sees, its value stored as it is. Only when valid.
+    #[inline]
+    pub(super) fn is_plain(&self, seq: Seq) -> bool {
+        match self {
+            SourceCursor::Memtable(c) => c.kind() == Kind::Put && c.seq() <= seq,
+            SourceCursor::Run(c) => c.is_raw_put() && c.seq() <= seq,
+        }
+    }
+
+    /// The value of an entry that stores it as it is. Only when valid.
+    #[inline]
+    pub(super) fn raw_value(&self) -> &[u8] {
+        match self {
+            SourceCursor::Memtable(c) => c.value(),
+            SourceCursor::Run(c) => c.raw_value(),
+        }
+    }
+
     /// The parts of a search: see [`RunCursor::approach`].
     pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
         match self {
@@ -63,6 +81,23 @@ impl SourceCursor {
                 Ok(())
             }
             SourceCursor::Run(c) => c.arrive(key, to),
+        }
+    }
+
+    /// So many of the next entries, at most `reach`, are known to come before `limit` in the walk's direction, by a
+    /// look at the last of them. Only when valid.
+    pub(super) fn known_before(
+        &self,
+        order: &KeyOrder,
+        limit: &[u8],
+        backwards: bool,
+        reach: u32,
+    ) -> u32 {
+        match self {
+            SourceCursor::Memtable(c) => {
+                c.known_before(order, limit, backwards, reach as usize) as u32
+            }
+            SourceCursor::Run(c) => c.known_before(limit, backwards, reach),
         }
     }
 

@@ -153,10 +153,7 @@ impl VisibleCursor {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match &self.value {
-            Value::Inner => match self.inner.stored() {
-                Stored::Inline(bytes) => bytes,
-                _ => &[],
-            },
+            Value::Inner => self.inner.current().raw_value(),
             Value::Buffer => &self.value_buf,
             // Verified when the cursor came here.
             Value::Separated(segment, p) => segment.value(p).unwrap_or(&[]),
@@ -216,7 +213,10 @@ impl VisibleCursor {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.next_key()? {
-                    return self.settle_forward(false, Move::Step);
+                    return match self.take_plain(false) {
+                        true => Ok(()),
+                        false => self.settle_forward(false, Move::Step),
+                    };
                 }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
@@ -237,7 +237,10 @@ impl VisibleCursor {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.prev_key()? {
-                    return self.settle_reverse(Move::Step);
+                    return match self.take_plain(true) {
+                        true => Ok(()),
+                        false => self.settle_reverse(Move::Step),
+                    };
                 }
                 self.key_buf.clear();
                 self.key_buf.extend_from_slice(self.inner.key());
@@ -248,6 +251,21 @@ impl VisibleCursor {
             }
             WalkState::Before => self.settle_reverse(Move::Step),
         }
+    }
+
+    /// Stays on the inner entry, if it is what most are: a value as it was put, which the reader sees, and walking
+    /// back the only version of its key.
+    #[inline]
+    fn take_plain(&mut self, backwards: bool) -> bool {
+        let plain = !self.keys_only
+            && matches!(self.value, Value::Inner)
+            && self.inner.valid()
+            && self.inner.current().is_plain(self.seq)
+            && (!backwards || self.inner.is_only_version());
+        if plain {
+            self.state = WalkState::OnEntry;
+        }
+        plain
     }
 
     #[inline]

@@ -273,6 +273,20 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// How the key of entry `i` compares with `key`. `i < count`.
+    pub fn compare(&self, order: &KeyOrder, i: u32, key: &[u8]) -> Ordering {
+        let (prefix, record) = (self.prefix(), self.record(i));
+        let in_bytes = || {
+            let (shared, rest) = key.split_at(prefix.len().min(key.len()));
+            prefix.cmp(shared).then_with(|| record.suffix().cmp(rest))
+        };
+        match order {
+            KeyOrder::Bytewise => in_bytes(),
+            KeyOrder::Reverse => in_bytes().reverse(),
+            KeyOrder::Custom(c) => c.compare(&[prefix, record.suffix()].concat(), key),
+        }
+    }
+
     /// Asks for the records a binary search may visit in its next three steps at once, so that
     /// their misses overlap.
     #[inline(always)]
@@ -346,6 +360,12 @@ impl<'a> BlockRecord<'a> {
 #[inline(always)]
 pub(super) fn kind(tag: u8) -> Kind {
     if tag & tag::KIND == Kind::Put as u8 { Kind::Put } else { Kind::Delete }
+}
+
+/// Whether a validated tag is that of a put whose value is stored as it is.
+#[inline(always)]
+pub(super) fn is_raw_put(tag: u8) -> bool {
+    tag & (tag::KIND | tag::ENCODING) == Kind::Put as u8 | tag::RAW
 }
 
 /// The value of a validated record.

@@ -221,6 +221,17 @@ impl TableCursor {
         }
     }
 
+    /// So many of the next entries of the block, at most `reach`, are known to come before `limit` in the walk's
+    /// direction, by a look at the last of them. Only when valid.
+    pub(crate) fn known_before(&self, limit: &[u8], backwards: bool, reach: u32) -> u32 {
+        let left = if backwards { self.slot } else { self.block.count - 1 - self.slot };
+        let n = reach.min(left);
+        let at = if backwards { self.slot - n } else { self.slot + n };
+        let side = self.block.compare(&self.table.order, at, limit);
+        let before = if backwards { side.is_gt() } else { side.is_lt() };
+        if before { n } else { 0 }
+    }
+
     #[inline(never)]
     fn next_block(&mut self) -> Result<()> {
         if self.ordinal + 1 >= self.table.block_index.blocks {
@@ -259,6 +270,12 @@ impl TableCursor {
         debug_assert!(self.key_len <= self.key.len());
         // SAFETY: `load` wrote so many bytes into the buffer.
         unsafe { self.key.get_unchecked(..self.key_len) }
+    }
+
+    /// Whether the entry is a put whose value is stored as it is. Only when valid.
+    #[inline(always)]
+    pub(crate) fn is_raw_put(&self) -> bool {
+        block::is_raw_put(self.tag)
     }
 
     /// The value as stored. Only when valid.

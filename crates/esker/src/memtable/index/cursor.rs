@@ -53,6 +53,12 @@ impl IndexCursor {
         self.refs[..self.len].get(at).copied()
     }
 
+    /// How many references of the same leaf come after the current one in this direction.
+    #[inline]
+    pub fn left(&self, backwards: bool) -> usize {
+        if backwards { self.at.min(self.len) } else { self.len.saturating_sub(self.at + 1) }
+    }
+
     /// Whether a walk in this direction has just come to these references.
     #[inline]
     pub fn has_entered(&self, forward: bool) -> bool {
