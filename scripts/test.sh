@@ -10,6 +10,7 @@
 #
 # ESKER_CAMPAIGN=1, which --all sets, gives tests that take random cases their full counts.
 set -euo pipefail
+shopt -s extglob
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
 
@@ -261,22 +262,40 @@ bindings() {
     return $status
 }
 
-# Unit, integration and documentation tests; among them the package index (package_index.rs). Built together, and run in two
-# rows beside each other: each has stretches in which it waits, and tests that have a core to themselves.
+# Unit, integration and documentation tests; among them the package index (package_index.rs). Built together, and run in three
+# rows beside each other: each has stretches in which it waits, and tests that have a core to themselves. A contributor's run keeps
+# its stores in memory where that is to be had: most of what it waits for otherwise are syncs. The full one uses the disk.
 # A store that hangs must not hang whoever waits for the answer.
 tests() {
-    local run=(cargo test --locked --workspace) log beside status=0
+    local run=(cargo test --locked --workspace) engine others logs row dir status=0
     "${run[@]}" --no-run || return 1
     run=(timeout --kill-after=10 2700 "${run[@]}" --no-fail-fast)
-    log=$(mktemp)
-    "${run[@]}" --test '*' >"$log" 2>&1 &
-    beside=$!
+    engine=$(test_names crates/esker)
+    # All but the one that is a workspace of its own.
+    others=$(test_names crates/!(esker-bench-engines) | grep -vxF "$engine")
+    logs=$(mktemp -d) dir=${TMPDIR:-/tmp}
+    [ -n "${ESKER_CAMPAIGN:-}" ] || [ ! -w /dev/shm ] || dir=$(mktemp -d /dev/shm/esker-tests.XXXXXX)
+    local -x TMPDIR=$dir
+    # shellcheck disable=SC2046 # names of tests
+    "${run[@]}" $(printf -- '--test %s ' $engine) >"$logs/engine" 2>&1 &
+    local rows=($!)
+    # shellcheck disable=SC2046
+    "${run[@]}" $(printf -- '--test %s ' $others) >"$logs/others" 2>&1 &
+    rows+=($!)
     "${run[@]}" --lib --bins || status=1
     "${run[@]}" --doc || status=1
-    wait "$beside" || status=1
-    cat "$log"
-    rm -f "$log"
+    for row in "${rows[@]}"; do wait "$row" || status=1; done
+    cat "$logs/engine" "$logs/others"
+    rm -rf "$logs"
+    [[ $dir != /dev/shm/esker-tests.* ]] || rm -rf "$dir"
     return $status
+}
+
+# The names of the integration tests of some crates: tests/NAME.rs and tests/NAME/main.rs.
+test_names() {
+    local crate
+    for crate in "$@"; do ls -d "$crate"/tests/*.rs "$crate"/tests/*/main.rs 2>/dev/null; done |
+        sed 's|/main\.rs$||; s|.*/||; s|\.rs$||' | sort -u
 }
 
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
