@@ -278,7 +278,10 @@ tests() {
     # shellcheck disable=SC2046 # names of crates
     others=$(test_names $(ls -d crates/* | grep -v 'bench-engines$') | grep -vxF "$engine")
     logs=$(mktemp -d) dir=${TMPDIR:-/tmp}
-    [ -n "${ESKER_CAMPAIGN:-}" ] || [ ! -w /dev/shm ] || dir=$(mktemp -d /dev/shm/esker-tests.XXXXXX)
+    if [ -z "${ESKER_CAMPAIGN:-}" ] && [ -w /dev/shm ]; then
+        # Some tests read as another user.
+        dir=$(mktemp -d /dev/shm/esker-tests.XXXXXX) && chmod 755 "$dir" || return 1
+    fi
     local -x TMPDIR=$dir
     # shellcheck disable=SC2046 # names of tests
     "${run[@]}" $(printf -- '--test %s ' $engine) >"$logs/engine" 2>&1 &

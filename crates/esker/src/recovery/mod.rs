@@ -232,7 +232,12 @@ impl Recovery {
         }
         let obsolete = Arc::new(ObsoleteFiles::default());
         Ok(Recovery {
-            segments: SegmentManager::new(Arc::clone(&env), dir.clone(), Arc::clone(&obsolete)),
+            segments: SegmentManager::new(
+                Arc::clone(&env),
+                dir.clone(),
+                Arc::clone(&obsolete),
+                version_set.state().may_repeat_below,
+            ),
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
             last_seq: version_set.state().last_seq,
             memtables: HashMap::new(),

@@ -326,6 +326,8 @@ impl Repair<'_> {
         changes.push(Change::NextKeyspace { id: next_keyspace });
         changes.push(Change::LastSeq { seq: last_seq });
         changes.push(Change::NextFile { number: self.files.next() + 1 });
+        // Inputs of a compaction and what came out of them may both be there now.
+        changes.push(Change::MayRepeat { below: self.files.next() + 1 });
         if !self.report.lost.is_empty() {
             let lines: Vec<String> = self.report.lost.iter().map(Finding::to_string).collect();
             let mut note = lines.join("\n");

@@ -63,6 +63,9 @@ pub(crate) enum Change {
     Reopened,
     /// The store was repaired; what was lost, in words.
     Repaired { note: String },
+    /// A repair had to guess which tables belong to the store: two of them may point to the same value in segments below
+    /// this one.
+    MayRepeat { below: u64 },
     /// The edit goes on in the next record, of which this one is no more than a part. The last change of
     /// a record, and of no edit.
     Continued,
@@ -193,6 +196,10 @@ impl Change {
                 12
             }
             Change::Continued => 13,
+            Change::MayRepeat { below } => {
+                put_u64(out, *below);
+                14
+            }
         }
     }
 
@@ -227,6 +234,7 @@ impl Change {
             11 => Change::Reopened,
             12 => Change::Repaired { note: r.text(MAX_NOTE_LEN)? },
             13 => Change::Continued,
+            14 => Change::MayRepeat { below: r.u64()? },
             _ => return Err(Invalid::new(format!("unknown change {tag}"))),
         };
         change.check()?;
@@ -253,6 +261,7 @@ impl Change {
             Change::Flushed { segment, .. } => [*segment, 0, 0],
             Change::LogStart { segment, durable } => [*segment, durable.segment, durable.end],
             Change::LastSeq { seq } => [*seq, 0, 0],
+            Change::MayRepeat { below } => [*below, 0, 0],
             Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {
                 return Err(Invalid::new("a repair note is too long"));
             }

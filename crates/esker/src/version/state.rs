@@ -101,6 +101,8 @@ pub(crate) struct State {
     pub closed: bool,
     /// What the last repair lost, if there was one.
     pub repaired: Option<String>,
+    /// Of values in segments below this one two tables may know, as a repair had to guess which belong to the store.
+    pub may_repeat_below: u64,
     /// Which keyspace holds a table.
     tables: HashMap<u64, u32>,
     orders: Orders,
@@ -261,6 +263,10 @@ impl State {
             Change::CleanClose => self.closed = true,
             Change::Reopened => {}
             Change::Repaired { note } => self.repaired = Some(note.clone()),
+            Change::MayRepeat { below } => {
+                not_below("repeated values", self.may_repeat_below, *below)?;
+                self.may_repeat_below = *below;
+            }
             Change::Continued => {
                 return Err(Invalid::new("an edit goes on in the midst of a record"));
             }
@@ -290,6 +296,9 @@ impl State {
         let mut changes = Vec::new();
         if let Some(note) = &self.repaired {
             changes.push(Change::Repaired { note: note.clone() });
+        }
+        if self.may_repeat_below > 0 {
+            changes.push(Change::MayRepeat { below: self.may_repeat_below });
         }
         for k in self.keyspaces.values() {
             changes.push(Change::AddKeyspace {

@@ -40,6 +40,9 @@ pub(crate) struct SegmentManager {
     env: Arc<dyn Env>,
     dir: PathBuf,
     obsolete: Arc<ObsoleteFiles>,
+    /// Of values in segments below this one two tables may know: that one drops them says nothing of the other. These segments
+    /// give back their space when no table points into them, and not before.
+    may_repeat_below: u64,
     inner: Mutex<Inner>,
 }
 
@@ -154,8 +157,9 @@ impl SegmentManager {
         env: Arc<dyn Env>,
         dir: PathBuf,
         obsolete: Arc<ObsoleteFiles>,
+        may_repeat_below: u64,
     ) -> SegmentManager {
-        SegmentManager { env, dir, obsolete, inner: Mutex::new(Inner::default()) }
+        SegmentManager { env, dir, obsolete, may_repeat_below, inner: Mutex::new(Inner::default()) }
     }
 
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
@@ -300,7 +304,8 @@ impl SegmentManager {
     pub(crate) fn mark_dead(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
         let mut inner = self.inner.lock();
         let mut punchable = Vec::new();
-        for (number, mut ranges) in dead {
+        let known_once = |(number, _): &(u64, Ranges)| *number >= self.may_repeat_below;
+        for (number, mut ranges) in dead.into_iter().filter(known_once) {
             if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
                 take_out(&mut s.live, &mut ranges);
             } else if let Some(segment) = inner.values.get(&number) {
@@ -559,7 +564,7 @@ mod tests {
         let path = dir.path().canonicalize().unwrap();
         let env: Arc<dyn Env> = Arc::new(crate::env::OsEnv::new());
         let obsolete = Arc::new(ObsoleteFiles::default());
-        let manager = SegmentManager::new(Arc::clone(&env), path.clone(), obsolete);
+        let manager = SegmentManager::new(Arc::clone(&env), path.clone(), obsolete, 0);
         for number in 1..=2 * POOL_FILES as u64 {
             manager.discard(Arc::new(Segment::create(&env, &path, number, 1 << 16, None).unwrap()));
             assert_eq!(manager.totals().mapped, 0, "after {number}");

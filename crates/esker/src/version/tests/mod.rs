@@ -68,7 +68,11 @@ pub(super) fn history() -> Vec<ManifestEdit> {
             add(0, 2, TableMeta { min_seq: 100, ..table(14, "ca", "m") }),
         ],
         vec![Change::DropKeyspace { id: 1 }, Change::NextFile { number: 40 }],
-        vec![Change::Repaired { note: "two tables".into() }, Change::NextKeyspace { id: 7 }],
+        vec![
+            Change::Repaired { note: "two tables".into() },
+            Change::MayRepeat { below: 39 },
+            Change::NextKeyspace { id: 7 },
+        ],
         vec![Change::CleanClose],
     ]
     .into_iter()
