@@ -128,13 +128,23 @@ public final class Comparison {
                 .set("spread", (Collections.max(runs) - Collections.min(runs)) / median)
                 .set("entries", Integer.parseInt(command.get(0))).set("value_size", command.get(1))
                 .set("repetitions", rounds).set("seed", SEED).set("sync", false).set("failed", null).set("missing", null)
-                .set("command", Json.array(command.toArray())).set("cores", Runtime.getRuntime().availableProcessors())
+                .set("command", Json.array(command.toArray())).set("cpu", processor()).set("cores", Runtime.getRuntime().availableProcessors())
                 .set("kernel", System.getProperty("os.version")).set("os", System.getProperty("os.name").toLowerCase())
                 .set("date", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString()).set("bench_version", "0.1.0");
         if (!Double.isNaN(best)) {
             line.set("ratio_best_peer", more ? median / best : best / median);
         }
         return line;
+    }
+
+    /** Its name; where the system does not tell, what it understands. */
+    private static String processor() {
+        try (var lines = Files.lines(Path.of("/proc/cpuinfo"))) {
+            return lines.filter(line -> line.startsWith("model name")).findFirst()
+                    .map(line -> line.substring(line.indexOf(':') + 1).strip()).orElse(System.getProperty("os.arch"));
+        } catch (IOException e) {
+            return System.getProperty("os.arch");
+        }
     }
 
     private static double median(List<Double> runs) {
