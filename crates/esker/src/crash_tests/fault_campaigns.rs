@@ -72,14 +72,14 @@ fn every_fault(seed: u64, from_then_on: bool) -> impl Iterator<Item = Case> {
 
 #[test]
 fn every_call_fails_once_in_each_way() {
-    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, false)), 3);
+    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, false)), 5);
     let tally = all("each call once", cases);
     assert!(tally.errors > 0 && tally.halts > 0 && tally.resumed > 0);
 }
 
 #[test]
 fn every_call_fails_and_all_that_follow() {
-    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, true)), 3);
+    let cases = some_of(seeds(1).into_iter().flat_map(|seed| every_fault(seed, true)), 5);
     let tally = all("each call and all that follow", cases);
     assert!(tally.errors > tally.runs && tally.vain > 0);
 }
