@@ -137,9 +137,14 @@ fn total(tables: &[PathBuf]) -> u64 {
     tables.iter().filter_map(|t| fs::metadata(t).ok()).map(|m| m.len()).sum()
 }
 
+/// Bytes at a table's end, one of which is hurt.
+const FOOTER: u64 = 48;
+
 /// Hurts one table, if there is one; which.
 fn hurt(round: &mut Round, store: &Path, harm: Harm) -> Result<Option<PathBuf>, String> {
-    let tables = tables(store);
+    // Of one that was being written when the process was killed there may be nothing yet.
+    let mut tables = tables(store);
+    tables.retain(|t| fs::metadata(t).is_ok_and(|m| m.len() > FOOTER));
     if tables.is_empty() || harm == Harm::None {
         return Ok(None);
     }
@@ -147,7 +152,7 @@ fn hurt(round: &mut Round, store: &Path, harm: Harm) -> Result<Option<PathBuf>, 
     let mut bytes = fs::read(&path).map_err(|e| e.to_string())?;
     match harm {
         Harm::Footer => {
-            let at = bytes.len() - 1 - round.rng.below(48) as usize;
+            let at = bytes.len() - 1 - round.rng.below(FOOTER) as usize;
             bytes[at] ^= 1 << round.rng.below(8);
         }
         Harm::Cut => bytes.truncate(bytes.len() - 1),
