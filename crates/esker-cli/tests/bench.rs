@@ -6,11 +6,10 @@ mod common;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Dir, Ran};
+use common::{Dir, Ran, make_program};
 
 /// A place with the command in it, and nothing beside it.
 fn installed() -> Dir {
@@ -18,7 +17,7 @@ fn installed() -> Dir {
     fs::create_dir(dir.path("bin")).expect("a directory");
     let (built, here) = (env!("CARGO_BIN_EXE_esker"), dir.path("bin/esker"));
     if fs::hard_link(built, &here).is_err() {
-        fs::copy(built, &here).expect("a copy"); // another file system
+        make_program(&here, &fs::read(built).expect("the command")); // another file system
     }
     dir
 }
@@ -28,8 +27,7 @@ fn fake(at: &Path, name: &str, code: u8) {
     fs::create_dir_all(at).expect("a directory");
     let script =
         format!("#!/bin/sh\nprintf '<%s>' {name} \"$@\"; cat\necho said >&2\nexit {code}\n");
-    fs::write(at.join("esker-bench"), script).expect("a script");
-    fs::set_permissions(at.join("esker-bench"), PermissionsExt::from_mode(0o755)).expect("a mode");
+    make_program(&at.join("esker-bench"), script.as_bytes());
 }
 
 /// Runs `esker bench` as installed in `dir`, with nothing on the path but the system's programs and
@@ -107,8 +105,6 @@ fn without_the_program_the_error_says_where_it_was_sought_and_how_to_get_it() {
 #[test]
 fn a_program_that_cannot_be_started_is_an_error() {
     let dir = installed();
-    fake(&dir.path("bin"), "beside", 0);
-    let program = dir.path("bin/esker-bench");
-    fs::write(&program, "#!/no/such/interpreter\n").expect("a script");
+    make_program(&dir.path("bin/esker-bench"), b"#!/no/such/interpreter\n");
     bench(&dir, &dir.path("nothing"), &[]).fails(3, "cannot start");
 }

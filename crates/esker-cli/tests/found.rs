@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Dir, Ran};
+use common::{Dir, Ran, make_program};
 
 /// Names of a directory, sorted.
 fn names(dir: &Path) -> Vec<String> {
@@ -69,7 +69,7 @@ fn without_write_access(dir: &Dir, args: &[&str]) -> Vec<Ran> {
     };
     let (root, db) = (dir.0.path(), dir.path("db"));
     let program = dir.path("esker");
-    fs::copy(env!("CARGO_BIN_EXE_esker"), &program).unwrap();
+    make_program(&program, &fs::read(env!("CARGO_BIN_EXE_esker")).unwrap());
     let mut ran = Vec::new();
 
     let mut mounted = Command::new("unshare");

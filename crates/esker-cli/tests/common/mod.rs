@@ -4,8 +4,21 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+/// Makes a program of these bytes. By another process: while this one has the file open, another thread's child may hold it too
+/// for a moment, and a file that somebody may write to is not started ("text file busy").
+pub fn make_program(at: &Path, bytes: &[u8]) {
+    let mut child = Command::new("sh")
+        .args(["-c", "cat >\"$0\" && chmod 755 \"$0\""])
+        .arg(at)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("start sh");
+    child.stdin.take().expect("a pipe").write_all(bytes).expect("write to sh");
+    assert!(child.wait().expect("wait for sh").success());
+}
 
 pub struct Dir(pub tempfile::TempDir);
 
