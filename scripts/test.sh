@@ -278,9 +278,11 @@ tests() {
     # shellcheck disable=SC2046 # names of crates
     others=$(test_names $(ls -d crates/* | grep -v 'bench-engines$') | grep -vxF "$engine")
     logs=$(mktemp -d) dir=${TMPDIR:-/tmp}
-    if [ -z "${ESKER_CAMPAIGN:-}" ] && [ -w /dev/shm ]; then
+    if [ -z "${ESKER_CAMPAIGN:-}" ] && memory_has_room; then
         # Some tests read as another user.
         dir=$(mktemp -d /dev/shm/esker-tests.XXXXXX) && chmod 755 "$dir" || return 1
+        # shellcheck disable=SC2064 # this directory
+        trap "rm -rf '$dir'" EXIT
     fi
     local -x TMPDIR=$dir
     # shellcheck disable=SC2046 # names of tests
@@ -294,8 +296,12 @@ tests() {
     for row in "${rows[@]}"; do wait "$row" || status=1; done
     cat "$logs/engine" "$logs/others"
     rm -rf "$logs"
-    [[ $dir != /dev/shm/esker-tests.* ]] || rm -rf "$dir"
     return $status
+}
+
+# Whether there is a file system in memory that stores can lie in: containers have a small one.
+memory_has_room() {
+    [ -w /dev/shm ] && [ "$(df --output=avail -B1M /dev/shm | tail -n 1)" -ge 2048 ]
 }
 
 # The names of the integration tests of some crates: tests/NAME.rs and tests/NAME/main.rs.
@@ -372,7 +378,7 @@ built_for_tests() {
 callers() {
     built_for_tests kills || return 1
     local dir
-    dir=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/esker-callers.XXXXXX")
+    dir=$(mktemp -d "$(memory_has_room && echo /dev/shm || echo "${TMPDIR:-/tmp}")/esker-callers.XXXXXX")
     # What a round that failed left stays there.
     "$(target_dir)/debug/esker-crashtest" callers --seconds "${ESKER_CALLERS_SECONDS:-180}" --dir "$dir"
 }
