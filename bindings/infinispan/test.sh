@@ -37,11 +37,24 @@ fi
 say "The README's program in an empty project"
 ./readme.sh "$target/readme" "$repository" || status=1
 
-say "A cluster"
+# What programs of ours run with.
 "${maven[@]}" dependency:build-classpath -Dmdep.includeScope=test "-Dmdep.outputFile=$target/dependencies.classpath"
 # A copy: another build may replace the installed jar while nodes run.
 cp "$repository/io/esker/esker/0.1.0/esker-0.1.0.jar" "$target/esker-run.jar"
 printf '%s:%s:%s:%s' "$target/classes" "$target/test-classes" "$target/esker-run.jar" \
     "$(cat "$target/dependencies.classpath")" >"$target/run.classpath"
+
+say "The comparison with other stores, at a small size"
+comparison() {
+    local out=$target/comparison tests
+    rm -rf "$out"
+    timeout --kill-after=10 300 java -cp "$(cat "$target/run.classpath")" io.esker.infinispan.bench.Comparison \
+        500 80 "$out/stores" "$out" 2 esker,softindex >"$out.log" 2>&1 || { tail -n 20 "$out.log"; return 1; }
+    tests=$(grep -c '"engine":"esker"' "$out/results.jsonl")
+    [ "$tests" -ge 10 ] && [ "$(grep -c '"engine":"softindex"' "$out/results.jsonl")" = "$tests" ]
+}
+comparison || { echo "FAILED: the comparison" && status=1; }
+
+say "A cluster"
 ENTRIES=${campaign:+5000} SECONDS_AT_MOST=${campaign:+480} ./cluster.sh || status=1
 exit $status

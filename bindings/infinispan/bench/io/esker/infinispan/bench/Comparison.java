@@ -47,8 +47,11 @@ public final class Comparison {
             System.err.println("ENTRIES VALUE_BYTES DIRECTORY OUT ROUNDS STORES [OPERATIONS]");
             System.exit(2);
         }
-        Comparison comparison = new Comparison(
-                List.of(arguments), List.of(arguments[5].split(",")), Integer.parseInt(arguments[4]));
+        int rounds = Integer.parseInt(arguments[4]);
+        if (rounds < 1) {
+            throw new IllegalArgumentException("ROUNDS is " + rounds + ", and must be at least 1");
+        }
+        Comparison comparison = new Comparison(List.of(arguments), List.of(arguments[5].split(",")), rounds);
         comparison.measure();
         comparison.write(Path.of(arguments[3]));
     }
@@ -73,12 +76,16 @@ public final class Comparison {
                 command.get(2)));
         line.addAll(command.subList(6, command.size()));
         Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        // Also when this one is told to end.
+        Thread end = new Thread(process::destroy);
+        Runtime.getRuntime().addShutdownHook(end);
         try (var lines = process.inputReader()) {
             lines.lines().filter(text -> text.startsWith("{")).map(Json::read).forEach(this::note);
         }
         if (process.waitFor() != 0) {
             throw new IOException(store + " ended with " + process.exitValue());
         }
+        Runtime.getRuntime().removeShutdownHook(end);
     }
 
     private void note(Json line) {
