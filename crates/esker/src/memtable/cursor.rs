@@ -93,7 +93,7 @@ impl MemtableCursor {
         backwards: bool,
         reach: usize,
     ) -> usize {
-        let n = reach.min(self.index.left(backwards));
+        let n = reach.min(self.index.left(!backwards));
         let Some(r) = n.checked_sub(1).and_then(|n| self.index.nth(!backwards, n)) else {
             return 0;
         };

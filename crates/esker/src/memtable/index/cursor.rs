@@ -55,8 +55,8 @@ impl IndexCursor {
 
     /// How many references of the same leaf come after the current one in this direction.
     #[inline]
-    pub fn left(&self, backwards: bool) -> usize {
-        if backwards { self.at.min(self.len) } else { self.len.saturating_sub(self.at + 1) }
+    pub fn left(&self, forward: bool) -> usize {
+        if forward { self.len.saturating_sub(self.at + 1) } else { self.at.min(self.len) }
     }
 
     /// Whether a walk in this direction has just come to these references.
