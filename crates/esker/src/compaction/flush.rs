@@ -29,6 +29,23 @@ impl Store {
         self.wait_flushed(upto)
     }
 
+    /// Seals the active segment for a compaction. Where another has no room, what waits goes into tables first,
+    /// which needs less; where that is not enough, the active one stays. The caller holds the right to merge.
+    pub(super) fn seal_for_compaction(&self) -> Result<()> {
+        match self.seal_active() {
+            Err(e) if e.is_no_space() => {}
+            sealed => return sealed,
+        }
+        for ks in self.all_keyspaces().iter().filter(|ks| self.has_sealed(ks)) {
+            self.flush_as_can_be(ks)?;
+        }
+        self.discard_spare();
+        match self.seal_active() {
+            Err(e) if e.is_no_space() => Ok(()),
+            sealed => sealed,
+        }
+    }
+
     /// Waits until no keyspace has a memtable below segment `upto`.
     pub(crate) fn wait_flushed(&self, upto: u64) -> Result<()> {
         self.room.forget();
@@ -169,6 +186,8 @@ impl Store {
         let Some((memtables, parts)) = self.whole_flush(ks, &super_version, upto)? else {
             return Ok(());
         };
+        // Its room is kept already: what waits for a flush counts.
+        let _claim = self.room.claim(0);
         self.run_compaction(ks, super_version, memtables, 0..0, parts, Vec::new())
     }
 

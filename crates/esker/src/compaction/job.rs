@@ -14,7 +14,6 @@ use std::time::Instant;
 use super::dictionary::{GroupInputs, dictionary_for};
 use super::outputs::{Outputs, Written};
 use super::repeats::Repeats;
-use super::schedule::likely_written;
 use crate::compaction::overlap::OverlapGroup;
 use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
@@ -74,7 +73,8 @@ struct Group {
 }
 
 impl Store {
-    /// Merges the given memtables (the oldest of the sealed ones) and runs into one run.
+    /// Merges the given memtables (the oldest of the sealed ones) and runs into one run. The caller has claimed the
+    /// room for it.
     pub(crate) fn run_compaction(
         &self,
         ks: &KeyspaceState,
@@ -91,9 +91,6 @@ impl Store {
             _ => self.next_run(ks),
         };
         let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
-        let flushed: u64 = memtables.iter().map(|m| m.inline_bytes()).sum();
-        let likely = likely_written(&super_version, &range, &groups);
-        let _claim = self.room.claim(likely.saturating_sub(flushed));
         let mut job =
             CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
         // It keeps what the job is done with.

@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use super::overlap;
-use super::schedule::describe;
+use super::schedule::{bytes_of, describe, likely_written};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
@@ -21,11 +21,7 @@ impl Store {
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         // First: a compaction under way holds the room that a seal needs.
         let _job = self.jobs.lock();
-        match self.seal_active() {
-            // What is in tables may make room.
-            Err(e) if !e.is_no_space() => return Err(e),
-            _ => {}
-        }
+        self.seal_for_compaction()?;
         self.make_room_for_a_run(ks)?;
         comparator::catch(|| self.compact_between(ks, low, high))
     }
@@ -61,6 +57,8 @@ impl Store {
             self.table_sizes().small,
             rewrite,
         );
+        let likely = likely_written(&super_version, &all, &parts);
+        let _claim = self.room.claim(likely.saturating_sub(bytes_of(&memtables)));
         self.run_compaction(ks, super_version, memtables, all, parts, Vec::new())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
 use crate::comparator;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
@@ -57,34 +57,34 @@ impl Store {
         }
         let (most, likely) =
             (overlap::written(&groups), likely_written(&super_version, &plan.runs, &groups));
+        let flushed = bytes_of(&memtables);
+        let claim = self.room.claim(most.saturating_sub(flushed));
         let tight = self.is_tight(most);
-        if !tight || self.may_hope(likely) {
-            match self.run_compaction(
-                ks,
-                super_version,
-                memtables,
-                plan.runs,
-                groups,
-                plan.relocate,
-            ) {
-                Err(e)
-                    if (e.is_no_space() || flush && e.is_corruption())
-                        && self.halt_cause().is_none() =>
-                {
-                    if tight {
-                        self.hope_failed(likely);
-                    }
+        let claim = if tight {
+            drop(claim);
+            self.room.claim(likely.saturating_sub(flushed))
+        } else {
+            claim
+        };
+        let merged = (!tight || self.may_hope(likely)).then(|| {
+            self.run_compaction(ks, super_version, memtables, plan.runs, groups, plan.relocate)
+        });
+        drop(claim);
+        let gave_up = |e: &Error| {
+            (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
+        };
+        match merged {
+            None => {}
+            Some(Err(e)) if !tight && gave_up(&e) => {}
+            Some(Err(e)) if gave_up(&e) => self.hope_failed(likely),
+            Some(merged) => {
+                merged?;
+                if flush && !nested {
+                    // Where writes leave no time for it, it takes its share all the same.
+                    let due = || self.backpressure.flush_may_interrupt() || self.signal.closing();
+                    while self.thin_out(ks)? && !due() {}
                 }
-                merged => {
-                    merged?;
-                    if flush && !nested {
-                        // Where writes leave no time for it, it takes its share all the same.
-                        let due =
-                            || self.backpressure.flush_may_interrupt() || self.signal.closing();
-                        while self.thin_out(ks)? && !due() {}
-                    }
-                    return Ok(true);
-                }
+                return Ok(true);
             }
         }
         // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
@@ -104,7 +104,9 @@ impl Store {
         self.note_pressure(ks, pressure);
         let Some(plan) = plan else { return Ok(false) };
         let groups = self.next_part(ks, &plan, &picker_input);
-        if self.is_tight(overlap::written(&groups)) {
+        let most = overlap::written(&groups);
+        let _claim = self.room.claim(most);
+        if self.is_tight(most) {
             // Nobody is to slow down for what does not come.
             self.note_pressure(ks, 0.0);
             return Ok(false);
@@ -220,6 +222,11 @@ pub(super) fn likely_written(
         (c.bytes as f64 * share) as u64
     };
     list.iter().filter(|c| !c.trivial_move).map(likely).sum()
+}
+
+/// What flushing memtables writes at most.
+pub(super) fn bytes_of(memtables: &[Arc<Memtable>]) -> u64 {
+    memtables.iter().map(|m| m.inline_bytes()).sum()
 }
 
 /// What the picker has to know of memtables that wait.

@@ -1,9 +1,10 @@
 //! What is under way that takes room on the disk, and what found none. Who may take it is decided where
 //! segments are made (`wal/room`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::Error;
 use crate::util::AtEnd;
@@ -13,19 +14,54 @@ use crate::util::AtEnd;
 pub(crate) struct Room {
     /// Bytes that the compaction under way may yet write, beside what it flushes.
     pub merging: AtomicU64,
+    /// Bytes of segments that are made and not yet in the log.
+    made: Arc<AtomicU64>,
+    /// Held by who makes a segment from its look at what is free until the segment counts, and by a compaction that
+    /// looks.
+    look: Mutex<()>,
     /// Why the flush that was last tried found no room, and what was free then.
     pub flush_failed: Mutex<Option<(Error, u64)>>,
     /// What a compaction that was tried in hope, and found no room, had to spare.
     pub hope_failed: Mutex<Option<i128>>,
 }
 
+/// The room that the tables need to which a segment goes, until it is in the log and counts there.
+#[derive(Debug)]
+pub(crate) struct SegmentClaim {
+    made: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for SegmentClaim {
+    fn drop(&mut self) {
+        self.made.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl Room {
-    /// A compaction takes so many bytes until what is returned is dropped.
+    /// A compaction takes so many bytes until what is returned is dropped. It says so before it looks how much is free:
+    /// of it and a writer that makes a segment one at least sees the other.
     pub(crate) fn claim(&self, bytes: u64) -> AtEnd<impl FnMut() + '_> {
         // One compaction at a time, and a flush within it.
         let before = self.merging.load(Ordering::Relaxed);
         self.merging.store(before.saturating_add(bytes), Ordering::Relaxed);
         AtEnd(move || self.merging.store(before, Ordering::Relaxed))
+    }
+
+    /// What is free stays so meanwhile, but for what was claimed.
+    pub(crate) fn look(&self) -> MutexGuard<'_, ()> {
+        self.look.lock()
+    }
+
+    /// A segment of so many bytes was made: what it is to hold will go into tables. The caller holds `look`.
+    pub(crate) fn claim_segment(&self, bytes: u64) -> SegmentClaim {
+        self.made.fetch_add(bytes, Ordering::Relaxed);
+        SegmentClaim { made: Arc::clone(&self.made), bytes }
+    }
+
+    /// What the segments that are made and not yet in the log will hold.
+    pub(crate) fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// Whether a compaction is under way that takes room.

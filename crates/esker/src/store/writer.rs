@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::key::Seq;
 use crate::memtable::Memtable;
+use crate::store::room::SegmentClaim;
 use crate::wal::{FIRST_FRAME, LogWriter, Segment};
 
 /// The end of the log. Whoever holds it is the one writer.
@@ -25,6 +26,8 @@ pub(crate) struct NewSegment {
     pub segment: Arc<Segment>,
     /// Whether its name, size and header are durable.
     pub durable: bool,
+    /// Of the room that its tables need.
+    pub claim: SegmentClaim,
 }
 
 impl Writer {

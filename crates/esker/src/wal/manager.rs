@@ -481,7 +481,10 @@ impl SegmentManager {
             let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
             (bytes - stays + pointers).min(bytes)
         };
-        inner.log.iter().filter(|s| !s.unflushed.is_empty()).map(writes).sum()
+        // Nothing is in the newest yet, or in a moment something is.
+        let newest = inner.log.back().map(|s| s.segment.number()).filter(|_| filled);
+        let waits = |s: &&LogSegment| !s.unflushed.is_empty() || Some(s.segment.number()) == newest;
+        inner.log.iter().filter(waits).map(writes).sum()
     }
 
     /// A segment was sealed with this many bytes of frames.

@@ -9,10 +9,8 @@
 
 use crate::error::{Error, Result};
 use crate::store::{NewSegment, Store};
-use crate::wal::Segment;
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Size of the first segment, and of the active one of an idle store, in bytes.
@@ -61,43 +59,55 @@ impl Store {
     /// until it ends, or flushes what waits, and does it once more.
     #[inline]
     pub(crate) fn with_room<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
-        let mut tries = 3;
-        loop {
-            match write() {
-                Err(e) if tries > 0 && e.is_no_space() && self.wait_for_room(&mut tries) => {}
-                done => return done,
-            }
+        match write() {
+            Err(e) if e.is_no_space() => self.once_there_is_room(write),
+            done => done,
         }
     }
 
     #[cold]
-    fn wait_for_room(&self, tries: &mut u32) -> bool {
-        *tries -= 1;
-        if self.room.is_claimed() {
+    fn once_there_is_room<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
+        for _ in 0..3 {
+            if !self.room.is_claimed() {
+                break;
+            }
             let over = || !self.room.is_claimed() || self.check_writable().is_err();
             self.signal.wait_until(|| over().then_some(()));
-            return true;
+            match write() {
+                Err(e) if e.is_no_space() => {}
+                done => return done,
+            }
         }
-        *tries = 0;
-        self.flush_for_room()
+        self.flush_for_room();
+        // The last time: no compaction holds room meanwhile, and nothing is left that was to be removed.
+        let _job = self.jobs.lock();
+        self.delete_obsolete(true);
+        write()
     }
 
-    /// Whether something waited that is in tables now.
-    fn flush_for_room(&self) -> bool {
+    /// Flushes what waits, if there is room for that.
+    fn flush_for_room(&self) {
         let active = self.active_number();
-        self.segments.waits_below(active) && self.wait_flushed(active).is_ok()
+        if self.segments.waits_below(active) {
+            drop(self.wait_flushed(active));
+        }
     }
 
     /// A segment of `want` bytes, or fewer where there is no room for so many.
-    pub(crate) fn new_segment(&self, want: u64, need: Need) -> Result<Arc<Segment>> {
+    pub(crate) fn new_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let number = self.new_file_number()?;
         let least = need.least.max(SMALLEST).min(want);
         let (mut bytes, mut gave) = (want, false);
         loop {
             // One that is larger than it must be leaves room for everything.
             let keep = if bytes > least { Keep::Reserve } else { need.keep };
+            let look = self.room.look();
             let room = self.check_room(bytes, Need { keep, ..need });
-            match room.and_then(|()| self.segments.create(number, bytes)) {
+            let made = room.and_then(|()| self.segments.create(number, bytes)).map(|segment| {
+                NewSegment { segment, durable: false, claim: self.room.claim_segment(bytes) }
+            });
+            drop(look);
+            match made {
                 Err(e) if e.is_no_space() && !gave => {
                     gave = true;
                     self.discard_spare();
@@ -110,12 +120,12 @@ impl Store {
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
-        let segment = self.new_segment(want, need)?;
-        self.sync.sync_new(&segment).inspect_err(|_| {
+        let made = self.new_segment(want, need)?;
+        self.sync.sync_new(&made.segment).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
-            drop(self.env.remove(segment.path()));
+            drop(self.env.remove(made.segment.path()));
         })?;
-        Ok(NewSegment { segment, durable: true })
+        Ok(NewSegment { durable: true, ..made })
     }
 
     /// The first segment of a store that was just opened; those after it grow to the usual size.
@@ -139,7 +149,8 @@ impl Store {
         let free = self.env.available(&self.dir);
         let moves = if bytes > need.least { bytes } else { need.moves };
         let merging = self.room.merging.load(Ordering::Relaxed);
-        let wanted = bytes + moves + merging + self.segments.unflushed_bytes(need.ahead);
+        let waiting = self.room.made() + self.segments.unflushed_bytes(need.ahead);
+        let wanted = bytes + moves + merging + waiting;
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
@@ -169,7 +180,10 @@ impl Store {
 
     /// What a compaction that writes so many bytes leaves free beside what flushes need.
     fn to_spare(&self, writes: u64) -> i128 {
-        let needed = i128::from(writes) + i128::from(self.segments.unflushed_bytes(true));
+        let _look = self.room.look();
+        // Writers go on in the spare segment without another look.
+        let flushes = self.room.made() + self.segments.unflushed_bytes(true);
+        let needed = i128::from(writes) + i128::from(flushes);
         i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
     }
 
@@ -188,5 +202,44 @@ impl Store {
     /// It did not come true.
     pub(crate) fn hope_failed(&self, writes: u64) {
         *self.room.hope_failed.lock() = Some(self.to_spare(writes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::sim::SimEnv;
+    use crate::store::Store;
+    use crate::{Db, Options};
+
+    use super::*;
+
+    /// What a compaction leaves to others.
+    fn kept(store: &Store) -> i128 {
+        i128::from(store.env.available(&store.dir)) - store.to_spare(0)
+    }
+
+    /// Nor did what an empty segment of the log would: both were filled without another look, and where a compaction had
+    /// taken the room, the log could not be flushed.
+    #[test]
+    fn compactions_left_no_room_for_what_a_spare_segment_would_hold() {
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), Options::new());
+        let db = db.unwrap();
+        let store = db.store();
+        let empty = kept(store);
+        assert!(empty >= i128::from(IDLE_SEGMENT), "{empty}");
+        db.put("key", vec![1; IDLE_SEGMENT as usize / 2]).unwrap();
+        let before = kept(store);
+        store.prepare_spare();
+        let spare = store.spare.lock().as_ref().map(|s| i128::from(s.segment.capacity())).unwrap();
+        assert_eq!(kept(store), before + spare);
+        let in_log = i128::from(store.segments.unflushed_bytes(false));
+        store.seal_active().unwrap();
+        assert!(store.spare.lock().is_none());
+        assert!(kept(store) >= in_log + spare, "{} {in_log} {spare}", kept(store));
+        store.discard_spare();
+        assert_eq!(store.room.made(), 0);
     }
 }

@@ -41,7 +41,7 @@ impl Store {
         let next = match self.take_spare(w.active_number(), need.least) {
             Some(spare) => spare,
             // The writer is in a hurry: it does not wait for the device.
-            None => NewSegment { segment: self.new_segment(want, need)?, durable: false },
+            None => self.new_segment(want, need)?,
         };
         if let Some(appender) = w.appender.take() {
             let old = Arc::clone(appender.segment());
@@ -164,9 +164,10 @@ impl Store {
     }
 
     fn start_in(&self, w: &mut Writer, next: NewSegment) {
-        let segment = next.segment;
+        let NewSegment { segment, claim, .. } = next;
         let number = segment.number();
         self.segments.add(Arc::clone(&segment), false);
+        drop(claim);
         self.active.store(number, Ordering::Release);
         w.recent = None;
         w.index_bytes = 0;
