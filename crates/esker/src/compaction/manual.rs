@@ -62,3 +62,37 @@ impl Store {
         self.run_compaction(ks, super_version, memtables, all, parts, Vec::new())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::sim::SimEnv;
+    use crate::{Compression, Db, Options};
+
+    /// The entries were written once more, which a full disk has no room for.
+    #[test]
+    fn a_compaction_without_room_for_a_seal_left_deletes_out() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let options = Options::new().compression(Compression::None).segment_size(64 << 10);
+        let db = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options).unwrap();
+        for n in 0..500u32 {
+            db.put(n.to_be_bytes(), [7; 1000]).unwrap();
+        }
+        db.flush().unwrap();
+        // A half waits for its flush, the other is in the active segment.
+        for n in 0..500u32 {
+            if n == 250 {
+                db.store().seal_active().unwrap();
+            }
+            db.delete(n.to_be_bytes()).unwrap();
+        }
+        db.store().discard_spare();
+        env.leave_free(120 << 10);
+        assert!(db.store().seal_active().is_err_and(|e| e.is_no_space()));
+        db.compact_range::<&[u8]>(..).unwrap();
+        let stats = db.stats();
+        assert_eq!(stats.table_bytes, 0, "{stats:?}");
+    }
+}

@@ -149,8 +149,7 @@ impl Store {
         let free = self.env.available(&self.dir);
         let moves = if bytes > need.least { bytes } else { need.moves };
         let merging = self.room.merging.load(Ordering::Relaxed);
-        let waiting = self.room.made() + self.segments.unflushed_bytes(need.ahead);
-        let wanted = bytes + moves + merging + waiting;
+        let wanted = bytes + moves + merging + self.flushes_may_write(need.ahead);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
@@ -178,12 +177,18 @@ impl Store {
         RESERVE + tombstones.min(RESERVE_MOST)
     }
 
+    /// What flushes of the log may write at most, and of the segments that are made for it: writers go on in the
+    /// spare one without another look. `filled`: as if the active one were full.
+    fn flushes_may_write(&self, filled: bool) -> u64 {
+        // In this order: one that comes into the log in between counts twice, not never.
+        let made = self.room.made();
+        made + self.segments.unflushed_bytes(filled)
+    }
+
     /// What a compaction that writes so many bytes leaves free beside what flushes need.
     fn to_spare(&self, writes: u64) -> i128 {
         let _look = self.room.look();
-        // Writers go on in the spare segment without another look.
-        let flushes = self.room.made() + self.segments.unflushed_bytes(true);
-        let needed = i128::from(writes) + i128::from(flushes);
+        let needed = i128::from(writes) + i128::from(self.flushes_may_write(true));
         i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
     }
 

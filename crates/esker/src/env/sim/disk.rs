@@ -37,12 +37,23 @@ pub(super) struct Disk {
     pub crash_points: CrashPoints,
     pub promise: Promise,
     pub frozen: Vec<Frozen>,
+    /// Bytes that all files may have, where it is not endless. Who asks is told; nothing is refused.
+    pub capacity: Option<u64>,
     /// Rules of the medium that were broken.
     pub violations: Vec<String>,
     rng: Rng,
 }
 
 impl Disk {
+    /// Bytes of all files that have a name.
+    pub(super) fn used(&self) -> u64 {
+        let length = |node: &Node| match node {
+            Node::File(n) => self.inodes[*n].len,
+            Node::Dir => 0,
+        };
+        self.names.now.values().map(length).sum()
+    }
+
     pub(super) fn new(seed: u64, inodes: Vec<Inode>, tree: Tree) -> Disk {
         let mut inodes = inodes;
         for node in tree.values() {
@@ -59,6 +70,7 @@ impl Disk {
             plan: None,
             trap: None,
             dead: false,
+            capacity: None,
             crash_points: CrashPoints::Never,
             promise: Promise::default(),
             frozen: Vec::new(),

@@ -82,6 +82,12 @@ impl SimEnv {
         self.disk.lock().freeze()
     }
 
+    /// From now on so many bytes are free, and what files take and give back counts.
+    pub(crate) fn leave_free(&self, bytes: u64) {
+        let mut disk = self.disk.lock();
+        disk.capacity = Some(disk.used() + bytes);
+    }
+
     /// Makes calls fail from now on, or none.
     pub(crate) fn fail(&self, plan: Option<FaultPlan>) {
         self.disk.lock().plan = plan;
@@ -139,6 +145,11 @@ impl Env for SimEnv {
         }
         disk.names.change(NameChange::Add(dir.to_path_buf(), Node::Dir));
         Ok(())
+    }
+
+    fn available(&self, _dir: &Path) -> u64 {
+        let disk = self.disk.lock();
+        disk.capacity.map_or(u64::MAX, |all| all.saturating_sub(disk.used()))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
