@@ -74,14 +74,9 @@ impl Store {
         for ks in self.all_keyspaces() {
             self.make_room_for_a_run(&ks)?;
         }
-        let upto = {
-            let mut w = self.writer.lock();
-            self.check_writable()?;
-            if w.has_entries() {
-                self.rotate(&mut w)?;
-            }
-            w.active_number()
-        };
+        self.flush_and_seal()?;
+        // What is below is sealed, and so of one moment for all keyspaces.
+        let upto = self.active_number();
         for ks in self.all_keyspaces() {
             self.flush_upto(&ks, upto)?;
         }
@@ -112,5 +107,36 @@ impl Store {
             at += n as u64;
         }
         target.sync().map_err(|e| Error::io("sync", &to, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::sim::SimEnv;
+    use crate::{Compression, Db, Options};
+
+    /// What waited for a flush held the room that the seal needs, and nobody flushed it.
+    #[test]
+    fn a_checkpoint_without_room_for_a_seal_flushes_what_waits_first() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let options = Options::new().compression(Compression::None).segment_size(64 << 10);
+        let open = |path: &str| {
+            Db::open_in(Arc::<SimEnv>::clone(&env), Path::new(path), options.clone()).unwrap()
+        };
+        let db = open("/db");
+        for n in 0..500u32 {
+            if n == 250 {
+                db.store().seal_active().unwrap();
+            }
+            db.put(n.to_be_bytes(), [7; 100]).unwrap();
+        }
+        db.store().discard_spare();
+        env.leave_free(140 << 10);
+        assert!(db.store().seal_active().is_err_and(|e| e.is_no_space()));
+        db.checkpoint("/copy").unwrap();
+        assert_eq!(open("/copy").iter().count(), 500);
     }
 }

@@ -384,7 +384,7 @@ fn locked(path: &Path, for_reading: bool) -> String {
 fn io_hint(e: &io::Error) -> &'static str {
     match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space, then call resume() or open again"
+            "; free some space and try again"
         }
         _ if matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE)) => {
             "; raise the limit of open files (ulimit -n) or close some: a store needs some ten"

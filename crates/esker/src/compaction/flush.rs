@@ -29,9 +29,9 @@ impl Store {
         self.wait_flushed(upto)
     }
 
-    /// Seals the active segment for a compaction. Where another has no room, what waits goes into tables first,
-    /// which needs less; where that is not enough, the active one stays. The caller holds the right to merge.
-    pub(super) fn seal_for_compaction(&self) -> Result<()> {
+    /// Seals the active segment. Where another has no room, what waits goes into tables first, which needs less. The
+    /// caller holds the right to merge.
+    pub(crate) fn flush_and_seal(&self) -> Result<()> {
         match self.seal_active() {
             Err(e) if e.is_no_space() => {}
             sealed => return sealed,
@@ -40,7 +40,12 @@ impl Store {
             self.flush_as_can_be(ks)?;
         }
         self.discard_spare();
-        match self.seal_active() {
+        self.seal_active()
+    }
+
+    /// The same for a compaction, which goes on without what is active where there is no room for a seal.
+    pub(super) fn seal_for_compaction(&self) -> Result<()> {
+        match self.flush_and_seal() {
             Err(e) if e.is_no_space() => Ok(()),
             sealed => sealed,
         }
