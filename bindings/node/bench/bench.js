@@ -135,7 +135,7 @@ const WORK = {
     return count
   },
   async 'write, synced' (db) {
-    const count = Math.ceil(ENTRIES / 10_000)
+    const count = Math.ceil(ENTRIES / 200)
     for (let i = 0; i < count; i++) await db.putSynced(key(i), value(i + 3))
     return count
   },

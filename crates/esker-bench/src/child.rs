@@ -5,7 +5,7 @@ use crate::calls;
 use crate::cases;
 use crate::data::Dataset;
 use crate::engine::{Class, Config, Engine, Sync, Unsupported};
-use crate::engines::with_engine;
+use crate::engines::{built, with_engine};
 use crate::memory::{Memory, MemoryWatch};
 use crate::plan::Plan;
 use crate::protocol::{Message, Sample, Shape, Spec};
@@ -93,7 +93,8 @@ impl<'a> Ctx<'a> {
     /// Opens the store of this case.
     pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
         let config = self.plan().config(data, sync);
-        let config = Config { shared: self.spec.case.has_threads(), ..config };
+        let mut config = Config { shared: self.spec.case.has_threads(), ..config };
+        config.tuning.extend(built::tuning_of(&self.spec.engine));
         let mut opened = self.opened.borrow_mut();
         // A shared library is loaded once in a process, where Esker is linked: neither its pages nor that time are the store's.
         E::version().context("open")?;

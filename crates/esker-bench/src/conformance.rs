@@ -4,6 +4,7 @@
 use crate::engine::{
     Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer,
 };
+use crate::engines::built;
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -67,7 +68,7 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
 }
 
 /// [`check`] of every variant: both durabilities, one thread alone, compression, the settings for a store larger than
-/// memory and, where there is one, the bulk path. Whether the class that is told is one of the
+/// memory and, where there are any, the bulk path and the library's defaults. Whether the class that is told is one of the
 /// durability is checked too.
 pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
     let mut larger = config(Sync::Buffered, false);
@@ -76,6 +77,8 @@ pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
     bulk.tuning.insert("bulk".to_string(), "1".to_string());
     let mut alone = config(Sync::Buffered, false);
     alone.shared = false;
+    let mut defaults = config(Sync::Buffered, false);
+    defaults.tuning.extend(built::tuning_of(built::DEFAULT));
     let variants = [
         ("buffered", config(Sync::Buffered, false)),
         ("alone", alone),
@@ -83,6 +86,7 @@ pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
         ("synced", config(Sync::Synced, false)),
         ("larger", larger),
         ("bulk", bulk),
+        ("defaults", defaults),
     ];
     let mut unsupported = BTreeSet::new();
     for (name, config) in variants {

@@ -124,7 +124,7 @@ fn list(options: &BenchOptions) -> Result<()> {
         let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
         text.push_str(&format!("engine {name}: {version}\n"));
     }
-    for name in engines::built::system_names() {
+    for name in engines::built::other_names() {
         let version = engines::version(&name).unwrap_or_else(|e| format!("{e:#}"));
         text.push_str(&format!("also {name}: {version}\n"));
     }

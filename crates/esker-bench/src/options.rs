@@ -14,7 +14,8 @@ pub struct BenchOptions {
     /// Engines to compare, by name, separated by commas; `all` stands for every one [default: all]
     ///
     /// NAME-system, such as rocksdb-system, is the same engine with the distribution's library, also where --setup
-    /// made one; `--list` shows them.
+    /// made one; NAME-default, such as rocksdb-default, is the engine with its library's own defaults, memory
+    /// too. `--list` shows them.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub engines: Vec<String>,
 

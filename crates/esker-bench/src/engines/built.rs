@@ -1,6 +1,6 @@
 //! The libraries that `--setup` makes, one version of each, so that everybody measures the same; and whose library an
 //! engine is measured with: that one where it was made, otherwise the distribution's. The name of an engine
-//! with [`SYSTEM`] behind it stands for the distribution's in any case.
+//! with [`SYSTEM`] behind it stands for the distribution's in any case, with [`DEFAULT`] for the engine as it comes.
 
 use super::library::load_built;
 use super::places::setup_dir;
@@ -60,16 +60,28 @@ pub const SYSTEM: &str = "-system";
 const IN_BOTH: &[&str] =
     &["lmdb", "leveldb", "rocksdb", "rocksdb-prefix", "sqlite", "wiredtiger", "wiredtiger-lsm"];
 
+/// Behind an engine's name: nothing is set that the library has a default for, its memory not either; only what a row is
+/// about is, compression and when a write is done.
+pub const DEFAULT: &str = "-default";
+
+/// Engines whose defaults are far from what their manuals advise for a benchmark.
+const WITH_DEFAULTS: &[&str] = &["leveldb", "rocksdb", "sqlite", "wiredtiger"];
+
+/// The tuning that the name of an engine stands for.
+pub fn tuning_of(name: &str) -> Option<(String, String)> {
+    name.ends_with(DEFAULT).then(|| ("defaults".to_string(), "1".to_string()))
+}
+
 /// Whether this process takes the distribution's libraries, whatever was made.
 static SYSTEM_ONLY: AtomicBool = AtomicBool::new(false);
 
-/// An engine's name without [`SYSTEM`].
+/// An engine's name without [`SYSTEM`] or [`DEFAULT`].
 pub fn plain(name: &str) -> &str {
-    name.strip_suffix(SYSTEM).unwrap_or(name)
+    name.strip_suffix(SYSTEM).or(name.strip_suffix(DEFAULT)).unwrap_or(name)
 }
 
-/// Makes this process take the library that an engine's name stands for, from now on, where there are two; the name without
-/// [`SYSTEM`].
+/// Makes this process take the library that an engine's name stands for, from now on, where there are two; the [`plain`]
+/// name.
 pub fn choose(name: &str) -> &str {
     if IN_BOTH.contains(&plain(name)) {
         SYSTEM_ONLY.store(name.ends_with(SYSTEM), Ordering::Relaxed);
@@ -80,6 +92,16 @@ pub fn choose(name: &str) -> &str {
 /// The names that stand for the distribution's libraries.
 pub fn system_names() -> impl Iterator<Item = String> {
     IN_BOTH.iter().map(|name| format!("{name}{SYSTEM}"))
+}
+
+/// The names that stand for engines as they come.
+pub fn default_names() -> impl Iterator<Item = String> {
+    WITH_DEFAULTS.iter().map(|name| format!("{name}{DEFAULT}"))
+}
+
+/// All names that are not those of columns unless they are asked for.
+pub fn other_names() -> impl Iterator<Item = String> {
+    system_names().chain(default_names())
 }
 
 impl Built {

@@ -4,7 +4,7 @@
 //! same way.
 //!
 //! Tuning: `write_buffer` and `cache` (bytes), `verify_checksums` (at each read) and `paranoid_checks` (0 or 1;
-//! both 0 by default).
+//! both 0 by default), `defaults` (1: neither memory nor the filter is set).
 
 use super::built::{self, Built, Loaded};
 use super::library::{self, View, c_api};
@@ -167,6 +167,8 @@ unsafe impl<F> Send for Store<F> {}
 
 /// How the memory is split, in bytes.
 struct Memory {
+    /// As the library has it, and no filter: nothing is set.
+    defaults: bool,
     write_buffer: u64,
     cache: u64,
 }
@@ -177,7 +179,7 @@ impl Memory {
         let write_buffer = write_buffer.unwrap_or(config.memory / 16 * 15);
         let cache = super::tuned_for(config, "leveldb", "cache")?;
         let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
-        Ok(Memory { write_buffer, cache })
+        Ok(Memory { defaults: super::as_it_comes(config)?, write_buffer, cache })
     }
 }
 
@@ -237,14 +239,16 @@ impl<F: Fork> Engine for Store<F> {
                 (api.leveldb_readoptions_set_verify_checksums)(read, verify as c_uchar);
             }
             // doc/index.md: a bulk read should not displace what point reads cached.
-            (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, 0);
+            (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, leveldb.memory.defaults as u8);
             (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
             let options = (api.leveldb_options_create)();
             (api.leveldb_options_set_create_if_missing)(options, 1);
-            let write_buffer = leveldb.memory.write_buffer as usize;
-            (api.leveldb_options_set_write_buffer_size)(options, write_buffer);
-            (api.leveldb_options_set_cache)(options, leveldb.cache);
-            (api.leveldb_options_set_filter_policy)(options, leveldb.filter);
+            if !leveldb.memory.defaults {
+                let write_buffer = leveldb.memory.write_buffer as usize;
+                (api.leveldb_options_set_write_buffer_size)(options, write_buffer);
+                (api.leveldb_options_set_cache)(options, leveldb.cache);
+                (api.leveldb_options_set_filter_policy)(options, leveldb.filter);
+            }
             (api.leveldb_options_set_compression)(options, config.compression as c_int);
             (api.leveldb_options_set_paranoid_checks)(options, paranoid as c_uchar);
             let mut error = ptr::null_mut();
@@ -256,10 +260,16 @@ impl<F: Fork> Engine for Store<F> {
     }
 
     fn settings(&self) -> String {
+        let memory = match &self.memory {
+            Memory { defaults: true, .. } => "the library's defaults, its memory too".to_string(),
+            memory => format!(
+                "write buffer {}, cache {}, bloom 10 bits",
+                super::mib(memory.write_buffer),
+                super::mib(memory.cache)
+            ),
+        };
         format!(
-            "write buffer {}, cache {}, bloom 10 bits, compression {}, sync {}, C interface{}",
-            super::mib(self.memory.write_buffer),
-            super::mib(self.memory.cache),
+            "{memory}, compression {}, sync {}, C interface{}",
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
             F::REMARK,

@@ -112,7 +112,7 @@ pub(crate) use with_engine;
 
 /// Whether there is an engine of that name.
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name) || name == "fake" || built::system_names().any(|system| system == name)
+    NAMES.contains(&name) || name == "fake" || built::other_names().any(|other| other == name)
 }
 
 /// The version of an engine's library, or how to install it.
@@ -150,6 +150,11 @@ fn tuned_for(config: &Config, engine: &str, name: &str) -> Result<Option<u64>> {
     }
 }
 
+/// Whether the engine is taken as it comes: nothing is set that its library has a default for.
+fn as_it_comes(config: &Config) -> Result<bool> {
+    Ok(tuned(config, "defaults")?.unwrap_or(0) != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,9 +163,9 @@ mod tests {
     fn the_distributions_library_has_a_name_of_its_own() {
         assert_eq!(built::plain("lmdb-system"), "lmdb");
         assert_eq!(built::plain("wiredtiger-lsm"), "wiredtiger-lsm");
-        for name in built::system_names() {
+        for name in built::other_names() {
             assert!(exists(&name) && NAMES.contains(&built::plain(&name)), "{name}");
         }
-        assert!(!exists("esker-system") && !exists("-system"));
+        assert!(!exists("esker-system") && !exists("-system") && !exists("lmdb-default"));
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! Tuning: `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
 //! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `level_base` (bytes of the first level
-//! below the flushed files), `min_blob_size` (bytes; 0: no blob files).
+//! below the flushed files), `min_blob_size` (bytes; 0: no blob files), `defaults` (1: none of all this is set).
 
 use super::built::{self, Loaded};
 use super::library::{self, View, c_api};
@@ -202,6 +202,13 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
 
             let options = (api.rocksdb_options_create)();
             (api.rocksdb_options_set_create_if_missing)(options, 1);
+            if settings.defaults {
+                if !self.config.compression {
+                    (api.rocksdb_options_set_compression)(options, NO_COMPRESSION);
+                }
+                (api.rocksdb_block_based_options_destroy)(table);
+                return options;
+            }
             (api.rocksdb_options_increase_parallelism)(options, cores.max(2) as c_int);
             (api.rocksdb_options_set_write_buffer_size)(options, settings.write_buffer);
             (api.rocksdb_options_set_max_write_buffer_number)(options, 2);
@@ -269,12 +276,14 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
                 config: config.clone(),
             };
             for read in [rocks.read, rocks.scan] {
-                let verify = rocks.settings.verify_checksums;
+                // By default it verifies.
+                let verify = rocks.settings.verify_checksums || rocks.settings.defaults;
                 (api.rocksdb_readoptions_set_verify_checksums)(read, verify as c_uchar);
                 (api.rocksdb_readoptions_set_total_order_seek)(read, PREFIX as c_uchar);
             }
             // A bulk read should not displace what point reads cached.
-            (api.rocksdb_readoptions_set_fill_cache)(rocks.scan, 0);
+            let fill = rocks.settings.defaults;
+            (api.rocksdb_readoptions_set_fill_cache)(rocks.scan, fill as c_uchar);
             let synced = config.sync == Sync::Synced;
             (api.rocksdb_writeoptions_set_sync)(rocks.write, synced as c_uchar);
             let options = rocks.options();

@@ -8,6 +8,8 @@ const FLUSHED_FILES: u64 = 4;
 
 /// What a configuration comes to.
 pub struct Settings {
+    /// Nothing below is set: the library's defaults are in force.
+    pub defaults: bool,
     /// Bytes of each of two.
     pub write_buffer: usize,
     /// Bytes of the block cache.
@@ -45,6 +47,7 @@ impl Settings {
         let level_base = super::tuned(config, "level_base")?;
         let level_base = level_base.unwrap_or(write_buffer as u64 * FLUSHED_FILES);
         Ok(Settings {
+            defaults: super::as_it_comes(config)?,
             level_base,
             file_size: (level_base / 10).max(1 << 20),
             min_blob_size: super::tuned(config, "min_blob_size")?.unwrap_or(4096),
@@ -62,6 +65,13 @@ impl Settings {
     /// All of it for people.
     pub fn words(&self, config: &Config, prefix: bool) -> String {
         let s = self;
+        let synced = if config.sync == Sync::Synced { "on" } else { "off" };
+        if s.defaults {
+            let compression = if config.compression { "as it comes" } else { "off" };
+            return format!(
+                "the library's defaults, its memory too; compression {compression}, log on, sync {synced}, C interface"
+            );
+        }
         let prefix = if prefix {
             format!(", prefix bloom of {} bytes in tables and memtables", s.prefix_len)
         } else {
@@ -83,7 +93,7 @@ impl Settings {
             if s.mmap_reads { "on" } else { "off" },
             if s.verify_checksums { "" } else { "not " },
             if config.compression { "lz4 but for flushed files" } else { "off" },
-            if config.sync == Sync::Synced { "on" } else { "off" },
+            synced,
         )
     }
 }

@@ -8,7 +8,8 @@
 //! killed process, but a power cut may damage the file (`--set synchronous=1` means NORMAL: it
 //! then loses the last commits only). Synced: `synchronous=FULL`, a sync of the log per commit.
 //! `--set mmap=BYTES` maps as much of the file, or nothing of it, `--set page_size=BYTES` has other pages,
-//! `--set exclusive=0` locks as if there were threads.
+//! `--set exclusive=0` locks as if there were threads, `--set defaults=1` leaves all but the log and `synchronous` as
+//! it comes.
 //!
 //! Where there are several, writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
 //! way to wait for that is to sleep.
@@ -28,6 +29,9 @@ const MAX_MMAP: u64 = 0x7fff_0000;
 /// Its default; pages are larger where fewer entries than nine in ten would fit into one.
 const PAGE: u64 = 4096;
 const LARGEST_PAGE: u64 = 65536;
+/// Its other defaults: bytes of cache for a connection, and pages of log.
+const DEFAULT_CACHE: u64 = 2000 << 10;
+const DEFAULT_CHECKPOINT_PAGES: u64 = 1000;
 /// For entries that no page holds: its authors measured 8,192 and 16,384 bytes to be best for large values.
 const PAGE_OF_LARGE: u64 = 16384;
 /// Pages of log from which on it is moved into the table, at least: what LevelDB's authors gave it.
@@ -57,6 +61,8 @@ pub struct Sqlite {
     page: u64,
     checkpoint_pages: u64,
     mmap: u64,
+    /// All but the log and `synchronous` is as it comes.
+    defaults: bool,
     config: Config,
 }
 
@@ -85,7 +91,7 @@ impl Sqlite {
             self.synchronous,
             self.mmap,
             self.checkpoint_pages,
-            cache >> 10
+            if self.defaults { DEFAULT_CACHE } else { cache } >> 10
         ))
     }
 
@@ -107,8 +113,11 @@ impl Engine for Sqlite {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("store.sqlite");
         let base = Connection::open(&path)?;
-        let page = super::tuned(config, "page_size")?.unwrap_or(page_for(config.entry_bytes));
-        let exclusive = super::tuned(config, "exclusive")?.unwrap_or(!config.shared as u64) != 0;
+        let defaults = super::as_it_comes(config)?;
+        let page = if defaults { PAGE } else { page_for(config.entry_bytes) };
+        let page = super::tuned(config, "page_size")?.unwrap_or(page);
+        let exclusive = !config.shared && !defaults;
+        let exclusive = super::tuned(config, "exclusive")?.unwrap_or(exclusive as u64) != 0;
         if exclusive {
             // Before the log is touched, or its index is shared after all.
             base.exec("PRAGMA locking_mode=EXCLUSIVE")?;
@@ -130,10 +139,14 @@ impl Engine for Sqlite {
             turn: Mutex::new(()),
             synchronous,
             page,
-            checkpoint_pages: (config.memory / 4 / page).max(CHECKPOINT_PAGES),
+            checkpoint_pages: match defaults {
+                true => DEFAULT_CHECKPOINT_PAGES,
+                false => (config.memory / 4 / page).max(CHECKPOINT_PAGES),
+            },
+            defaults,
             // A page fault in a mapping reads ahead, which costs more than it gives where little
             // of the store stays in memory.
-            mmap: match (super::tuned(config, "mmap")?, config.larger_than_memory) {
+            mmap: match (super::tuned(config, "mmap")?, config.larger_than_memory || defaults) {
                 (Some(bytes), _) => bytes,
                 (None, true) => 0,
                 (None, false) => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
@@ -155,6 +168,9 @@ impl Engine for Sqlite {
         let locking = match self.only {
             Some(_) => {
                 format!("EXCLUSIVE, one connection, cache {}", super::mib(self.config.memory))
+            }
+            None if self.defaults => {
+                format!("NORMAL, a connection per thread, cache {} each", super::mib(DEFAULT_CACHE))
             }
             None => format!(
                 "NORMAL, a connection per thread, cache {} for the writer and as much for readers",

@@ -8,7 +8,8 @@
 //!
 //! Tuning: `bulk` (1, B-tree: ascending writers of an empty store use a bulk cursor, which does not
 //! log, hence class V, and shows nothing before the writer is dropped), `leaf_page_max` (bytes), `chunk_size` (bytes, LSM),
-//! `wiredtiger.table` (a document's configuration of the table, in the library's words).
+//! `wiredtiger.table` (a document's configuration of the table, in the library's words), `defaults` (1: only what the row is
+//! about is set).
 
 use super::built;
 use super::shim::{Shim, WIREDTIGER};
@@ -92,16 +93,21 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             // The least that it takes.
             config.memory.max(1 << 20)
         );
+        let defaults = super::as_it_comes(config)?;
+        if defaults {
+            connection =
+                format!("create,session_max=256,log=(enabled=true),transaction_sync=({sync})");
+        }
         let mut table = "key_format=u,value_format=u".to_string();
         // A page is read as a whole: small ones where few of them stay in the cache.
         let document = config.tuning.get("wiredtiger.table");
         let small = config.larger_than_memory || config.memory < config.expected_bytes / 2;
-        let small = (small && document.is_none()).then_some(4096);
+        let small = (small && document.is_none() && !defaults).then_some(4096);
         table.extend(document.map(|words| format!(",{words}")));
         if let Some(bytes) = super::tuned(config, "leaf_page_max")?.or(small) {
             table += &format!(",leaf_page_max={bytes}");
         }
-        if LSM {
+        if LSM && !defaults {
             // Several chunks, being filled, written and merged, share the cache.
             let chunk = config.memory / 8;
             let chunk = super::tuned_for(config, "wiredtiger", "chunk_size")?.unwrap_or(chunk);
@@ -109,6 +115,9 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             table += &format!(
                 ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"
             );
+        }
+        if LSM && defaults {
+            table += ",type=lsm";
         }
         if let Some(name) = &snappy {
             connection += &format!(",extensions=[\"{name}\"]");

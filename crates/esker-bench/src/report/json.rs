@@ -8,6 +8,7 @@ use crate::system;
 use crate::turns::MACHINE;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Writes everything that was measured.
 pub fn write_json_lines(results: &Results, out: &mut dyn Write) -> io::Result<()> {
@@ -81,7 +82,13 @@ fn place_and_settings(results: &Results, place: Place<'_>, engine: &str) -> Map<
 }
 
 fn machine_and_run(results: &Results) -> Map<String, Value> {
-    let command: Vec<String> = std::env::args().collect();
+    // The program by its name: where it lies is its owner's affair, and says nothing of the run.
+    let name = |program: String| match Path::new(&program).file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => program,
+    };
+    let mut args = std::env::args();
+    let command: Vec<String> = args.next().map(name).into_iter().chain(args).collect();
     let shares = results.quiet.shares();
     object(json!({
         "read_ahead_kib": results.read_ahead_kib,
