@@ -116,8 +116,10 @@ impl Place {
 
     /// Opens the store if nobody has it, checks it, and writes up to so many keys.
     fn own(&self, rng: &mut Rng, keys: u64) -> Result<(), String> {
-        // Made before the store's own lock, it goes before that when this process is killed.
-        let token = File::create(self.dir.join("token")).map_err(|e| e.to_string())?;
+        // One opened before the store and one after it: a process that is killed lets go of its locks one by one, first to
+        // last or last to first. So one of the two is free whenever the store's own is.
+        let token = |name| File::create(self.dir.join(name)).map_err(|e| e.to_string());
+        let before = token("token before")?;
         let db = match insist(|| open(&self.store(), rng)) {
             Ok(db) => db,
             Err(Error::Locked { .. }) => return Ok(()),
@@ -125,7 +127,9 @@ impl Place {
             Err(e) if is_missing(&e) => return Ok(()),
             Err(e) => return Err(format!("opening: {e}")),
         };
-        if token.try_lock().is_err() {
+        let after = token("token after")?;
+        let held = [before.try_lock(), after.try_lock()];
+        if held.iter().all(Result::is_err) {
             return Err("two processes own the store".to_string());
         }
         let wrong = |e: Error| format!("as the owner: {e}");
@@ -154,7 +158,7 @@ impl Place {
         if !self.store().join("CURRENT").exists() {
             return Err("the store was destroyed while it was open".to_string());
         }
-        token.unlock().map_err(|e| e.to_string())?;
+        before.unlock().and_then(|()| after.unlock()).map_err(|e| e.to_string())?;
         match rng.one_in(2) {
             true => db.close().map_err(wrong),
             false => Ok(()),
