@@ -422,7 +422,7 @@ bench() {
 }
 
 # The adapters outside the workspace, beside what the set-up has just built in this directory: each engine in a process of its
-# own. Where an adapter has no unsafe code, its engine's own ended the test that a signal did: that is told, and it runs once more.
+# own. What a signal ended is the engine's fault where its adapter has no unsafe code: that is told, and the test runs once more.
 adapters() {
     local run names name status=0 log
     run=(cargo test --locked --release --manifest-path crates/esker-bench-engines/Cargo.toml --target-dir "$1")

@@ -154,6 +154,32 @@ fn an_engine_that_relies_on_one_thread_does_every_row() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// What the name asks for must reach the process that opens the store, and nothing of it the engine beside it.
+#[test]
+fn an_engine_as_it_comes_stands_beside_itself_as_its_manual_advises() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let args =
+        ["--engines", "sqlite,sqlite-default", "--rows", "fillseq", "--entries", "2k", "--out"];
+    let output = bench(&dir.path().join("stores"), &[&args[..], &[out.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = lines(&out.join("results.jsonl"));
+    // By its name, wherever it lies.
+    assert!(lines.iter().all(|line| line["command"][0] == "esker-bench"), "{}", lines[0]);
+    let of = |engine: &str| lines.iter().find(|line| line["engine"] == engine).expect("a line");
+    let (tuned, as_it_comes) = (of("sqlite"), of("sqlite-default"));
+    if !tuned["missing"].is_null() {
+        return println!("skipped: {}", tuned["missing"]);
+    }
+    let says =
+        |line: &Value, words: &str| line["settings"].as_str().is_some_and(|s| s.contains(words));
+    assert!(says(tuned, "checkpoint every 8192 pages, ") && says(tuned, "EXCLUSIVE"), "{tuned}");
+    assert!(
+        says(as_it_comes, "checkpoint every 1000 pages, ") && says(as_it_comes, "mmap 0 MiB"),
+        "{as_it_comes}"
+    );
+}
+
 #[test]
 fn a_users_file_is_loaded_and_read_back() {
     let dir = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ impl Store {
         for ks in self.all_keyspaces() {
             self.make_room_for_a_run(&ks)?;
         }
-        self.flush_and_seal()?;
+        self.seal_making_room()?;
         // What is below is sealed, and so of one moment for all keyspaces.
         let upto = self.active_number();
         for ks in self.all_keyspaces() {

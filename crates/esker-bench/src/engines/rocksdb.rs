@@ -190,6 +190,14 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
         // SAFETY: the filter policy and the prefix extractor belong to the options they are given
         // to; the table options are copied; the cache is shared.
         unsafe {
+            let options = (api.rocksdb_options_create)();
+            (api.rocksdb_options_set_create_if_missing)(options, 1);
+            if settings.defaults {
+                if !self.config.compression {
+                    (api.rocksdb_options_set_compression)(options, NO_COMPRESSION);
+                }
+                return options;
+            }
             let table = (api.rocksdb_block_based_options_create)();
             (api.rocksdb_block_based_options_set_block_size)(table, settings.block_size);
             (api.rocksdb_block_based_options_set_block_cache)(table, self.cache);
@@ -200,15 +208,6 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
             (api.rocksdb_block_based_options_set_data_block_hash_ratio)(table, 0.75);
             (api.rocksdb_block_based_options_set_format_version)(table, 5);
 
-            let options = (api.rocksdb_options_create)();
-            (api.rocksdb_options_set_create_if_missing)(options, 1);
-            if settings.defaults {
-                if !self.config.compression {
-                    (api.rocksdb_options_set_compression)(options, NO_COMPRESSION);
-                }
-                (api.rocksdb_block_based_options_destroy)(table);
-                return options;
-            }
             (api.rocksdb_options_increase_parallelism)(options, cores.max(2) as c_int);
             (api.rocksdb_options_set_write_buffer_size)(options, settings.write_buffer);
             (api.rocksdb_options_set_max_write_buffer_number)(options, 2);

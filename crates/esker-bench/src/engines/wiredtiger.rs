@@ -123,12 +123,13 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             connection += &format!(",extensions=[\"{name}\"]");
             table += ",block_compressor=snappy";
         }
+        let loads = match defaults {
+            true => "",
+            false => "; more cache for loads before rows that have less memory than data",
+        };
         let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
         Ok(Setup {
-            words: format!(
-                "{compression}; {connection}; {table}{ascending}; more cache for loads before rows that \
-                 have less memory than data"
-            ),
+            words: format!("{compression}; {connection}; {table}{ascending}{loads}"),
             connection,
             table,
             page_size: 0,

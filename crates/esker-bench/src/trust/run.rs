@@ -90,8 +90,9 @@ pub fn run(args: &TrustArgs, command: &[String]) -> Result<Report> {
         false => args.engines.clone(),
     };
     for name in &names {
-        if !engines::exists(name) {
-            bail!("no engine is called {name}; there are {}", engines::NAMES.join(", "));
+        // Its settings are those of its variants, whatever a name asks for.
+        if !engines::exists(name) || engines::built::tuning_of(name).is_some() {
+            bail!("no engine is called {name} here; there are {}", engines::NAMES.join(", "));
         }
     }
     ensure!(args.patience >= 1, "--patience is at least 1 second");

@@ -31,7 +31,7 @@ impl Store {
 
     /// Seals the active segment. Where another has no room, what waits goes into tables first, which needs less. The
     /// caller holds the right to merge.
-    pub(crate) fn flush_and_seal(&self) -> Result<()> {
+    pub(crate) fn seal_making_room(&self) -> Result<()> {
         match self.seal_active() {
             Err(e) if e.is_no_space() => {}
             sealed => return sealed,
@@ -45,7 +45,7 @@ impl Store {
 
     /// The same for a compaction, which goes on without what is active where there is no room for a seal.
     pub(super) fn seal_for_compaction(&self) -> Result<()> {
-        match self.flush_and_seal() {
+        match self.seal_making_room() {
             Err(e) if e.is_no_space() => Ok(()),
             sealed => sealed,
         }
