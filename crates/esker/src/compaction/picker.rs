@@ -13,7 +13,7 @@
 //!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all. This also
 //!    follows each flush, or writers would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
-//! 5. The store is idle: on towards one run, as far as that is worth its bytes; drop tombstones
+//! 5. The store is idle: on towards one run, in pieces, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
 //!
 //! Costs are bytes *written*: tables that meet nothing move for free ([`groups`]).
@@ -70,6 +70,8 @@ const FLUSH_CAPS: u64 = 4;
 const SMALL_STORE: u64 = 512 << 20;
 /// A larger one when its smaller runs weigh this share of the largest, in percent.
 const WORTH_PERCENT: u64 = 7;
+/// The newest runs are next to nothing below this part of those they would be merged with.
+const GLUE_SHARE: u64 = 64;
 /// One entry in this many must be a tombstone for a table to be rewritten on their account.
 const SETTLE_SHARE: u64 = 20;
 /// Dead separated values are borne up to half the live ones and this.
@@ -321,7 +323,7 @@ fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     None
 }
 
-/// The neighbours whose merge brings most per byte written; among equals the newest. Beside writers no
+/// The neighbours whose merge brings most per byte written; among equals the newest. No
 /// piece of it is half of the store, if that can be had.
 ///
 /// On its way from a flush into the largest run a byte climbs log(largest / flush) in all, whatever
@@ -338,7 +340,7 @@ fn best_group<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> Optio
                 break;
             }
             let use_of_writes = lift(s, start..end) / (cost(s, 0, start..end) + 1) as f64;
-            let in_pieces = s.idle || has_small_pieces(s, start..end, 2);
+            let in_pieces = has_small_pieces(s, start..end, 2);
             let use_of_writes = (in_pieces, use_of_writes);
             if best.as_ref().is_none_or(|(most, _)| use_of_writes > *most) {
                 best = Some((use_of_writes, start..end));
@@ -393,11 +395,24 @@ fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> 
     if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= SMALL_STORE {
         return Compaction::new(0, within, CompactionReason::Idle);
     }
-    if worth && let Some(group) = best_group(s, within.clone()) {
+    if worth && let Some(group) = glue(s, &within).or_else(|| best_group(s, within.clone())) {
         return Compaction::new(0, group, CompactionReason::Idle);
     }
     let at = within.start + at;
     towards_one_run(s, within.start..at).or_else(|| towards_one_run(s, at + 1..within.end))
+}
+
+/// The newest of some runs, where they are next to nothing and yet make one piece of a merge of all, with the run
+/// behind them: what comes out ends its tables at the guards, and the rest falls into pieces.
+fn glue<T: HasMeta>(s: &PickerInput<'_, T>, within: &Range<usize>) -> Option<Range<usize>> {
+    let bytes = |runs: Range<usize>| s.runs[runs].iter().map(|r| r.bytes()).sum::<u64>();
+    let in_pieces = |start: &usize| has_small_pieces(s, *start..within.end, 2);
+    let start = (within.start..within.end - 1).find(in_pieces)?;
+    let (newest, group) = (bytes(within.start..start), within.start..start + 1);
+    let total = bytes(within.clone());
+    let is_glue =
+        newest > 0 && newest <= total / GLUE_SHARE && cost(s, 0, group.clone()) <= total / 2;
+    (is_glue && is_free(s, &group)).then_some(group)
 }
 
 /// Tables of the oldest run that hold what nothing needs any more: half of their entries
