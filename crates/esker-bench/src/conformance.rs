@@ -215,7 +215,7 @@ impl Check {
             }
             ensure!(seen.as_ref() == Some(&value), "it never saw what was written");
         }
-        for access in [Access::BesideWriter, Access::Quiet] {
+        for access in [Access::BesideWriter, Access::Settling, Access::Quiet] {
             let mut reader = engine.reader(access)?;
             for round in 0..8u64 {
                 let (key, value) = (key(124), bytes(round + 199, 60));

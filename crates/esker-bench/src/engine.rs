@@ -69,6 +69,9 @@ pub enum Hint {
 pub enum Access {
     /// No writes: a reader may hold on to one view of the store.
     Quiet,
+    /// No writes any more, but the engine may still be compacting: a reader whose view keeps it from what
+    /// comes of that moves on as beside a writer.
+    Settling,
     /// Writes: a reader must move on to newer views, and hold none for more than about a millisecond.
     BesideWriter,
 }

@@ -1,12 +1,12 @@
 //! Measuring a gap: the work behind [`crate::read::gaps`].
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
+use crate::cursor_home::CursorKeyspace;
 use crate::error::Result;
 use crate::read::cursor::Cursor;
 use crate::read::gaps::{GapFinder, GapReader, KeyGaps, Measuring};
-use crate::store::{KeyspaceState, Store, Writer};
+use crate::store::{Store, Writer};
 
 /// So often the writer's lock is tried. A put holds it for less than a microsecond; nobody waits for more.
 const TRIES: usize = 100;
@@ -14,20 +14,10 @@ const TRIES: usize = 100;
 /// This part of the memory setting the gaps of all keyspaces may take, and as much those of the past.
 const SHARE: u64 = 64;
 
-/// The gaps of one keyspace. Keeps no store open.
-pub(crate) struct KeyspaceGaps {
-    store: Weak<Store>,
-    keyspace: Arc<KeyspaceState>,
-}
-
-impl KeyspaceGaps {
-    pub(crate) fn new(store: &Arc<Store>, keyspace: &Arc<KeyspaceState>) -> KeyspaceGaps {
-        KeyspaceGaps { store: Arc::downgrade(store), keyspace: Arc::clone(keyspace) }
-    }
-
+impl CursorKeyspace {
     /// The same for a walk that is a measurement itself, and begins no other.
-    fn of_measurement(&self) -> Arc<KeyspaceGaps> {
-        Arc::new(KeyspaceGaps { store: Weak::new(), keyspace: Arc::clone(&self.keyspace) })
+    fn of_measurement(&self) -> Arc<CursorKeyspace> {
+        Arc::new(CursorKeyspace { store: Weak::new(), keyspace: Arc::clone(&self.keyspace) })
     }
 
     fn try_measure(
@@ -73,13 +63,7 @@ fn try_lock(store: &Store) -> Option<parking_lot::MutexGuard<'_, Writer>> {
     })
 }
 
-impl fmt::Debug for KeyspaceGaps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyspaceGaps({:?})", self.keyspace.name)
-    }
-}
-
-impl GapFinder for KeyspaceGaps {
+impl GapFinder for CursorKeyspace {
     fn known(&self) -> &KeyGaps {
         &self.keyspace.gaps
     }

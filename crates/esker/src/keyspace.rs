@@ -5,8 +5,8 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::batch::WriteBatch;
+use crate::cursor_home::CursorKeyspace;
 use crate::error::{Error, Result};
-use crate::gap_finder::KeyspaceGaps;
 use crate::handle::Handle;
 use crate::key::{Kind, Seq};
 use crate::options::Durability;
@@ -15,6 +15,7 @@ use crate::read::cursor::Cursor;
 use crate::read::gaps::GapFinder;
 use crate::read::get;
 use crate::read::iter::Iter;
+use crate::read::refresh::{CursorHome, Refresher};
 use crate::read::slice::Slice;
 use crate::snapshot::Snapshot;
 use crate::store::KeyspaceState;
@@ -108,16 +109,12 @@ pub trait ReadableKeyspace: sealed::Moment {
 
     /// A cursor; see [`Keyspace::cursor`].
     fn cursor(&self) -> Cursor {
-        let ks = self.keyspace_of();
-        let ((view, seq), open) = ks.consistent_view(self.moment());
-        Cursor::new(view, &ks.state.order, seq, false, Some(ks.gaps())).provided(open)
+        self.keyspace_of().cursor_at(self.moment(), false)
     }
 
     /// A cursor that does not fetch values; see [`Keyspace::cursor_keys_only`].
     fn cursor_keys_only(&self) -> Cursor {
-        let ks = self.keyspace_of();
-        let ((view, seq), open) = ks.consistent_view(self.moment());
-        Cursor::new(view, &ks.state.order, seq, true, Some(ks.gaps())).provided(open)
+        self.keyspace_of().cursor_at(self.moment(), true)
     }
 }
 
@@ -205,17 +202,18 @@ pub(crate) use own_read_methods;
 pub struct Keyspace {
     pub(crate) handle: Arc<Handle>,
     pub(crate) state: Arc<KeyspaceState>,
-    gaps: Arc<dyn GapFinder>,
+    /// For its cursors.
+    home: Arc<dyn CursorHome>,
 }
 
 impl Keyspace {
     pub(crate) fn new(handle: Arc<Handle>, state: Arc<KeyspaceState>) -> Keyspace {
-        let gaps = Arc::new(KeyspaceGaps::new(&handle.store, &state));
-        Keyspace { handle, state, gaps }
+        let home = Arc::new(CursorKeyspace::new(&handle.store, &state));
+        Keyspace { handle, state, home }
     }
 
     fn gaps(&self) -> Arc<dyn GapFinder> {
-        Arc::clone(&self.gaps)
+        Arc::clone(&self.home) as _
     }
 
     /// Its name.
@@ -271,6 +269,14 @@ impl Keyspace {
             Some(snapshot) => (self.state.view.load_full(), snapshot.sequence()),
         };
         (seen, self.check_readable(at))
+    }
+
+    fn cursor_at(&self, at: Option<&Snapshot>, keys_only: bool) -> Cursor {
+        let ((view, seq), open) = self.consistent_view(at);
+        let refresher = Refresher::new(Arc::clone(&self.home), seq, at);
+        Cursor::new(view, &self.state.order, seq, keys_only, Some(self.gaps()))
+            .refreshed(refresher)
+            .provided(open)
     }
 
     /// The value of `key`, `None` when it has none. Not copied; see [`Slice`].

@@ -177,6 +177,7 @@ mod compaction;
 mod comparator;
 #[cfg(test)]
 mod crash_tests;
+mod cursor_home;
 mod db;
 mod destroy;
 mod env;

@@ -1,7 +1,7 @@
 //! Snapshots: sequences that compactions must keep the versions of.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::key::Seq;
 use crate::util::sync::Mutex;
@@ -95,9 +95,23 @@ impl Snapshot {
         self.held.seq
     }
 
+    /// The same, as long as its user holds it.
+    pub(crate) fn downgrade(&self) -> WeakSnapshot {
+        WeakSnapshot(Arc::downgrade(&self.held))
+    }
+
     /// Whether the snapshot is of this store.
     pub(crate) fn is_of(&self, list: &Arc<SnapshotList>) -> bool {
         Arc::ptr_eq(&self.held.list, list)
+    }
+}
+
+/// A snapshot that may have ended.
+pub(crate) struct WeakSnapshot(Weak<SnapshotImpl>);
+
+impl WeakSnapshot {
+    pub(crate) fn upgrade(&self) -> Option<Snapshot> {
+        Some(Snapshot { held: self.0.upgrade()? })
     }
 }
 

@@ -281,7 +281,8 @@ fn killed() -> (tempfile::TempDir, std::path::PathBuf) {
 
 /// The segment with the entries; one made ahead has none, and may have been copied while it was still empty.
 fn segment_in_use(dir: &std::path::Path) -> std::path::PathBuf {
-    let used = |p: &std::path::PathBuf| std::fs::read(p).unwrap().iter().skip(4096).any(|b| *b != 0);
+    let used =
+        |p: &std::path::PathBuf| std::fs::read(p).unwrap().iter().skip(4096).any(|b| *b != 0);
     files::ending(dir, ".log").into_iter().rfind(used).unwrap()
 }
 

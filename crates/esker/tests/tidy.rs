@@ -35,6 +35,7 @@ const RANKS: &[&[&str]] = &[
         "resume",
         "verify",
         "stats",
+        "cursor_home",
         "gap_finder",
     ],
     &["destroy"],

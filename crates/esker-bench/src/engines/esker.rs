@@ -88,7 +88,11 @@ impl Engine for Esker {
     }
 
     fn reader(&self, access: Access) -> Result<EskerReader<'_>> {
-        Ok(EskerReader { db: &self.db, cursor: None, view: View::new(access) })
+        Ok(EskerReader {
+            db: &self.db,
+            cursor: None,
+            view: View::new(access == Access::BesideWriter),
+        })
     }
 
     fn settle(&self) -> Result<()> {

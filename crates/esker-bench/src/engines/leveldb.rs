@@ -290,7 +290,11 @@ impl<F: Fork> Engine for Store<F> {
     }
 
     fn reader(&self, access: Access) -> Result<LevelDbReader<'_, F>> {
-        Ok(LevelDbReader { db: self, iter: ptr::null_mut(), view: View::new(access) })
+        Ok(LevelDbReader {
+            db: self,
+            iter: ptr::null_mut(),
+            view: View::new(access != Access::Quiet),
+        })
     }
 
     fn settle(&self) -> Result<()> {

@@ -78,26 +78,25 @@ pub unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data, len) }
 }
 
-/// When a reader beside a writer has to move on to a newer view of the store.
+/// When a reader has to move on to a newer view of the store, if it has to at all.
 pub struct View {
-    beside_writer: bool,
+    renewed: bool,
     since: Instant,
 }
 
 impl View {
-    /// As long as a view may be held beside a writer.
+    /// As long as one may be held that has to be renewed.
     const LONGEST: Duration = Duration::from_millis(1);
 
     /// A view taken now.
-    pub fn new(access: crate::engine::Access) -> View {
-        let beside_writer = access == crate::engine::Access::BesideWriter;
-        View { beside_writer, since: Instant::now() }
+    pub fn new(renewed: bool) -> View {
+        View { renewed, since: Instant::now() }
     }
 
     /// Whether it is time for a newer view; if so, the time starts again.
     #[inline]
     pub fn is_due(&mut self) -> bool {
-        if !self.beside_writer {
+        if !self.renewed {
             return false;
         }
         let now = Instant::now();

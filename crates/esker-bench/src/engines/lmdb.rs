@@ -305,7 +305,7 @@ pub struct LmdbReader<'a> {
 impl LmdbReader<'_> {
     #[inline]
     fn renew_if_due(&mut self) -> Result<()> {
-        if self.access == Access::Quiet {
+        if self.access != Access::BesideWriter {
             return Ok(());
         }
         self.reads += 1;

@@ -316,7 +316,11 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
     }
 
     fn reader(&self, access: Access) -> Result<RocksReader<'_, PREFIX>> {
-        Ok(RocksReader { db: self, iter: ptr::null_mut(), view: View::new(access) })
+        Ok(RocksReader {
+            db: self,
+            iter: ptr::null_mut(),
+            view: View::new(access != Access::Quiet),
+        })
     }
 
     /// Flushes, and waits for what its background threads have set themselves to compact; an old library cannot wait.

@@ -203,13 +203,14 @@ impl Engine for Sqlite {
 
     fn reader(&self, access: Access) -> Result<SqliteReader<'_>> {
         // One reader at a time where nothing is written, up to 16 beside a writer.
-        let share = if access == Access::Quiet { 2 } else { 32 };
+        let beside_writer = access == Access::BesideWriter;
+        let share = if beside_writer { 32 } else { 2 };
         let link = self.link(self.config.memory / share)?;
         let stmts = [ptr::null_mut(); 4];
         // Beside writes of the same thread each read is a transaction of its own: with the file locked it
         // costs less than to begin one again after each of them.
-        let alone = self.only.is_some() && access == Access::BesideWriter;
-        Ok(SqliteReader { link, stmts, alone, view: View::new(access), _store: PhantomData })
+        let alone = self.only.is_some() && beside_writer;
+        Ok(SqliteReader { link, stmts, alone, view: View::new(beside_writer), _store: PhantomData })
     }
 
     /// Moves the log into the table.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::gaps::GapFinder;
 use super::merge_cursor::MergeCursor;
+use super::refresh::{NewerView, Refresher};
 use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
 use super::source::SourceCursor;
@@ -23,6 +24,10 @@ use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
 /// would go is not known. [`first`](Cursor::first), [`last`](Cursor::last), [`seek`](Cursor::seek) and
 /// [`seek_for_prev`](Cursor::seek_for_prev) position it anew; so a walk passes a damaged entry by a
 /// seek to a key behind it.
+///
+/// A cursor that is kept shows its moment for as long as it lives, and keeps the files that it sees. If nobody has
+/// written to the store since, or while the [`Snapshot`](crate::Snapshot) that it reads at is held, each move to a
+/// place of its own (`first`, `last` and the seeks) lets go of files that compactions have replaced.
 ///
 /// A cursor that was made after the store was closed, or its keyspace dropped, answers every move with
 /// that error; one that was made before goes on.
@@ -54,6 +59,8 @@ pub struct Cursor {
     place: ValueAt,
     /// Keeps every file of the view.
     view: Arc<SuperVersion>,
+    /// Where newer views come from; nothing where there is none to come.
+    refresher: Option<Refresher>,
 }
 
 enum Walk {
@@ -97,15 +104,48 @@ impl Cursor {
             Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only, gaps))
         };
         let custom = order.is_custom();
-        Cursor { walk, keys_only, custom, buf: Vec::new(), place: ValueAt::Entry, view }
+        Cursor {
+            walk,
+            keys_only,
+            custom,
+            buf: Vec::new(),
+            place: ValueAt::Entry,
+            view,
+            refresher: None,
+        }
     }
 
     /// The same, if it may be used; else every move gives the error.
     pub(crate) fn provided(mut self, allowed: Result<()>) -> Cursor {
         if let Err(e) = allowed {
             self.walk = Walk::Failed(e, None);
+            self.refresher = None;
         }
         self
+    }
+
+    /// The same, which takes newer views when it is positioned.
+    pub(crate) fn refreshed(self, refresher: Refresher) -> Cursor {
+        Cursor { refresher: Some(refresher), ..self }
+    }
+
+    /// Takes the present view, where that shows the same.
+    #[inline]
+    fn refresh(&mut self) {
+        let Some(refresher) = &self.refresher else { return };
+        match refresher.newer(&self.view) {
+            NewerView::None => {}
+            NewerView::Same(view) => self.take(view),
+            NewerView::Other => self.refresher = None,
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, view: Arc<SuperVersion>) {
+        let Some(refresher) = self.refresher.take() else { return };
+        let (order, seq) = (refresher.order(), refresher.seq());
+        let new = Cursor::new(view, order, seq, self.keys_only, Some(refresher.gaps()));
+        *self = new.refreshed(refresher);
     }
 
     /// To the first key.
@@ -178,6 +218,7 @@ impl Cursor {
         clean: impl FnOnce(&mut RunCursor) -> Result<()>,
         merged: impl FnOnce(&mut VisibleCursor) -> Result<()>,
     ) -> Result<bool> {
+        self.refresh();
         if let Walk::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }

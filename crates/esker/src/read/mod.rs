@@ -2,7 +2,7 @@
 //!
 //! [`super_version`] holds the sources, [`get`] looks one key up in them; [`run_cursor`],
 //! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`]; [`gaps`] says where
-//! a walk need not look.
+//! a walk need not look, [`refresh`] when a cursor that is kept takes newer sources.
 
 pub(crate) mod cursor;
 mod gap_set;
@@ -12,6 +12,7 @@ pub(crate) mod iter;
 pub(crate) mod loaded;
 pub(crate) mod merge_cursor;
 mod merge_queue;
+pub(crate) mod refresh;
 pub(crate) mod run_cursor;
 pub(crate) mod slice;
 pub(crate) mod source;

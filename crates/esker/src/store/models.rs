@@ -185,6 +185,19 @@ fn an_iterator_sees_one_moment() {
 }
 
 #[test]
+fn a_cursor_that_is_kept_takes_only_views_that_show_its_moment() {
+    beside_writer_and_merge("kept cursor", 3, |store| {
+        let (mut view, seq) = store.view.consistent(&store.visible);
+        for _ in 0..2 {
+            if let Some(newer) = store.view.unchanged_since(&store.visible, seq) {
+                view = newer;
+            }
+            assert_eq!(view.get(seq), Some(seq));
+        }
+    });
+}
+
+#[test]
 fn a_snapshot_keeps_its_versions() {
     beside_writer_and_merge("snapshot", 3, |store| {
         let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());

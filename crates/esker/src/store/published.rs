@@ -86,6 +86,13 @@ impl<V> Published<V> {
         (view, seq)
     }
 
+    /// The present view, if a reader at `seq` finds in it what it found in any before: if nobody wrote since.
+    pub(crate) fn unchanged_since(&self, visible: &Visible, seq: Seq) -> Option<Arc<V>> {
+        let view = self.load_full();
+        // Looked for afterwards: what compactions dropped by then was hidden at this sequence too.
+        (visible.get() == seq).then_some(view)
+    }
+
     /// A view and a sequence that belong together: the view holds every version that a reader at
     /// the sequence can see, and no entry up to it is missing.
     pub(crate) fn consistent(&self, visible: &Visible) -> (Arc<V>, Seq) {

@@ -100,7 +100,7 @@ impl Range {
     ) -> Result<Sample> {
         ctx.doing(ctx.row());
         let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds);
-        let mut reader = engine.reader(Access::Quiet)?;
+        let mut reader = engine.reader(Access::Settling)?;
         let mut rng = Rng::new(mix(data.seed ^ 0x14));
         let (mut key, mut sum) = (KeyBuf::new(), 0u64);
         // Each by itself: a single one may take longer than all others.

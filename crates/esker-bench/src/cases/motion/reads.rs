@@ -31,7 +31,7 @@ pub fn after_writes<E: Engine>(ctx: &Ctx) -> Result<()> {
     let end = Instant::now() + Duration::from_secs_f64(plan.seconds);
     let mut recorder = Recorder::new(Timing::Sampled);
     let (outcome, disk) = watching_disk(ctx.dir(), || {
-        let mut reader = engine.reader(Access::Quiet)?;
+        let mut reader = engine.reader(Access::Settling)?;
         let mut rng = Rng::new(mix(data.seed ^ 0x11));
         let (mut key, mut sum) = (KeyBuf::new(), 0u64);
         recorder.run(Until::Either(data.entries, end), || {

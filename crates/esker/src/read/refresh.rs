@@ -1,0 +1,68 @@
+//! How a cursor that is kept comes to newer sources (RocksDB calls it refreshing an iterator).
+//!
+//! A cursor holds the sources of the moment when it was made, and their files with them. What compactions make of
+//! these shows a reader at the cursor's sequence the same, as long as they keep what is visible there. That they do
+//! for every snapshot, and for the present; so a cursor of a snapshot that is held, or one since whose moment nobody
+//! wrote, takes the present sources whenever it is positioned. Kept from a load on, it would otherwise search as
+//! many runs as there were then for as long as it lives. A cursor of the past that has no snapshot stays with what it has.
+
+use std::sync::Arc;
+
+use super::gaps::GapFinder;
+use super::super_version::SuperVersion;
+use crate::key::{KeyOrder, Seq};
+use crate::snapshot::{Snapshot, WeakSnapshot};
+
+/// The keyspace of a cursor.
+pub(crate) trait CursorHome: GapFinder {
+    /// Its order.
+    fn order(&self) -> &KeyOrder;
+    /// The present view, where a reader at `seq`, that of `snapshot` if there is one, finds in it what is in `held`.
+    fn newer(
+        &self,
+        held: &Arc<SuperVersion>,
+        seq: Seq,
+        snapshot: Option<&WeakSnapshot>,
+    ) -> NewerView;
+}
+
+/// What there is beside the view that a cursor holds.
+pub(crate) enum NewerView {
+    /// That is the present one.
+    None,
+    /// One that shows the same.
+    Same(Arc<SuperVersion>),
+    /// Present views show something else, now and from now on.
+    Other,
+}
+
+/// What a cursor needs to take a newer view.
+pub(crate) struct Refresher {
+    home: Arc<dyn CursorHome>,
+    seq: Seq,
+    /// Not held: a snapshot ends when its user lets go of it.
+    snapshot: Option<WeakSnapshot>,
+}
+
+impl Refresher {
+    pub(crate) fn new(home: Arc<dyn CursorHome>, seq: Seq, at: Option<&Snapshot>) -> Refresher {
+        Refresher { home, seq, snapshot: at.map(Snapshot::downgrade) }
+    }
+
+    #[inline]
+    pub(super) fn newer(&self, held: &Arc<SuperVersion>) -> NewerView {
+        self.home.newer(held, self.seq, self.snapshot.as_ref())
+    }
+
+    pub(super) fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    pub(super) fn order(&self) -> &KeyOrder {
+        self.home.order()
+    }
+
+    pub(super) fn gaps(&self) -> Arc<dyn GapFinder> {
+        Arc::clone(&self.home) as _
+    }
+}
