@@ -13,9 +13,11 @@ use crate::wal::Place;
 pub(crate) struct MemtableCursor {
     memtable: Arc<Memtable>,
     index: IndexCursor,
-    /// Records of the current key, newest first.
-    versions: Vec<u32>,
-    /// Which of them the cursor is on.
+    /// The newest record of the current key.
+    newest: u32,
+    /// Those that it replaced, the youngest first.
+    older: Vec<u32>,
+    /// Which of all of them the cursor is on, the newest being 0.
     at: usize,
     /// That one, taken apart. Only when valid.
     current: Option<Place>,
@@ -42,7 +44,8 @@ impl MemtableCursor {
         MemtableCursor {
             memtable,
             index,
-            versions: Vec::new(),
+            newest: 0,
+            older: Vec::new(),
             at: 0,
             current: None,
             lines,
@@ -56,11 +59,16 @@ impl MemtableCursor {
         self.current.as_ref().expect("the cursor is on an entry")
     }
 
-    /// Goes to version `at` of the key.
+    /// Goes to version `at` of the key, which there is.
     #[inline]
     fn turn_to(&mut self, at: usize) {
         self.at = at;
-        self.current = self.versions.get(at).map(|r| self.memtable.segment.place(*r));
+        self.current = Some(self.memtable.segment.place(self.version(at)));
+    }
+
+    #[inline]
+    fn version(&self, at: usize) -> u32 {
+        if at == 0 { self.newest } else { self.older[at - 1] }
     }
 
     /// The value. Only when valid.
@@ -81,7 +89,7 @@ impl MemtableCursor {
     /// Whether the current key has one version.
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
-        self.versions.len() == 1
+        self.older.is_empty()
     }
 
     /// So many of the next keys of the leaf, at most `reach`, are known to come before `limit` in the walk's direction,
@@ -104,7 +112,7 @@ impl MemtableCursor {
 
     /// Where the current value lies, for a compaction that leaves it there. Only when valid.
     pub(crate) fn value_pointer(&self) -> ValuePointer {
-        self.memtable.segment.pointer_to(self.versions[self.at])
+        self.memtable.segment.pointer_to(self.version(self.at))
     }
 
     /// The first of three parts of a search, as in runs: asks for the leaf.
@@ -139,21 +147,18 @@ impl MemtableCursor {
         self.ask_for_some(forward, 0..self.ahead);
     }
 
-    /// The same after a move by one: within a leaf of the index all but one are on their way.
+    /// The same after a move by one: all but one are on their way.
     #[inline]
     fn load_one_ahead(&mut self, forward: bool) {
         let known = self.ahead;
         self.ahead = (2 * known).min(AHEAD);
-        if self.index.has_entered(forward) {
-            return self.load_ahead(forward);
-        }
         self.ask_for_some(forward, known - 1..self.ahead);
     }
 
     #[inline]
     fn ask_for_some(&self, forward: bool, which: std::ops::Range<usize>) {
         for n in which {
-            if let Some(r) = self.index.nth(forward, n) {
+            if let Some(r) = self.index.probably(&self.memtable.index, forward, n) {
                 self.ask_for(r);
             }
         }
@@ -167,14 +172,27 @@ impl MemtableCursor {
     /// Takes up the versions of the key that the index cursor is on.
     #[inline]
     fn load(&mut self, last: bool) {
-        self.versions.clear();
-        let mut next = self.index.current();
+        self.older.clear();
+        let Some(r) = self.index.current() else {
+            self.current = None;
+            return;
+        };
+        let (newest, before) = self.memtable.chains.resolve(r);
+        self.newest = newest;
+        if let Some(before) = before {
+            self.load_older(before);
+        }
+        self.turn_to(if last { self.older.len() } else { 0 });
+    }
+
+    #[inline(never)]
+    fn load_older(&mut self, before: u32) {
+        let mut next = Some(before);
         while let Some(r) = next {
             let (newest, before) = self.memtable.chains.resolve(r);
-            self.versions.push(newest);
+            self.older.push(newest);
             next = before;
         }
-        self.turn_to(if last { self.versions.len().saturating_sub(1) } else { 0 });
     }
 }
 
@@ -217,13 +235,14 @@ impl InternalCursor for MemtableCursor {
     }
 
     fn next(&mut self) -> Result<()> {
-        match self.at + 1 < self.versions.len() {
+        match self.at < self.older.len() {
             true => self.turn_to(self.at + 1),
             false => self.next_key(),
         }
         Ok(())
     }
 
+    #[inline]
     fn prev(&mut self) -> Result<()> {
         if self.at > 0 {
             self.turn_to(self.at - 1);

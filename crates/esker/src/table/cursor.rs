@@ -241,6 +241,10 @@ impl TableCursor {
         self.leaves(true);
         self.enter(self.ordinal + 1)?;
         self.load(0);
+        // The processor follows a walk through a page by itself, and not into the next.
+        if self.ordinal + 1 < self.table.block_index.blocks {
+            self.table.prefetch_block(self.ordinal + 1);
+        }
         Ok(())
     }
 
@@ -253,6 +257,9 @@ impl TableCursor {
         self.leaves(false);
         self.enter(self.ordinal - 1)?;
         self.load(self.block.count - 1);
+        if self.ordinal > 0 {
+            self.table.prefetch_block(self.ordinal - 1);
+        }
         Ok(())
     }
 

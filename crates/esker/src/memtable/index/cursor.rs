@@ -53,16 +53,35 @@ impl IndexCursor {
         self.refs[..self.len].get(at).copied()
     }
 
+    /// The reference that a walk will probably come to `n` moves after the next one, in this leaf or in its neighbour
+    /// as that is now: to load ahead what it names, and for nothing else. A walk waits at each leaf's beginning where
+    /// that is not done.
+    #[inline]
+    pub fn probably(&self, index: &Index, forward: bool, n: usize) -> Option<u32> {
+        let left = self.left(forward);
+        if n < left {
+            return self.nth(forward, n);
+        }
+        self.in_neighbour(index, forward, n - left)
+    }
+
+    #[inline]
+    fn in_neighbour(&self, index: &Index, forward: bool, n: usize) -> Option<u32> {
+        if self.owner != index.id || self.leaf.is_null() {
+            return None;
+        }
+        // SAFETY: the leaf and its neighbours are of this index, which they live as long as; at an end there is none.
+        let leaf =
+            unsafe { if forward { self.next.as_ref() } else { (*self.leaf).prev().as_ref() } }?;
+        let entries = leaf.entries();
+        let at = if forward { n } else { entries.len().checked_sub(n + 1)? };
+        (at < entries.len()).then(|| leaf.refs[entries.slot(at)].load(Acquire))
+    }
+
     /// How many references of the same leaf come after the current one in this direction.
     #[inline]
     pub fn left(&self, forward: bool) -> usize {
         if forward { self.len.saturating_sub(self.at + 1) } else { self.at.min(self.len) }
-    }
-
-    /// Whether a walk in this direction has just come to these references.
-    #[inline]
-    pub fn has_entered(&self, forward: bool) -> bool {
-        if forward { self.at == 0 } else { self.at + 1 >= self.len }
     }
 
     /// To the first key.

@@ -181,3 +181,32 @@ fn a_cursor_keeps_to_its_index() {
     };
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(walk)).is_err());
 }
+
+#[test]
+fn a_walk_comes_to_what_it_was_told_it_probably_would() {
+    let keys = shuffled((0..500u32).map(|n| n.to_be_bytes().to_vec()).collect());
+    let log = Log::new(keys.len());
+    let index = Index::new(KeyOrder::Bytewise);
+    keys.iter().for_each(|key| _ = put(&index, &log, key));
+    let told = |forward: bool| {
+        let mut cursor = IndexCursor::new();
+        if forward {
+            cursor.first(&index, &log)
+        } else {
+            cursor.last(&index, &log)
+        }
+        let (mut refs, mut told) = (Vec::new(), Vec::new());
+        while let Some(r) = cursor.current() {
+            // A leaf has seven at least, but for the first ones and the last.
+            told.extend((0..6).map(|n| (refs.len() + 1 + n, cursor.probably(&index, forward, n))));
+            refs.push(r);
+            if forward { cursor.next(&index, &log) } else { cursor.prev(&index, &log) }
+        }
+        assert_eq!(refs.len(), keys.len());
+        told.into_iter().filter(|(at, r)| *r == refs.get(*at).copied()).count()
+    };
+    for forward in [true, false] {
+        let right = told(forward);
+        assert!(right > 6 * keys.len() * 99 / 100, "{right} of {}", 6 * keys.len());
+    }
+}
