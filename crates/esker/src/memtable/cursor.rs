@@ -15,7 +15,9 @@ pub(crate) struct MemtableCursor {
     index: IndexCursor,
     /// The newest record of the current key.
     newest: u32,
-    /// Those that it replaced, the youngest first.
+    /// The reference to what it replaced.
+    before: Option<u32>,
+    /// Those records, the youngest first: of most keys nobody asks for them.
     older: Vec<u32>,
     /// Which of all of them the cursor is on, the newest being 0.
     at: usize,
@@ -45,6 +47,7 @@ impl MemtableCursor {
             memtable,
             index,
             newest: 0,
+            before: None,
             older: Vec::new(),
             at: 0,
             current: None,
@@ -89,7 +92,7 @@ impl MemtableCursor {
     /// Whether the current key has one version.
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
-        self.older.is_empty()
+        self.before.is_none()
     }
 
     /// So many of the next keys of the leaf, at most `reach`, are known to come before `limit` in the walk's direction,
@@ -177,17 +180,24 @@ impl MemtableCursor {
             self.current = None;
             return;
         };
-        let (newest, before) = self.memtable.chains.resolve(r);
-        self.newest = newest;
-        if let Some(before) = before {
-            self.load_older(before);
+        (self.newest, self.before) = self.memtable.chains.resolve(r);
+        if last {
+            self.load_older();
         }
         self.turn_to(if last { self.older.len() } else { 0 });
     }
 
+    /// Takes up what the newest record replaced, if that was not done.
+    #[inline]
+    fn load_older(&mut self) {
+        if self.older.is_empty() && self.before.is_some() {
+            self.follow_chain();
+        }
+    }
+
     #[inline(never)]
-    fn load_older(&mut self, before: u32) {
-        let mut next = Some(before);
+    fn follow_chain(&mut self) {
+        let mut next = self.before;
         while let Some(r) = next {
             let (newest, before) = self.memtable.chains.resolve(r);
             self.older.push(newest);
@@ -235,6 +245,7 @@ impl InternalCursor for MemtableCursor {
     }
 
     fn next(&mut self) -> Result<()> {
+        self.load_older();
         match self.at < self.older.len() {
             true => self.turn_to(self.at + 1),
             false => self.next_key(),

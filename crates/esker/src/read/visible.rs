@@ -218,8 +218,7 @@ impl VisibleCursor {
                         false => self.settle_forward(false, Move::Step),
                     };
                 }
-                self.key_buf.clear();
-                self.key_buf.extend_from_slice(self.inner.key());
+                self.hold_key();
                 self.inner.next()?;
                 self.settle_forward(true, Move::Step)
             }
@@ -242,8 +241,7 @@ impl VisibleCursor {
                         false => self.settle_reverse(Move::Step),
                     };
                 }
-                self.key_buf.clear();
-                self.key_buf.extend_from_slice(self.inner.key());
+                self.hold_key();
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                     self.inner.prev()?;
                 }
@@ -382,18 +380,30 @@ impl VisibleCursor {
                     break;
                 }
                 Kind::Delete => {
-                    self.key_buf.clear();
-                    self.key_buf.extend_from_slice(self.inner.key());
-                    skip = true;
-                    if passed.one() && self.pass(passed)? {
-                        skip = false;
-                    } else {
+                    let ask = passed.one();
+                    if ask {
+                        self.hold_key();
+                        if self.pass(passed)? {
+                            skip = false;
+                            continue;
+                        }
+                    }
+                    skip = !self.inner.next_key()?;
+                    if skip {
+                        self.hold_key();
                         self.inner.next()?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Keeps the current key of the inner cursor.
+    #[inline]
+    fn hold_key(&mut self) {
+        self.key_buf.clear();
+        self.key_buf.extend_from_slice(self.inner.key());
     }
 
     /// Makes the inner entry's value ready, where it lies when it is raw.
@@ -457,8 +467,7 @@ impl VisibleCursor {
                 self.state = WalkState::OnEntry;
                 break;
             }
-            self.key_buf.clear();
-            self.key_buf.extend_from_slice(self.inner.key());
+            self.hold_key();
             let mut found = None;
             while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                 if self.inner.seq() <= self.seq {
@@ -466,8 +475,7 @@ impl VisibleCursor {
                     found = Some(kind);
                     if kind == Kind::Put {
                         // Keys that differ in bytes may be one key: report the newest spelling.
-                        self.key_buf.clear();
-                        self.key_buf.extend_from_slice(self.inner.key());
+                        self.hold_key();
                         if self.keys_only {
                             self.value_buf.clear();
                             self.value = Value::Buffer;
