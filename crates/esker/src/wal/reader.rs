@@ -119,11 +119,18 @@ impl Segment {
         unsafe { std::slice::from_raw_parts(self.base.add(key_at), fields.key_len) }
     }
 
-    /// Starts loading so many cache lines of the record that `r` names.
+    /// Starts loading so many cache lines of the record that `r` names, two to four.
     #[inline]
     pub(crate) fn prefetch(&self, r: u32, lines: usize) {
         let at = self.base.wrapping_add(r as usize * ALIGN);
-        (0..lines).for_each(|n| prefetch(at.wrapping_add(n * 64)));
+        prefetch(at);
+        prefetch(at.wrapping_add(64));
+        if lines > 2 {
+            prefetch(at.wrapping_add(128));
+        }
+        if lines > 3 {
+            prefetch(at.wrapping_add(192));
+        }
     }
 
     /// The pointer to a record's value, for a compaction that leaves the value here.
