@@ -231,6 +231,10 @@ impl Default for Options {
 /// least (four syncs) is paid for every few thousand entries.
 const LEAST_CAP: u64 = 24 << 20;
 
+/// Twice the memory setting may wait up to here, so that a burst is taken in at once; beyond, half of the setting:
+/// each segment that waits is a source of every search until it is flushed.
+const LARGE_CAP: u64 = 256 << 20;
+
 /// A store has about so many full tables, or twice that; with more data they become larger. Each is a
 /// mapping, of which Linux gives a process 65,530 (`vm.max_map_count`).
 const MANY_TABLES: u64 = 2048;
@@ -311,10 +315,10 @@ impl Options {
         self.block_size = bytes;
         self
     }
-    /// Size of a log segment, in bytes (default: an eighth of the memory, 2 to 64 MiB, and a
-    /// thirty-second from 2 GiB of memory on), to which they grow from 256 KiB. A larger batch gets a
-    /// larger segment. At most 64 of them wait for a flush, so small ones use less than the memory
-    /// allows.
+    /// Size of a log segment, in bytes (default: an eighth of the memory or of the log that may wait for its
+    /// flush, whichever is less, from 2 to 64 MiB and a 64th of that log), to which they grow from 256 KiB. A
+    /// larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
+    /// memory allows.
     #[doc(alias = "write_buffer_size")]
     pub fn segment_size(mut self, bytes: u64) -> Self {
         self.segment_size = Some(bytes);
@@ -379,7 +383,12 @@ impl Options {
     /// and not the budget's; the indexes over it are held to half of it, and so to the budget (or
     /// 12 MiB).
     pub(crate) fn pending_cap(&self) -> u64 {
-        self.memory.saturating_mul(2).max(LEAST_CAP).max(4 * self.segment_bytes())
+        self.usual_cap().max(4 * self.segment_bytes())
+    }
+
+    fn usual_cap(&self) -> u64 {
+        let burst = self.memory.saturating_mul(2).min(LARGE_CAP);
+        burst.max(self.memory / 2).max(LEAST_CAP)
     }
 
     /// How large the tables of a store become that holds `stored` bytes in them.
@@ -398,12 +407,11 @@ impl Options {
 
     /// Size of a log segment in bytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
-        self.segment_size
-            .unwrap_or(
-                // So large that 64 of them are what may wait.
-                (self.memory / 8).clamp(2 << 20, 64 << 20).max(self.memory / 32).min(1 << 32),
-            )
-            .next_multiple_of(4096)
+        let cap = self.usual_cap();
+        let usual = (cap.min(self.memory) / 8).clamp(2 << 20, 64 << 20);
+        // So large that 64 of them are what may wait.
+        let size = self.segment_size.unwrap_or(usual.max(cap / 64).min(1 << 32));
+        size.next_multiple_of(4096)
     }
 }
 
@@ -442,6 +450,23 @@ mod tests {
     }
 
     #[test]
+    fn what_may_wait_is_what_the_guide_says() {
+        for (memory, waits, segment) in [
+            (4, 24, 2),
+            (32, 64, 4),
+            (128, 256, 16),
+            (256, 256, 32),
+            (512, 256, 32),
+            (1024, 512, 64),
+            (16384, 8192, 128),
+        ] {
+            let options = Options::new().memory(memory << 20);
+            let found = (options.pending_cap() >> 20, options.segment_bytes() >> 20);
+            assert_eq!(found, (waits, segment), "MiB, with {memory}");
+        }
+    }
+
+    #[test]
     fn what_may_wait_is_64_segments_at_most() {
         for memory in [1 << 20, 16 << 20, 128 << 20, 2 * GIB, 8 * GIB, 16 * GIB, 64 * GIB] {
             let options = Options::new().memory(memory);
@@ -449,7 +474,7 @@ mod tests {
             assert!((4..=64).contains(&waiting), "{waiting} with {memory}");
         }
         // No sum overflows, whatever is asked for.
-        assert!(Options::new().memory(u64::MAX).pending_cap() == u64::MAX);
+        assert_eq!(Options::new().memory(u64::MAX).pending_cap(), u64::MAX / 2);
         assert_eq!(Options::new().memory(u64::MAX).segment_bytes(), 4 * GIB);
     }
 }

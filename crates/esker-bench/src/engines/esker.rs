@@ -108,8 +108,8 @@ impl Engine for Esker {
 /// Bytes of log that may be in memory beside the setting, by the guide's section "Memory and files": what waits for its
 /// flush and the segment that is being written.
 fn log_bytes(memory: u64) -> u64 {
-    let segment = (memory / 8).clamp(2 << 20, 64 << 20).max(memory / 32);
-    (memory * 2).max(24 << 20) + segment
+    let waits = (memory * 2).min(256 << 20).max(memory / 2).max(24 << 20);
+    waits + (waits.min(memory) / 8).clamp(2 << 20, 64 << 20).max(waits / 64)
 }
 
 /// Writes.
