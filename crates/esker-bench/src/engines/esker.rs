@@ -200,6 +200,7 @@ mod tests {
     fn the_log_that_a_setting_allows_beside_it_is_told() {
         assert_eq!(log_bytes(4 << 20), 26 << 20);
         assert_eq!(log_bytes(128 << 20), (256 + 16) << 20);
-        assert_eq!(log_bytes(4 << 30), (8192 + 128) << 20);
+        assert_eq!(log_bytes(512 << 20), (256 + 32) << 20);
+        assert_eq!(log_bytes(4 << 30), (2048 + 64) << 20);
     }
 }
