@@ -412,9 +412,8 @@ esker_code esker_options_set_compression(esker_options *options,
 esker_code esker_options_set_block_size(esker_options *options, size_t bytes);
 
 // Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default an eighth of the
-// memory, 2 to 64 MiB, and of more than 256 MiB of memory at most an eighth of the log that may wait.
-esker_code esker_options_set_segment_size(esker_options *options,
-                                          uint64_t bytes);
+// memory or of the log that may wait for its flush, whichever is less, 2 to 64 MiB.
+esker_code esker_options_set_segment_size(esker_options *options, uint64_t bytes);
 
 // From how many bytes on a value is written once, and stays in the log. 64 at least, 4096 by default.
 esker_code esker_options_set_blob_threshold(esker_options *options,

@@ -258,7 +258,7 @@ pub unsafe extern "C" fn esker_options_set_block_size(
 }
 
 /// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default an eighth of the
-/// memory, 2 to 64 MiB, and of more than 256 MiB of memory at most an eighth of the log that may wait.
+/// memory or of the log that may wait for its flush, whichever is less, 2 to 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_segment_size(
     options: *mut esker_options,

@@ -144,7 +144,8 @@ public final class Options {
     /**
      * The size of a log segment.
      *
-     * @param bytes from 64 KiB to 4 GiB; by default an eighth of the memory, up to 32 MiB, or a sixteenth, up to 64 MiB
+     * @param bytes from 64 KiB to 4 GiB; by default an eighth of the memory or of the log that may wait for its
+     *     flush, whichever is less, from 2 to 64 MiB
      * @return these options
      */
     public Options segmentSize(long bytes) {
