@@ -54,7 +54,7 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     EskerVersionedStore(String name, long retentionMs, long segmentMs) {
         this.store = new TaskStore(name);
         this.retentionMs = retentionMs;
-        this.history = new History(store, new Segments(store, Format.PLAIN, retentionMs, segmentMs, false));
+        this.history = new History(store, new Segments(store, Format.PLAIN, retentionMs, segmentMs, null));
     }
 
     @Override

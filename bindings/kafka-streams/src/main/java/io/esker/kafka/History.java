@@ -42,7 +42,7 @@ final class History {
     }
 
     void open() {
-        segments.open(key -> 0);
+        segments.open();
     }
 
     void dropExpired(long nowMs) {

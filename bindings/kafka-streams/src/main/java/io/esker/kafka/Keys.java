@@ -42,19 +42,4 @@ final class Keys {
     static long windowStartMs(Bytes stored) {
         return ByteBuffer.wrap(stored.get()).getLong(stored.get().length - WINDOW_SUFFIX_BYTES);
     }
-
-    /** A key of the index by time: a time of 8 bytes, not negative, and the key of the value. */
-    static byte[] indexed(long timeMs, byte[] stored) {
-        return ByteBuffer.allocate(Long.BYTES + stored.length).putLong(timeMs).put(stored).array();
-    }
-
-    /** Where the entries of a time begin in that index. */
-    static byte[] indexBound(long timeMs) {
-        return ByteBuffer.allocate(Long.BYTES).putLong(timeMs).array();
-    }
-
-    /** The key of the value of a key of that index. */
-    static byte[] ofIndexed(byte[] indexed) {
-        return Arrays.copyOfRange(indexed, Long.BYTES, indexed.length);
-    }
 }

@@ -57,7 +57,8 @@ abstract class SegmentedStore implements StateStore {
         this.retentionMs = retentionMs;
         this.schema = schema;
         this.sessions = sessions;
-        this.segments = new Segments(store, format, retentionMs, segmentMs, indexed);
+        this.segments = new Segments(store, format, retentionMs, segmentMs,
+                indexed ? sessions ? TimeFirst.SESSIONS : TimeFirst.WINDOWS : null);
     }
 
     @Override
@@ -67,7 +68,7 @@ abstract class SegmentedStore implements StateStore {
                 Thread.currentThread().getName(), given.taskId().toString(), ProcessorContextUtils.metricsImpl(given));
         consistency = Queries.isConsistencyEnabled(given);
         store.open(given, format, sessions);
-        segments.open(schema::segmentTimestamp);
+        segments.open();
         segments.dropExpired(streamTimeMs);
         StoreMetrics.register(given, store, sessions ? "esker-session" : "esker-window");
         given.register(root, (RecordBatchingStateRestoreCallback) this::restore);
@@ -84,7 +85,7 @@ abstract class SegmentedStore implements StateStore {
                 Segments.Segment segment = segments.live(segments.id(timeMs), streamTimeMs);
                 if (segment == null) continue;
                 ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
-                segments.add(batch, segment, record.key(), record.value(), timeMs);
+                segments.add(batch, segment, record.key(), record.value());
             }
         });
     }
@@ -114,7 +115,7 @@ abstract class SegmentedStore implements StateStore {
             expiredRecords.record(1.0d, context.currentSystemTimeMs());
             return;
         }
-        segments.put(segment, key.get(), value, timeMs);
+        segments.put(segment, key.get(), value);
     }
 
     /** Deletes, where the segment of the key is there. */
@@ -123,7 +124,7 @@ abstract class SegmentedStore implements StateStore {
         long timeMs = schema.segmentTimestamp(key);
         streamTimeMs = Math.max(streamTimeMs, timeMs);
         Segments.Segment segment = segments.of(timeMs);
-        if (segment != null) segments.put(segment, key.get(), null, timeMs);
+        if (segment != null) segments.put(segment, key.get(), null);
     }
 
     /** The value of a key; null when there is none or it expired. */
@@ -174,7 +175,7 @@ abstract class SegmentedStore implements StateStore {
         List<Segments.Segment> between = segments.between(fromMs, toMs, forward);
         return new SegmentIterator(between.iterator(), segment -> segment.times() == null
                 ? open(segment, null, null, forward)
-                : new IndexIterator(store, segment, fromMs, toMs, forward), iterator -> {
+                : new IndexIterator(segment, fromMs, toMs, forward), iterator -> {
                     while (iterator.hasNext()) {
                         long timeMs = schema.segmentTimestamp(iterator.peekNextKey());
                         if (timeMs >= fromMs && timeMs <= toMs) return true;
@@ -239,24 +240,22 @@ abstract class SegmentedStore implements StateStore {
     }
 
     /** The entries that the index of a segment has between two times. */
-    private static final class IndexIterator implements KeyValueIterator<Bytes, byte[]> {
-        private final TaskStore store;
+    private final class IndexIterator implements KeyValueIterator<Bytes, byte[]> {
         private final Segments.Segment segment;
         private final KeyValueIterator<Bytes, byte[]> index;
         private KeyValue<Bytes, byte[]> ahead;
 
-        IndexIterator(TaskStore store, Segments.Segment segment, long fromMs, long toMs, boolean forward) {
-            this.store = store;
+        IndexIterator(Segments.Segment segment, long fromMs, long toMs, boolean forward) {
             this.segment = segment;
-            byte[] to = toMs == Long.MAX_VALUE ? null : Keys.indexBound(toMs + 1);
+            byte[] to = toMs == Long.MAX_VALUE ? null : TimeFirst.bound(toMs + 1);
             this.index = store.reading("opening an iterator",
-                    () -> segment.times().iterate(Keys.indexBound(Math.max(0, fromMs)), to, false, forward));
+                    () -> segment.times().iterate(TimeFirst.bound(Math.max(0, fromMs)), to, false, forward));
         }
 
         @Override
         public boolean hasNext() {
             while (ahead == null && index.hasNext()) {
-                byte[] key = Keys.ofIndexed(index.next().key.get());
+                byte[] key = segments.ofIndexed(index.next().key.get());
                 byte[] value = store.get(segment.values(), key);
                 if (value != null) ahead = new KeyValue<>(Bytes.wrap(key), value);
             }

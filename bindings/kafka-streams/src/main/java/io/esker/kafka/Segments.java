@@ -7,7 +7,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.function.ToLongFunction;
 
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -23,8 +22,8 @@ final class Segments {
     private static final String VALUES = "segment.";
     private static final String TIMES = "times.";
     private static final byte[] NOTHING = new byte[0];
-    /** A key of an index, before all others, that is there when nothing is missing. */
-    private static final byte[] COMPLETE = {0};
+    /** A key of an index, before all others, that is there when nothing is missing. (Of one with other keys it was {0}.) */
+    private static final byte[] COMPLETE = {0, 0};
 
     /** One segment. */
     static final class Segment {
@@ -50,30 +49,29 @@ final class Segments {
     private final Format format;
     private final long retentionMs;
     private final long intervalMs;
-    private final boolean indexed;
+    private final TimeFirst index;
     private final ConcurrentSkipListMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
 
-    Segments(TaskStore store, Format format, long retentionMs, long intervalMs, boolean indexed) {
+    /**
+     * @param index what keys of the index by time are; null when there is to be none
+     */
+    Segments(TaskStore store, Format format, long retentionMs, long intervalMs, TimeFirst index) {
         this.store = store;
         this.format = format;
         this.retentionMs = retentionMs;
         this.intervalMs = intervalMs;
-        this.indexed = indexed;
+        this.index = index;
     }
 
-    /**
-     * Opens the segments there are. Where an index is missing or was not finished it is made, where nobody wants it it is dropped.
-     *
-     * @param timeOfKey the time in a key
-     */
-    void open(ToLongFunction<Bytes> timeOfKey) {
+    /** Opens the segments there are. Where an index is missing or was not finished it is made, where nobody wants it it is dropped. */
+    void open() {
         segments.clear();
         Collection<String> names = store.tableNames();
         for (String name : names) {
-            if (name.startsWith(TIMES) && !indexed) store.drop(store.table(name));
+            if (name.startsWith(TIMES) && index == null) store.drop(store.table(name));
             if (!name.startsWith(VALUES)) continue;
             Segment segment = add(id(name));
-            if (indexed && store.get(segment.times, COMPLETE) == null) makeIndex(segment, timeOfKey);
+            if (index != null && store.get(segment.times, COMPLETE) == null) makeIndex(segment);
         }
     }
 
@@ -85,11 +83,11 @@ final class Segments {
         }
     }
 
-    private void makeIndex(Segment segment, ToLongFunction<Bytes> timeOfKey) {
+    private void makeIndex(Segment segment) {
         try (KeyValueIterator<Bytes, byte[]> values = segment.values.iterate(null, null, true, true)) {
             while (values.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = values.next();
-                store.put(segment.times, Keys.indexed(timeOfKey.applyAsLong(entry.key), entry.key.get()), NOTHING);
+                store.put(segment.times, index.of(entry.key.get()), NOTHING);
             }
         }
         store.put(segment.times, COMPLETE, NOTHING);
@@ -97,12 +95,17 @@ final class Segments {
 
     private Segment add(long id) {
         return segments.computeIfAbsent(id, key -> new Segment(
-                store.table(VALUES + id + format.suffix()), indexed ? store.table(TIMES + id) : null));
+                store.table(VALUES + id + format.suffix()), index != null ? store.table(TIMES + id) : null));
+    }
+
+    /** The key of the value of a key in the index. */
+    byte[] ofIndexed(byte[] indexed) {
+        return index.stored(indexed);
     }
 
     /** Whether segments have an index by time. */
     boolean isIndexed() {
-        return indexed;
+        return index != null;
     }
 
     void clear() {
@@ -124,7 +127,7 @@ final class Segments {
         Segment segment = segments.get(id);
         if (segment == null) {
             segment = add(id);
-            if (indexed) store.put(segment.times, COMPLETE, NOTHING);
+            if (index != null) store.put(segment.times, COMPLETE, NOTHING);
         }
         dropExpired(streamTimeMs);
         return segment;
@@ -150,14 +153,14 @@ final class Segments {
     }
 
     /** Adds a write and what the index has of it; a null value deletes. */
-    void put(Segment segment, byte[] key, byte[] value, long timeMs) {
+    void put(Segment segment, byte[] key, byte[] value) {
         store.put(segment.values, key, value);
-        if (segment.times != null) store.put(segment.times, Keys.indexed(timeMs, key), value == null ? null : NOTHING);
+        if (segment.times != null) store.put(segment.times, index.of(key), value == null ? null : NOTHING);
     }
 
     /** The same into a batch. */
-    void add(WriteBatch batch, Segment segment, byte[] key, byte[] value, long timeMs) {
+    void add(WriteBatch batch, Segment segment, byte[] key, byte[] value) {
         store.add(batch, segment.values, key, value);
-        if (segment.times != null) store.add(batch, segment.times, Keys.indexed(timeMs, key), value == null ? null : NOTHING);
+        if (segment.times != null) store.add(batch, segment.times, index.of(key), value == null ? null : NOTHING);
     }
 }

@@ -84,6 +84,7 @@ class DslTest {
             for (int i = 0; i < RECORDS; i++) {
                 time += random.nextInt(10) == 0 ? random.nextInt(30_000) : random.nextInt(500);
                 long at = random.nextInt(6) == 0 ? time - random.nextInt(100_000) : time;
+                at -= at % 500; // many at the same moment, so that the order of what closes together is seen
                 (random.nextInt(3) == 0 ? right : left).pipeInput("key" + random.nextInt(12), "v" + i, Instant.ofEpochMilli(at));
             }
             return List.of(read(driver, "out"), read(driver, "closed"));

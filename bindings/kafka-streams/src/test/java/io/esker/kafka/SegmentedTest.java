@@ -23,8 +23,13 @@ import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.kstream.internals.SessionWindow;
+import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
+import org.apache.kafka.streams.state.DslSessionParams;
+import org.apache.kafka.streams.state.DslStoreSuppliers;
 import org.apache.kafka.streams.state.DslWindowParams;
 import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -126,6 +131,49 @@ class SegmentedTest {
         store.commit(Map.of(CHANGELOG, 3L));
         store.close();
         assertEquals(List.of("segment.0.plain"), keyspaces());
+    }
+
+    /** Ordered by end and then key, sessions that closed at one moment were emitted in another order than with RocksDB. */
+    @Test
+    void sessionsOfOneEndComeInTheOrderOfStartsAsWithRocksDB() {
+        DslSessionParams params = new DslSessionParams("sessions", RETENTION, EmitStrategy.onWindowClose(), DslStoreFormat.PLAIN);
+        List<List<String>> found = new ArrayList<>();
+        for (DslStoreSuppliers suppliers : List.of(new EskerDslStoreSuppliers(), new BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers())) {
+            SessionStore<Bytes, byte[]> store = open(suppliers.sessionStore(params).get(), directory, SMALL);
+            for (String name : List.of("a", "b", "b\0", "b\0\0\0\0\0\0\0\0", "c")) {
+                for (long start : List.of(7, 3, 5)) {
+                    if (!name.equals("a") || start == 7) store.put(new Windowed<>(key(name), new SessionWindow(start, 9)), bytes(name));
+                }
+            }
+            store.remove(new Windowed<>(key("c"), new SessionWindow(3, 9)));
+            List<String> sessions = new ArrayList<>();
+            try (KeyValueIterator<Windowed<Bytes>, byte[]> all = store.findSessions(0, 9)) {
+                while (all.hasNext()) {
+                    KeyValue<Windowed<Bytes>, byte[]> entry = all.next();
+                    sessions.add(text(entry.value) + "@" + entry.key.window().start());
+                }
+            }
+            found.add(sessions);
+            store.close();
+        }
+        assertEquals(List.of("b@3", "b\0@3"), found.get(0).subList(0, 2));
+        assertEquals(found.get(1), found.get(0));
+    }
+
+    /** The order was of time, key and time once more, so that a key could come before one that it begins with. */
+    @Test
+    void windowsOfOneStartComeInTheOrderOfKeysAsWithRocksDB() {
+        DslWindowParams params = new DslWindowParams(
+                "windows", RETENTION, WINDOW, false, EmitStrategy.onWindowClose(), false, DslStoreFormat.PLAIN);
+        List<List<String>> found = new ArrayList<>();
+        for (DslStoreSuppliers suppliers : List.of(new EskerDslStoreSuppliers(), new BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers())) {
+            WindowStore<Bytes, byte[]> store = open(suppliers.windowStore(params).get(), directory, SMALL);
+            for (String name : List.of("b", "a\0\0\0\0\0\0", "a", "a\0\0\0\0\1")) store.put(key(name), bytes(name), MINUTE_MS);
+            found.add(values(store.fetchAll(0, MINUTE_MS)));
+            store.close();
+        }
+        assertEquals("a@60000", found.get(0).get(0));
+        assertEquals(found.get(1), found.get(0));
     }
 
     @Test
