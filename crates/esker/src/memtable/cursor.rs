@@ -118,10 +118,17 @@ impl MemtableCursor {
         self.memtable.segment.pointer_to(self.version(self.at))
     }
 
-    /// The first of three parts of a search, as in runs: asks for the leaf.
-    pub(crate) fn approach(&mut self, key: &[u8]) {
+    /// The first of three parts of a search, as in runs: sets out for the leaf.
+    pub(crate) fn approach(&mut self) {
+        self.index.approach(&self.memtable.index);
+    }
+
+    /// Between the first and the second: a level nearer to the leaf, which is asked for. Whether there is more of
+    /// the way.
+    #[inline]
+    pub(crate) fn come_nearer(&mut self, key: &[u8]) -> bool {
         let m = &self.memtable;
-        self.index.approach(&m.index, &m.keys(), key);
+        self.index.come_nearer(&m.index, &m.keys(), key)
     }
 
     /// The second: finds the place in the leaf, and asks for the record.
@@ -231,14 +238,14 @@ impl InternalCursor for MemtableCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.approach(key);
+        self.approach();
         self.locate(key, false);
         self.arrive(false);
         Ok(())
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.approach(key);
+        self.approach();
         self.locate(key, true);
         self.arrive(true);
         Ok(())

@@ -141,11 +141,16 @@ impl MergeCursor {
         }
     }
 
-    /// Positions all sources. In tables a search waits for memory that nobody has used lately, several times
-    /// over: all runs are searched in step, so that they wait together.
+    /// Positions all sources. A search waits for memory that nobody has used lately, several times over: at each
+    /// level of a memtable's index, at a table's index and its block. All sources are searched in step, so that they
+    /// wait together.
     fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
         self.clear();
         self.sources.iter_mut().for_each(|s| s.approach(key, to));
+        // One that is alone has nobody to wait beside.
+        if self.sources.len() > 1 {
+            while self.sources.iter_mut().fold(false, |more, s| s.come_nearer(key) | more) {}
+        }
         self.sources.iter_mut().try_for_each(|s| s.locate(key, to))?;
         self.sources.iter_mut().try_for_each(|s| s.arrive(key, to))
     }

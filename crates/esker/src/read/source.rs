@@ -59,8 +59,17 @@ impl SourceCursor {
     /// The parts of a search: see [`RunCursor::approach`].
     pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
         match self {
-            SourceCursor::Memtable(c) => c.approach(key),
+            SourceCursor::Memtable(c) => c.approach(),
             SourceCursor::Run(c) => c.approach(key, to),
+        }
+    }
+
+    /// Between the first part and the second, as often as it says that there is more to do: one wait for memory.
+    #[inline]
+    pub(super) fn come_nearer(&mut self, key: &[u8]) -> bool {
+        match self {
+            SourceCursor::Memtable(c) => c.come_nearer(key),
+            SourceCursor::Run(_) => false,
         }
     }
 

@@ -136,12 +136,11 @@ pub(super) fn decompress(
             if raw_len > bytes.len().saturating_mul(255) {
                 return Err(damaged("packed value: length"));
             }
-            out.resize(raw_len, 0);
             let dict = match dictionary {
                 Some(d) => Some(d.lz4().ok_or(damaged("dictionary of another codec"))?),
                 None => None,
             };
-            lz4::decompress(bytes, dict, out)
+            lz4::decompress(bytes, dict, raw_len, out)
         }
         Codec::Zstd => zstd::decompress(bytes, dictionary, raw_len, out)?,
     };

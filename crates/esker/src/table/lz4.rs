@@ -23,6 +23,9 @@ const LAST_LITERALS: usize = 5;
 const MAX_OFFSET: usize = 65_535;
 /// Longer values without a dictionary are the library's: what its table costs is little beside them.
 const LONG: usize = 4096;
+/// Room behind a value that is unpacked: with less the decoder copies the last bytes one by one, and of a
+/// short value most bytes are the last.
+const BEHIND: usize = 32;
 
 /// A dictionary made ready.
 pub(super) struct Lz4Dictionary {
@@ -208,14 +211,20 @@ fn put_rest(out: &mut Vec<u8>, len: usize) {
     }
 }
 
-/// Unpacks a value into `out`, which has its length; false when the packed bytes are not those of
-/// a value of this length.
-pub(super) fn decompress(compressed: &[u8], dict: Option<&Lz4Dictionary>, out: &mut [u8]) -> bool {
-    let len = out.len();
+/// Replaces `out` with the value that was packed; false when the packed bytes are not those of a value of
+/// this length.
+pub(super) fn decompress(
+    compressed: &[u8],
+    dict: Option<&Lz4Dictionary>,
+    len: usize,
+    out: &mut Vec<u8>,
+) -> bool {
+    out.resize(len + BEHIND, 0);
     let n = match dict {
         Some(d) => lz4_flex::block::decompress_into_with_dict(compressed, out, &d.bytes),
         None => lz4_flex::block::decompress_into(compressed, out),
     };
+    out.truncate(len);
     n.is_ok_and(|n| n == len)
 }
 
@@ -227,13 +236,15 @@ mod tests {
         let prepared = Lz4Dictionary::new(dict);
         let mut compressed = Vec::new();
         assert!(e.compress(value, Some(&prepared), usize::MAX / 2, &mut compressed));
-        let mut out = vec![0xEE; value.len()];
-        assert!(decompress(&compressed, Some(&prepared), &mut out));
+        let mut out = vec![0xEE; 7];
+        assert!(decompress(&compressed, Some(&prepared), value.len(), &mut out));
         assert_eq!(out, value);
         let mut alone = Vec::new();
         assert!(e.compress(value, None, usize::MAX / 2, &mut alone));
-        assert!(decompress(&alone, None, &mut out));
+        assert!(decompress(&alone, None, value.len(), &mut out));
         assert_eq!(out, value);
+        assert!(!decompress(&alone, None, value.len() + 1, &mut out));
+        assert!(value.is_empty() || !decompress(&alone, None, value.len() - 1, &mut out));
         compressed.len()
     }
 

@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering::Acquire;
 
+use super::descend::Descent;
 use super::node::{LEAF, Leaf, Permutation, prefetch};
 use super::{Index, KeySource};
 
@@ -23,8 +24,8 @@ pub(crate) struct IndexCursor {
     /// The leaf after it, at the same moment. Leaves that a later split puts in between hold
     /// nothing but what `refs` has, and newer keys.
     next: *const Leaf,
-    /// Where an approach has led, and that leaf's version then: see `approach`.
-    approached: Option<(*const Leaf, u32)>,
+    /// How far an approach has come: see `approach`.
+    way: Option<Descent>,
 }
 
 // SAFETY: the leaves are only looked at in calls that are given their index, which keeps them
@@ -37,7 +38,7 @@ impl IndexCursor {
     /// A cursor that is nowhere.
     pub fn new() -> IndexCursor {
         let leaf = ptr::null();
-        IndexCursor { owner: 0, refs: [0; LEAF], len: 0, at: 0, leaf, next: leaf, approached: None }
+        IndexCursor { owner: 0, refs: [0; LEAF], len: 0, at: 0, leaf, next: leaf, way: None }
     }
 
     /// The reference it stands on.
@@ -102,14 +103,23 @@ impl IndexCursor {
         self.at = self.len.saturating_sub(1);
     }
 
-    /// The first part of a search: finds the leaf, and asks for it. Whoever searches several indexes does
-    /// it for all of them, so that they wait for memory at the same time. The search is for the same key,
-    /// and follows at once.
-    pub fn approach<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) {
-        let (leaf, version) = index.leaf_of(src, key);
-        prefetch(leaf);
+    /// The first part of a search: sets out for the leaf. Whoever searches several indexes does each part for
+    /// all of them, so that they wait for memory at the same time. The search is for the same key, and follows
+    /// at once.
+    pub fn approach(&mut self, index: &Index) {
         self.owner = index.id;
-        self.approached = Some((leaf, version));
+        self.way = Some(index.top());
+    }
+
+    /// A level nearer to the leaf, which is asked for; whether there is more of the way.
+    #[inline]
+    pub fn come_nearer<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) -> bool {
+        let Some(way) = self.way.as_mut().filter(|w| !w.has_asked_for_leaf()) else {
+            return false;
+        };
+        assert_eq!(self.owner, index.id, "a cursor is used with one index");
+        index.step(way, src, key);
+        !way.has_asked_for_leaf()
     }
 
     /// To the first key at or after `key`.
@@ -163,12 +173,10 @@ impl IndexCursor {
 
     /// Copies the leaf for `key`; tells how many of its keys are below it and whether it is there.
     fn locate<S: KeySource>(&mut self, index: &Index, src: &S, key: &[u8]) -> (usize, bool) {
-        let approached = self.approached.take().filter(|_| self.owner == index.id);
-        // SAFETY: the leaf belongs to this index, and nodes live as long as it does. If it is not the key's any more
-        // its version has changed.
-        let mut known = approached.map(|(leaf, version)| (unsafe { &*leaf }, version));
+        let mut way = self.way.take().filter(|_| self.owner == index.id);
         loop {
-            let (leaf, version) = known.take().unwrap_or_else(|| index.leaf_of(src, key));
+            let way = way.take().unwrap_or_else(|| index.top());
+            let (leaf, version) = index.leaf_at_end(way, src, key);
             let entries = leaf.entries();
             let place = index.find(leaf, src, key, entries);
             self.copy(index, leaf, entries);

@@ -74,6 +74,15 @@ impl Model {
         cursor.current().map(|r| std::str::from_utf8(self.log.key(r)).unwrap())
     }
 
+    /// Where a search arrives that goes a step at a time.
+    fn seek_in_steps(&self, key: &str) -> Option<&str> {
+        let mut cursor = IndexCursor::new();
+        cursor.approach(&self.index);
+        while cursor.come_nearer(&self.index, &self.log, key.as_bytes()) {}
+        cursor.seek(&self.index, &self.log, key.as_bytes());
+        self.key_at(&cursor)
+    }
+
     /// All keys upwards, or from the last down.
     fn walk(&self, up: bool) -> Vec<&str> {
         let mut cursor = IndexCursor::new();
@@ -190,6 +199,20 @@ fn a_leaf_between_others_splits() {
         cursor.prev(&m.index, &m.log);
         assert_eq!(m.key_at(&cursor), Some("key c"));
     });
+}
+
+#[test]
+fn a_search_in_steps_finds_what_moves_between_them() {
+    beside_a_writer("split below a root, in steps", 2, TWO_LEAVES, "key b", |m| {
+        assert_eq!(m.seek_in_steps("key e"), Some("key e"));
+    });
+    for (name, key) in
+        [("inner split, in steps, middle", "h"), ("inner split, in steps, last", "l")]
+    {
+        beside_a_writer(name, 1, FULL_INNER, "gg", move |m| {
+            assert_eq!(m.seek_in_steps(key), Some(key));
+        });
+    }
 }
 
 #[test]

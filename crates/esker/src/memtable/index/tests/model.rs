@@ -100,6 +100,8 @@ fn run(order: KeyOrder, ops: Vec<Op>) {
                 assert_eq!(index.get(&log, &key), model.get(&ordered(&key)).copied());
             }
             Op::Seek(key) => {
+                cursor.approach(&index);
+                while cursor.come_nearer(&index, &log, &key) {}
                 cursor.seek(&index, &log, &key);
                 place = model.range(ordered(&key)..).next().map(|(k, _)| k.clone());
                 stale = false;

@@ -51,6 +51,11 @@ fn gets(index: &Index, log: &Log, before: usize, key: &impl Fn(usize) -> Vec<u8>
         let wanted = key(n);
         assert_eq!(index.get(log, &wanted), Some(n as u32));
         let mut cursor = IndexCursor::new();
+        // In steps, as where several are searched; some of the way, or all of it.
+        cursor.approach(index);
+        for _ in 0..n % 8 {
+            cursor.come_nearer(index, log, &wanted);
+        }
         cursor.seek(index, log, &wanted);
         assert_eq!(cursor.current(), Some(n as u32));
         // There and back again, which may lead into another leaf.
