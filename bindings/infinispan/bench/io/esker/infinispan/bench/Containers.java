@@ -2,9 +2,11 @@ package io.esker.infinispan.bench;
 
 import io.esker.infinispan.configuration.EskerStoreConfigurationBuilder;
 import java.nio.file.Path;
+import org.infinispan.commons.test.TestResourceTracker;
 import org.infinispan.configuration.cache.ConfigurationBuilder;
 import org.infinispan.configuration.global.GlobalConfigurationBuilder;
 import org.infinispan.manager.DefaultCacheManager;
+import org.infinispan.persistence.dummy.DummyInMemoryStoreConfigurationBuilder;
 import org.infinispan.persistence.rocksdb.configuration.RocksDBStoreConfigurationBuilder;
 
 /** A container for each of the stores that are compared, each with its own defaults. */
@@ -28,7 +30,12 @@ final class Containers {
             case "softindex" -> cache.persistence().addSoftIndexFileStore()
                     .dataLocation(directory.resolve("data").toString())
                     .indexLocation(directory.resolve("index").toString());
-            default -> throw new IllegalArgumentException("esker, rocksdb or softindex, and not " + store);
+            // A map on the heap, by Infinispan's own tests: what a store that does nothing leaves of each row.
+            case "memory" -> {
+                TestResourceTracker.setThreadTestName(CACHE);
+                cache.persistence().addStore(DummyInMemoryStoreConfigurationBuilder.class).storeName(directory.toString());
+            }
+            default -> throw new IllegalArgumentException("esker, rocksdb, softindex or memory, and not " + store);
         }
         DefaultCacheManager manager = new DefaultCacheManager(container.build());
         manager.defineConfiguration(CACHE, cache.build());

@@ -56,6 +56,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
     private BlockingManager blocking;
     /** Null when the number of calls at once is not limited. */
     private BlockingManager.BlockingExecutor limited;
+    private final InPlace inPlace = new InPlace(System::nanoTime);
     private volatile EntryTable table;
     private Publishing<K, V> publishing;
     /** What transactions that are prepared will change. Infinispan commits or rolls back each. */
@@ -155,7 +156,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         if (entryKey == null) {
             return CompletableFutures.completedNull();
         }
-        return onBlockingThread(() -> table().get(stored, entryKey), "esker-load").thenApply(bytes -> alive(key, bytes));
+        return read(() -> table().get(stored, entryKey), "esker-load").thenApply(bytes -> alive(key, bytes));
     }
 
     private MarshallableEntry<K, V> alive(Object key, byte[] stored) {
@@ -173,7 +174,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         if (entryKey == null) {
             return CompletableFutures.completedFalse();
         }
-        return onBlockingThread(() -> table().isAlive(stored, entryKey, time.wallClockTime()), "esker-contains");
+        return read(() -> table().isAlive(stored, entryKey, time.wallClockTime()), "esker-contains");
     }
 
     /** {@inheritDoc} */
@@ -351,6 +352,21 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
             throw new PersistenceException("Esker store of cache '" + cacheName + "': the store was stopped");
         }
         return current;
+    }
+
+    /** Reads one entry: in place where that is allowed and the number of calls at once is not limited. */
+    private <T> CompletionStage<T> read(Supplier<T> call, String name) {
+        long beganNs = inPlace.nowNs();
+        if (limited != null || !inPlace.isAllowed(beganNs)) {
+            return onBlockingThread(call, name);
+        }
+        try {
+            return CompletableFuture.completedFuture(call(call));
+        } catch (Throwable e) { // as from a blocking thread
+            return CompletableFuture.failedFuture(e);
+        } finally {
+            inPlace.end(beganNs);
+        }
     }
 
     private <T> CompletionStage<T> onBlockingThread(Supplier<T> call, String name) {
