@@ -25,11 +25,11 @@ import org.infinispan.test.TestingUtil;
  *     STORE ENTRIES VALUE_BYTES DIRECTORY [OPERATIONS]
  * </pre>
  *
- * <p>STORE is {@code esker}, {@code rocksdb}, {@code softindex} or {@code memory}, a map on the heap, which shows what Infinispan itself takes. What is measured, for keys in random order: {@code put} and
- * {@code get} through the cache, {@code write}, {@code overwrite}, {@code load} and {@code miss} through the SPI,
- * {@code iterate} over all entries, the second time, {@code size}, {@code start} with all entries there, and the bytes on {@code disk}. For the
- * tests of Voldemort's document run it with values of 80 bytes and of 1024, and with entries up to several times the memory of
- * the machine (or of a control group).
+ * <p>STORE is {@code esker}, {@code rocksdb}, {@code softindex} or {@code memory}, a map on the heap, which shows what Infinispan
+ * itself takes. What is measured, for keys in random order: {@code put} and {@code get} through the cache, {@code write},
+ * {@code overwrite}, {@code load} and {@code miss} through the SPI, {@code iterate} over all entries, the second time, {@code size},
+ * {@code start} with all entries there, and the bytes on {@code disk}. For the tests of Voldemort's document run it with values of
+ * 80 bytes and of 1024, and with entries up to several times the memory of the machine (or of a control group).
  */
 public final class StoreBench {
     private static final int SEGMENTS = 256;

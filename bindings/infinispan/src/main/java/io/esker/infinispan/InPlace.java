@@ -8,8 +8,8 @@ import java.util.function.LongSupplier;
  *
  * <p>A read takes no lock, and a microsecond or two when its bytes are in memory, where handing it to a blocking thread and waiting
  * for the answer takes some thirty. Whether they are in memory nobody knows before. So reads run in place until one took so long that
- * it has waited for the device; those of the next while are handed over, and then it is tried again. What a thread that is not to be
- * blocked waits for is one read of the device in each such while, in the worst case.
+ * it has waited for the device; those that begin in the next while are handed over, and then it is tried again. In each such while a
+ * thread waits for the device once at most.
  */
 final class InPlace {
     /** What a read from memory never takes, unless the machine is busy: it is then handed over in vain for a while, and no more. */
