@@ -46,7 +46,8 @@ public final class Cursor implements AutoCloseable {
     /** Whether a thread is in a method. */
     @SuppressWarnings("unused")
     private boolean busy;
-    private boolean closed;
+    /** Set before whoever closes it waits, so that a second thread that is refused meanwhile is told why. */
+    private volatile boolean closed;
 
     /** The number of entries, then each: lengths of key and value (4 bytes each), key, value. In the order of the walk. */
     private byte[] batch = Bytes.NONE;
@@ -82,13 +83,12 @@ public final class Cursor implements AutoCloseable {
     }
 
     private void enter() {
-        if (!BUSY.compareAndSet(this, false, true)) {
-            throw new ConcurrentModificationException("another thread is using this cursor");
-        }
+        boolean entered = BUSY.compareAndSet(this, false, true);
         if (closed) {
-            exit();
+            if (entered) exit();
             throw new IllegalStateException("the cursor was closed");
         }
+        if (!entered) throw new ConcurrentModificationException("another thread is using this cursor");
     }
 
     private void exit() {
@@ -363,9 +363,9 @@ public final class Cursor implements AutoCloseable {
     /** Gives back what the cursor holds. Waits for a move under way in another thread. Closing again does nothing. */
     @Override
     public void close() {
+        closed = true;
         while (!BUSY.compareAndSet(this, false, true)) Thread.yield();
         try {
-            closed = true;
             at = -1;
             batch = Bytes.NONE;
             cleanable.clean();

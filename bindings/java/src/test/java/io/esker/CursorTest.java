@@ -189,7 +189,7 @@ class CursorTest {
     @Test
     void closingInAnotherThreadEndsTheWalk() throws Exception {
         fill(20_000);
-        for (int round = 0; round < 300; round++) {
+        for (int round = 0; round < 2000; round++) {
             Cursor cursor = keyspace.cursor();
             AtomicReference<Throwable> end = new AtomicReference<>();
             Thread walk = new Thread(() -> {
@@ -203,13 +203,12 @@ class CursorTest {
                 }
             });
             walk.start();
-            for (int spin = 0; spin < round * 50; spin++) Thread.onSpinWait();
+            for (int spin = 0; spin < round * 10; spin++) Thread.onSpinWait();
             cursor.close();
             cursor.close();
             walk.join();
-            // It may have been in the way of the one that closes, or come too late.
-            Throwable e = end.get();
-            assertTrue(e instanceof IllegalStateException || e instanceof ConcurrentModificationException, String.valueOf(e));
+            // Also when it comes while the other thread is closing: that one uses it no more.
+            assertTrue(end.get() instanceof IllegalStateException, String.valueOf(end.get()));
         }
     }
 

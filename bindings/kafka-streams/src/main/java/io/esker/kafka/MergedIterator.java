@@ -52,9 +52,13 @@ final class MergedIterator implements KeyValueIterator<Bytes, byte[]> {
 
     @Override
     public boolean hasNext() {
-        if (closed) throw new InvalidStateStoreException("an iterator of store " + store.name() + " was used after it was closed");
+        if (closed) throw usedAfterClose(null);
         if (ahead == null) ahead = store.reading("reading a range", this::takeUnlessExpired);
         return ahead != null;
+    }
+
+    private InvalidStateStoreException usedAfterClose(Throwable cause) {
+        return new InvalidStateStoreException("an iterator of store " + store.name() + " was used after it was closed", cause);
     }
 
     /** A segment that expires while it is being read has nothing more to show. */
@@ -63,6 +67,10 @@ final class MergedIterator implements KeyValueIterator<Bytes, byte[]> {
             return take();
         } catch (EskerException e) {
             if (e.code() == EskerException.Code.KEYSPACE) return null;
+            throw e;
+        } catch (IllegalStateException e) {
+            // Closed in another thread, in the middle of this call.
+            if (closed && store.isOpen()) throw usedAfterClose(e);
             throw e;
         }
     }

@@ -233,6 +233,32 @@ class ModelTest {
         if (failed.get() != null) throw new AssertionError(failed.get());
     }
 
+    @Test
+    void aReaderWhoseIteratorIsClosedInAnotherThreadIsToldSo() throws Exception {
+        KeyValueStore<Bytes, byte[]> store = keyValue(directory, SMALL);
+        for (int i = 0; i < 5000; i++) store.put(key("k" + i), bytes("v"));
+        store.commit(Map.of(CHANGELOG, 1L));
+        for (int round = 0; round < 200; round++) {
+            KeyValueIterator<Bytes, byte[]> iterator = store.all();
+            AtomicReference<Throwable> end = new AtomicReference<>();
+            Thread reader = new Thread(() -> {
+                try {
+                    while (iterator.hasNext()) iterator.next();
+                } catch (Throwable e) {
+                    end.set(e);
+                }
+            });
+            reader.start();
+            for (int spin = 0; spin < round * 50; spin++) Thread.onSpinWait();
+            iterator.close();
+            reader.join();
+            // Null when it was at the end before.
+            Throwable e = end.get();
+            assertTrue(e == null || e instanceof InvalidStateStoreException, String.valueOf(e));
+        }
+        store.close();
+    }
+
     private static void readAll(KeyValueStore<Bytes, byte[]> store, long[] last) {
         List<String> shown = new ArrayList<>();
         try (KeyValueIterator<Bytes, byte[]> all = store.all()) {
