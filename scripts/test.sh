@@ -36,6 +36,8 @@ for name in "${wanted[@]}"; do
     }
 done
 passed=() failed=()
+# What steps that failed have said, to be said again at the end.
+failures=$(mktemp -d)
 
 # Whether a step is to run.
 is_wanted() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
@@ -98,7 +100,7 @@ beside_others() {
         flock 9
         say "$entry: beside others, after $((SECONDS - start)) s, $took of a processor"
         cat "$log"
-        [ -s "$log.passed" ] || echo "FAILED: $entry" >&2
+        [ -s "$log.passed" ] || { echo "FAILED: $entry" >&2; cp "$log" "$failures/$entry"; }
     } 9>"$2/lock"
 }
 
@@ -500,7 +502,12 @@ at_once 2 tests bench tsan models miri capi suites "bindings java infinispan kaf
 say "summary, after $SECONDS s"
 [ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"
 if [ ${#failed[@]} -gt 0 ]; then
+    for log in "$failures"/*; do
+        [ ! -s "$log" ] || { say "the end of what failed: $(basename "$log")"; tail -n 80 "$log"; }
+    done
+    rm -rf "$failures"
     printf 'FAILED: %s\n' "${failed[@]}"
     exit 1
 fi
+rm -rf "$failures"
 echo "all passed"

@@ -153,6 +153,12 @@ export interface OpenOptions extends AbstractOpenOptions {
    * @defaultValue `false`
    */
   multithreading?: boolean | undefined
+  /**
+   * Run `get`, `has`, writes that do not wait for the device, and an iterator's reads of few entries on the thread of the event
+   * loop, until one of them waits; then in libuv's pool for twenty times as long as that took. `false`: always in the pool.
+   * @defaultValue `true`
+   */
+  inPlace?: boolean | undefined
   /** Verify the whole store at open. @defaultValue `false` */
   paranoidChecks?: boolean | undefined
   /** Closing leaves nothing in the log that the next opening has to recover. @defaultValue `true` */

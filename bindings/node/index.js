@@ -7,18 +7,25 @@ const ModuleError = require('module-error')
 const binding = require('./lib/binding')
 const { EskerChainedBatch } = require('./lib/chained-batch')
 const { EskerIterator, EskerKeyIterator, EskerValueIterator } = require('./lib/iterators')
-const { openOptions } = require('./lib/options')
+const { inPlace, openOptions } = require('./lib/options')
 const { PackedBatch } = require('./lib/packed')
 const { walkOptions } = require('./lib/range')
+const { isYoung } = require('./lib/turn')
 const { WriteQueue } = require('./lib/write-queue')
 
 const kHandle = Symbol('handle')
+/** A batch up to so many bytes may be written on the thread of the event loop. */
+const SHORT_BATCH_BYTES = 16 * 1024
 
 function assertLocation (location) {
   if (typeof location !== 'string' || location === '') {
     throw new TypeError("The first argument 'location' must be a non-empty string")
   }
   if (location.includes('\0')) throw new TypeError("The first argument 'location' must not contain null characters")
+}
+
+function orUndefined (found) {
+  return found ?? undefined
 }
 
 function isString (encoding) {
@@ -58,7 +65,10 @@ class EskerSnapshot extends AbstractSnapshot {
 class EskerLevel extends AbstractLevel {
   #location
   #store = binding.storeNew()
-  #writes = new WriteQueue((packed, wait) => this.#write(packed, wait))
+  #writes = new WriteQueue((packed, wait) => this.#write(packed, wait, false))
+  #inPlace = true
+  /** Batches that are being written by the pool. */
+  #batches = 0
 
   constructor (location, options) {
     assertLocation(location)
@@ -87,7 +97,9 @@ class EskerLevel extends AbstractLevel {
   }
 
   async _open (options) {
-    return binding.storeOpen(this.#store, this.#location, openOptions(options))
+    const native = openOptions(options)
+    this.#inPlace = inPlace(options)
+    return binding.storeOpen(this.#store, this.#location, native)
   }
 
   async _close () {
@@ -95,8 +107,11 @@ class EskerLevel extends AbstractLevel {
     await binding.storeClose(this.#store)
   }
 
-  async _get (key, options) {
-    return (await binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options))) ?? undefined
+  // What is done at once is given at once: abstract-level awaits it, and another promise for each call would cost as much as the call.
+
+  _get (key, options) {
+    const found = binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options), this.#isHere())
+    return found instanceof Promise ? found.then(orUndefined) : orUndefined(found)
   }
 
   _getSync (key, options) {
@@ -109,22 +124,24 @@ class EskerLevel extends AbstractLevel {
     return values
   }
 
-  async _has (key, options) {
-    return binding.has(this.#store, key, snapshotOf(options))
+  _has (key, options) {
+    return binding.has(this.#store, key, snapshotOf(options), this.#isHere())
   }
 
   async _hasMany (keys, options) {
     return Array.from(await binding.hasMany(this.#store, keys, snapshotOf(options)), (found) => found === 1)
   }
 
-  async _put (key, value, options) {
+  _put (key, value, options) {
     const wait = sync(options)
-    return this.#writes.write(wait, () => binding.put(this.#store, key, value, wait), (packed) => packed.put(key, value))
+    const alone = () => binding.put(this.#store, key, value, wait, this.#mayWriteHere())
+    return this.#writes.write(wait, alone, (packed) => packed.put(key, value))
   }
 
-  async _del (key, options) {
+  _del (key, options) {
     const wait = sync(options)
-    return this.#writes.write(wait, () => binding.del(this.#store, key, wait), (packed) => packed.del(key))
+    const alone = () => binding.del(this.#store, key, wait, this.#mayWriteHere())
+    return this.#writes.write(wait, alone, (packed) => packed.del(key))
   }
 
   async _batch (operations, options) {
@@ -133,18 +150,38 @@ class EskerLevel extends AbstractLevel {
       if (type === 'put') packed.put(key, value)
       else packed.del(key)
     }
-    return this.#write(packed, sync(options))
+    return this.#writeBatch(packed, sync(options))
+  }
+
+  async #writeBatch (packed, wait) {
+    const here = packed.length <= SHORT_BATCH_BYTES && this.#writes.isIdle && this.#mayWriteHere()
+    this.#batches++
+    try {
+      return await this.#write(packed, wait, here)
+    } finally {
+      this.#batches--
+    }
   }
 
   /** The native part has read all of it when its call returns; the promise is of the writing. */
-  async #write (packed, wait) {
-    const written = binding.writePacked(this.#store, packed.buffer, packed.length, wait)
+  async #write (packed, wait, here) {
+    const written = binding.writePacked(this.#store, packed.buffer, packed.length, wait, here)
     packed.release()
     return written
   }
 
   _chainedBatch () {
-    return new EskerChainedBatch(this, (packed, options) => this.#write(packed, sync(options)))
+    return new EskerChainedBatch(this, (packed, options) => this.#writeBatch(packed, sync(options)))
+  }
+
+  /** Whether a call may run at once, on the thread of the event loop. */
+  #isHere () {
+    return this.#inPlace && isYoung()
+  }
+
+  /** A write not before those that were begun before it. */
+  #mayWriteHere () {
+    return this.#batches === 0 && this.#isHere()
   }
 
   /** In batches of bounded size; between them other calls, and the end of a worker, have their turn. */
@@ -164,15 +201,15 @@ class EskerLevel extends AbstractLevel {
   }
 
   _iterator (options) {
-    return new EskerIterator(this, this.#store, options, snapshotOf(options))
+    return new EskerIterator(this, this.#store, options, snapshotOf(options), this.#inPlace)
   }
 
   _keys (options) {
-    return new EskerKeyIterator(this, this.#store, options, snapshotOf(options))
+    return new EskerKeyIterator(this, this.#store, options, snapshotOf(options), this.#inPlace)
   }
 
   _values (options) {
-    return new EskerValueIterator(this, this.#store, options, snapshotOf(options))
+    return new EskerValueIterator(this, this.#store, options, snapshotOf(options), this.#inPlace)
   }
 
   _snapshot (options) {

@@ -1,17 +1,21 @@
 'use strict'
 
-// Iterators over entries, keys and values. Each reads ahead in chunks, which a thread of the pool fills: one crossing for many
-// entries. What a chunk holds is bounded by a number of entries and by bytes.
+// Iterators over entries, keys and values. Each reads ahead in chunks: one crossing for many entries. What a chunk holds is bounded by
+// a number of entries and by bytes; a thread of the pool fills it, or, where that costs more than the few entries, this one.
 
 const { AbstractIterator, AbstractKeyIterator, AbstractValueIterator } = require('abstract-level')
 const ModuleError = require('module-error')
 const binding = require('./binding')
 const { Chunk, nothing } = require('./packed')
 const { walkOptions } = require('./range')
+const { isYoung } = require('./turn')
 
 const DEFAULT_CHUNK_BYTES = 64 * 1024
-/** Entries that are read ahead for next(). */
+/** Entries that are read ahead for next(): at first, and when those were taken. */
+const FIRST_CHUNK_ENTRIES = 64
 const CHUNK_ENTRIES = 1000
+/** So many entries at most are read on this thread. */
+const HERE_ENTRIES = 100
 /** For all(), which keeps everything anyway. */
 const ALL_CHUNK_BYTES = 1 << 20
 const ALL_CHUNK_ENTRIES = 10_000
@@ -31,12 +35,15 @@ class Reader {
   #limitBytes
   #take
   #chunk = nothing
-  #isFirst = true
+  /** How many entries next() reads ahead. */
+  #ahead = 1
+  #inPlace
   #signal
   #onAbort
 
-  constructor (walk, options, take) {
+  constructor (walk, options, take, inPlace) {
     this.#walk = walk
+    this.#inPlace = inPlace
     this.#limitBytes = chunkBytes(options)
     this.#take = take
     this.#signal = options.signal ?? null
@@ -49,7 +56,9 @@ class Reader {
   async #read (count, limitBytes) {
     // When the end was met nothing is read again before a seek.
     if (this.#chunk.isLast) return
-    this.#chunk = new Chunk(await binding.walkRead(this.#walk, count, limitBytes))
+    const here = this.#inPlace && count <= HERE_ENTRIES && isYoung()
+    // Awaited also where it is done: whoever asked may abort in the same turn.
+    this.#chunk = new Chunk(await binding.walkRead(this.#walk, count, limitBytes, here))
     if (this.#signal?.aborted) throw new AbortError()
   }
 
@@ -59,20 +68,23 @@ class Reader {
     return entries
   }
 
-  async next (remaining) {
-    if (this.#chunk.left === 0) {
-      // Often one entry is all that is wanted, at first and after a seek.
-      const count = this.#isFirst ? 1 : Math.min(CHUNK_ENTRIES, remaining)
-      this.#isFirst = false
-      await this.#read(count, this.#limitBytes)
-      if (this.#chunk.left === 0) return undefined
-    }
+  /** The next entry, or, where it has to be read, the promise of it. */
+  next (remaining) {
+    if (this.#chunk.left === 0) return this.#nextOfNewChunk(remaining)
     this.#chunk.left--
     return this.#take(this.#chunk)
   }
 
+  async #nextOfNewChunk (remaining) {
+    // Often one entry is all that is wanted, at first and after a seek.
+    const count = Math.min(this.#ahead, remaining)
+    this.#ahead = this.#ahead === 1 ? FIRST_CHUNK_ENTRIES : CHUNK_ENTRIES
+    await this.#read(count, this.#limitBytes)
+    return this.#chunk.left === 0 ? undefined : this.next(remaining)
+  }
+
   async nextv (size) {
-    this.#isFirst = false
+    this.#ahead = CHUNK_ENTRIES
     if (this.#chunk.left === 0) await this.#read(Math.min(size, 2 ** 32 - 1), this.#limitBytes)
     return this.#takeUpTo(size, [])
   }
@@ -92,7 +104,7 @@ class Reader {
   }
 
   seek (target) {
-    this.#isFirst = true
+    this.#ahead = 1
     this.#chunk = nothing
     binding.walkSeek(this.#walk, target)
   }
@@ -132,10 +144,10 @@ function reading (Base, open) {
   return class extends Base {
     #reader
 
-    constructor (db, store, options, snapshot) {
+    constructor (db, store, options, snapshot, inPlace) {
       super(db, options)
       try {
-        this.#reader = open(store, options, snapshot)
+        this.#reader = open(store, options, snapshot, inPlace)
       } catch (err) {
         db.detachResource(this)
         throw err
@@ -147,7 +159,7 @@ function reading (Base, open) {
       return this.#reader.left
     }
 
-    async _next () {
+    _next () {
       return this.#reader.next(this.limit - this.count)
     }
 
@@ -169,17 +181,17 @@ function reading (Base, open) {
   }
 }
 
-function open (store, options, snapshot, keys, values, take) {
+function open (store, options, snapshot, inPlace, keys, values, take) {
   chunkBytes(options)
-  return new Reader(binding.walkNew(store, walkOptions(options, keys, values), snapshot), options, take)
+  return new Reader(binding.walkNew(store, walkOptions(options, keys, values), snapshot), options, take, inPlace)
 }
 
 /** Iterates over entries. */
-class EskerIterator extends reading(AbstractIterator, (store, options, snapshot) => {
+class EskerIterator extends reading(AbstractIterator, (store, options, snapshot, inPlace) => {
   const { keys, values } = options
   // Where neither is asked for, the keys still count the entries.
-  if (!keys && !values) return open(store, options, snapshot, true, false, skipping(options))
-  return open(store, options, snapshot, keys, values, taking(keys, values, options))
+  if (!keys && !values) return open(store, options, snapshot, inPlace, true, false, skipping(options))
+  return open(store, options, snapshot, inPlace, keys, values, taking(keys, values, options))
 }) {}
 
 function skipping (options) {
@@ -191,15 +203,15 @@ function skipping (options) {
 }
 
 /** Iterates over keys. */
-class EskerKeyIterator extends reading(AbstractKeyIterator, (store, options, snapshot) => {
+class EskerKeyIterator extends reading(AbstractKeyIterator, (store, options, snapshot, inPlace) => {
   const asStrings = options.keyEncoding === 'utf8'
-  return open(store, options, snapshot, true, false, (chunk) => chunk.take(asStrings))
+  return open(store, options, snapshot, inPlace, true, false, (chunk) => chunk.take(asStrings))
 }) {}
 
 /** Iterates over values. */
-class EskerValueIterator extends reading(AbstractValueIterator, (store, options, snapshot) => {
+class EskerValueIterator extends reading(AbstractValueIterator, (store, options, snapshot, inPlace) => {
   const asStrings = options.valueEncoding === 'utf8'
-  return open(store, options, snapshot, false, true, (chunk) => chunk.take(asStrings))
+  return open(store, options, snapshot, inPlace, false, true, (chunk) => chunk.take(asStrings))
 }) {}
 
 exports.EskerIterator = EskerIterator

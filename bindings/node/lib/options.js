@@ -58,4 +58,10 @@ function openOptions (options) {
   }
 }
 
+/** Whether reads and writes of single entries may run on the thread of the event loop. */
+function inPlace (options) {
+  return flag(options, 'inPlace') ?? true
+}
+
+exports.inPlace = inPlace
 exports.openOptions = openOptions

@@ -32,9 +32,17 @@ class WriteQueue {
     this.#send = send
   }
 
-  /** Writes now what `alone` writes, or, where something is under way, what `add` puts into a batch. */
+  /** Whether nothing is under way. */
+  get isIdle () {
+    return !this.#isBusy
+  }
+
+  /** Writes now what `alone` writes (at once, where it gives no promise), or, where something is under way, what `add` puts into a batch. */
   write (sync, alone, add) {
-    if (!this.#isBusy) return this.#run(alone())
+    if (!this.#isBusy) {
+      const written = alone()
+      return written instanceof Promise ? this.#run(written) : undefined
+    }
     const last = this.#waiting.at(-1)
     const fits = last !== undefined && last.sync === sync && last.packed.length < BATCH_BYTES
     const group = fits ? last : new Group(sync)

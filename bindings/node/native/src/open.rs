@@ -128,7 +128,8 @@ pub fn store_open(
             let path = PathBuf::from(location);
             let engine = options.engine()?;
             options.make_parents(&path)?;
-            store.0.open(&path, &engine, options.multithreading)
+            let is_synced = options.durability.as_deref() == Some("synced");
+            store.0.open(&path, &engine, options.multithreading, is_synced)
         }))
     })
 }

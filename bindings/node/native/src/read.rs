@@ -1,15 +1,17 @@
 //! Reading single keys.
 
+use std::sync::Arc;
+
 use napi::Env;
-use napi::bindgen_prelude::{AsyncTask, Buffer};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Either};
 use napi_derive::napi;
 
 use crate::bytes::{Given, Value, copied};
 use crate::error::{Fail, Outcome};
 use crate::handle::Handle;
 use crate::snapshot::Snapshot;
-use crate::store::Store;
-use crate::task::{Job, pooled, sync};
+use crate::store::{Open, Store};
+use crate::task::{Job, Reply, pooled, sync};
 
 /// A value, where there is one.
 type Found = Option<Value<Vec<u8>>>;
@@ -19,25 +21,49 @@ fn of(snapshot: &MaybeSnapshot) -> Option<&Snapshot> {
     snapshot.as_ref().map(|handle| &*handle.0)
 }
 
+/// Copied by whoever reads it, so that no other thread waits for the disk.
+fn value(found: Option<esker::Slice>, as_string: bool) -> Outcome<Found> {
+    let found = found.map(|slice| copied(&slice)).transpose()?;
+    Ok(found.map(|bytes| Value { bytes, as_string }))
+}
+
+/// The open store, where a read may run on this thread; `here` is whether the program lets it.
+fn in_place(store: &Store, here: bool) -> Option<Arc<Open>> {
+    if !here {
+        return None;
+    }
+    store.opened().ok().filter(|open| open.reads().is_allowed())
+}
+
 #[napi(catch_unwind)]
 pub fn get(
+    env: Env,
     store: Handle<Store>,
     key: Given,
     as_string: bool,
     snapshot: MaybeSnapshot,
-) -> AsyncTask<Job<Found>> {
-    pooled(move || {
+    here: bool,
+) -> napi::Result<Reply<Found>> {
+    if let Some(open) = in_place(&store.0, here) {
+        let read = || value(read_now(&open, &key, &snapshot)?, as_string);
+        return sync(&env, || open.reads().timed(read)).map(Either::A);
+    }
+    Ok(Either::B(pooled(move || {
         key.key()?;
         let call = store.0.call()?;
         let view = call.view(of(&snapshot))?;
         Ok(Box::new(move || {
-            let call = call;
-            let found = view.get(key.key()?)?;
-            // Copied here, so that it is this thread that waits for the disk.
-            let found = found.map(|slice| copied(&slice)).transpose()?;
-            drop(call);
-            Ok(found.map(|bytes| Value { bytes, as_string }))
+            let _call = call;
+            value(view.get(key.key()?)?, as_string)
         }))
+    })))
+}
+
+fn read_now(open: &Open, key: &Given, snapshot: &MaybeSnapshot) -> Outcome<Option<esker::Slice>> {
+    let key = key.key()?;
+    Ok(match of(snapshot) {
+        None => open.db().get(key)?,
+        snapshot => open.view(snapshot)?.get(key)?,
     })
 }
 
@@ -50,12 +76,7 @@ pub fn get_sync(
     snapshot: MaybeSnapshot,
 ) -> napi::Result<Option<Value<esker::Slice>>> {
     sync(&env, || {
-        let key = key.key()?;
-        let open = store.0.opened()?;
-        let found = match of(&snapshot) {
-            None => open.db().get(key)?,
-            snapshot => open.view(snapshot)?.get(key)?,
-        };
+        let found = read_now(&*store.0.opened()?, &key, &snapshot)?;
         Ok(found.map(|bytes| Value { bytes, as_string }))
     })
 }
@@ -85,8 +106,18 @@ pub fn get_many(
 }
 
 #[napi(catch_unwind)]
-pub fn has(store: Handle<Store>, key: Given, snapshot: MaybeSnapshot) -> AsyncTask<Job<bool>> {
-    pooled(move || {
+pub fn has(
+    env: Env,
+    store: Handle<Store>,
+    key: Given,
+    snapshot: MaybeSnapshot,
+    here: bool,
+) -> napi::Result<Reply<bool>> {
+    if let Some(open) = in_place(&store.0, here) {
+        let read = || Ok(open.view(of(&snapshot))?.contains_key(key.key()?)?);
+        return sync(&env, || open.reads().timed(read)).map(Either::A);
+    }
+    Ok(Either::B(pooled(move || {
         key.key()?;
         let call = store.0.call()?;
         let view = call.view(of(&snapshot))?;
@@ -94,7 +125,7 @@ pub fn has(store: Handle<Store>, key: Given, snapshot: MaybeSnapshot) -> AsyncTa
             let _call = call;
             Ok(view.contains_key(key.key()?)?)
         }))
-    })
+    })))
 }
 
 /// A byte for each key: 1 where there is a value.

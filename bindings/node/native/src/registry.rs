@@ -9,8 +9,16 @@ use esker::{Db, Options};
 use crate::error::Outcome;
 use crate::store::lock;
 
-/// How many have it open, and the store. It is locked while the store is opened or closed, so that others wait.
-type Slot = Arc<Mutex<Option<(usize, Db)>>>;
+/// It is locked while the store is opened or closed, so that others wait.
+type Slot = Arc<Mutex<Option<Joined>>>;
+
+/// A store, and how many have it open.
+struct Joined {
+    count: usize,
+    db: Db,
+    /// As the first one opened it.
+    is_synced: bool,
+}
 
 static SLOTS: LazyLock<Mutex<HashMap<PathBuf, Slot>>> = LazyLock::new(Mutex::default);
 
@@ -19,6 +27,7 @@ pub struct Shared {
     place: PathBuf,
     slot: Slot,
     db: Db,
+    is_synced: bool,
 }
 
 /// One name for each directory, so that links and relative paths come to the same store.
@@ -35,19 +44,19 @@ fn place_of(path: &Path) -> PathBuf {
 }
 
 /// Opens a store, or joins those that have it open. Only the first one's options count.
-pub fn open(path: &Path, options: &Options) -> Outcome<Shared> {
+pub fn open(path: &Path, options: &Options, is_synced: bool) -> Outcome<Shared> {
     let place = place_of(path);
     let slot = Arc::clone(lock(&SLOTS).entry(place.clone()).or_default());
     let mut held = lock(&slot);
-    let db = match &mut *held {
-        Some((count, db)) => {
-            *count += 1;
-            db.clone()
+    let (db, is_synced) = match &mut *held {
+        Some(joined) => {
+            joined.count += 1;
+            (joined.db.clone(), joined.is_synced)
         }
         None => match options.open(path) {
             Ok(db) => {
-                *held = Some((1, db.clone()));
-                db
+                *held = Some(Joined { count: 1, db: db.clone(), is_synced });
+                (db, is_synced)
             }
             Err(e) => {
                 drop(held);
@@ -57,7 +66,7 @@ pub fn open(path: &Path, options: &Options) -> Outcome<Shared> {
         },
     };
     drop(held);
-    Ok(Shared { place, slot, db })
+    Ok(Shared { place, slot, db, is_synced })
 }
 
 /// Removes a slot that holds no store, and that nobody else is about to fill: whoever is has a reference too.
@@ -74,15 +83,20 @@ impl Shared {
         &self.db
     }
 
+    /// Whether its writes wait for the device.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
+    }
+
     /// Gives the part back, once. The last one closes the store.
     pub fn release(&self) -> Outcome<()> {
         let mut held = lock(&self.slot);
         let done = match held.take() {
-            Some((count, db)) if count > 1 => {
-                *held = Some((count - 1, db));
+            Some(joined) if joined.count > 1 => {
+                *held = Some(Joined { count: joined.count - 1, ..joined });
                 Ok(())
             }
-            Some((_, db)) => db.close(),
+            Some(joined) => joined.db.close(),
             None => Ok(()),
         };
         drop(held);

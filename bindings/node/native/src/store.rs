@@ -9,6 +9,7 @@ use esker::{Db, Options, View};
 
 use crate::error::{Fail, Outcome};
 use crate::handle::Held;
+use crate::in_place::InPlace;
 use crate::registry::{self, Shared};
 use crate::snapshot::Snapshot;
 use crate::walk::Walk;
@@ -34,6 +35,12 @@ pub struct Open {
     no_calls: Condvar,
     /// By number. A walk keeps the directory locked, so all of them end with the store.
     walks: Mutex<Walks>,
+    /// Of single reads.
+    reads: InPlace,
+    /// Of single writes.
+    writes: InPlace,
+    /// Whether a write waits for the device unless it says otherwise.
+    is_synced: bool,
 }
 
 #[derive(Default)]
@@ -44,6 +51,13 @@ struct Walks {
 
 /// A call under way, for which closing waits.
 pub struct Call(Arc<Open>);
+
+impl Call {
+    /// The open store, for when the call has ended.
+    pub fn opened(&self) -> Arc<Open> {
+        Arc::clone(&self.0)
+    }
+}
 
 impl Deref for Call {
     type Target = Open;
@@ -65,24 +79,34 @@ impl Drop for Call {
 
 impl Store {
     /// Opens it.
-    pub fn open(&self, path: &Path, options: &Options, multithreading: bool) -> Outcome<()> {
+    pub fn open(
+        &self,
+        path: &Path,
+        options: &Options,
+        multithreading: bool,
+        is_synced: bool,
+    ) -> Outcome<()> {
         // Held meanwhile, so that it is opened once.
         let mut open = lock(&self.open);
         if open.is_some() {
             return Err(Fail::Invalid("the store is open already".to_string()));
         }
         let (db, shared) = if multithreading {
-            let shared = registry::open(path, options)?;
+            let shared = registry::open(path, options, is_synced)?;
             (shared.db().clone(), Some(shared))
         } else {
             (options.open(path)?, None)
         };
+        let is_synced = shared.as_ref().map_or(is_synced, Shared::is_synced);
         *open = Some(Arc::new(Open {
             db,
             shared,
             calls: Mutex::default(),
             no_calls: Condvar::new(),
             walks: Mutex::default(),
+            reads: InPlace::new(),
+            writes: InPlace::new(),
+            is_synced,
         }));
         Ok(())
     }
@@ -138,6 +162,21 @@ impl Open {
     /// The library's handle.
     pub fn db(&self) -> &Db {
         &self.db
+    }
+
+    /// Which reads run on the thread of the event loop.
+    pub fn reads(&self) -> &InPlace {
+        &self.reads
+    }
+
+    /// Which writes do, of those that do not wait for the device.
+    pub fn writes(&self) -> &InPlace {
+        &self.writes
+    }
+
+    /// Whether a write waits for the device; `sync` is what it says of that.
+    pub fn waits(&self, sync: Option<bool>) -> bool {
+        sync.unwrap_or(self.is_synced)
     }
 
     /// The store at this moment, or at that of a snapshot.

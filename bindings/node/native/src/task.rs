@@ -1,4 +1,4 @@
-//! Calls that JavaScript awaits: in the pool of libuv, or, when they may take long, in a thread of their own.
+//! Calls that JavaScript awaits: at once, in the pool of libuv, or, when they may take long, in a thread of their own.
 //!
 //! The pool has four threads, which Node's file system, name look-ups and cryptography use too, and the end of the process waits for what
 //! runs there. So a compaction or a verification is not run in it.
@@ -6,10 +6,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use napi::bindgen_prelude::{AsyncTask, Object, ToNapiValue, TypeName};
+use napi::bindgen_prelude::{AsyncTask, Either, Object, ToNapiValue, TypeName};
 use napi::{Env, JsDeferred, Task};
 
 use crate::error::{Fail, Outcome, panicked};
+use crate::in_place::InPlace;
 
 /// Runs something of ours; a panic becomes an error.
 pub fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
@@ -46,6 +47,22 @@ pub fn pooled<O: ToNapiValue + TypeName + Send + 'static>(
 ) -> AsyncTask<Job<O>> {
     let work = guarded(prepare);
     AsyncTask::new(Job(Some(work.unwrap_or_else(|fail| Box::new(move || Err(fail))))))
+}
+
+/// What a call gave at once, or the promise of it.
+pub type Reply<H, O = H> = Either<H, AsyncTask<Job<O>>>;
+
+/// Runs `work` at once where `place` lets it, and else in the pool. `here` is whether it may run at once at all.
+pub fn here_or_pooled<O: ToNapiValue + TypeName + Send + 'static>(
+    env: &Env,
+    place: &InPlace,
+    here: bool,
+    prepare: impl FnOnce() -> Outcome<Work<O>>,
+) -> napi::Result<Reply<O>> {
+    if !here || !place.is_allowed() {
+        return Ok(Either::B(pooled(prepare)));
+    }
+    sync(env, || place.timed(prepare()?)).map(Either::A)
 }
 
 type Settle<O> = Box<dyn FnOnce(Env) -> napi::Result<O> + Send>;

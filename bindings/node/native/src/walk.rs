@@ -18,7 +18,7 @@ use crate::handle::{Handle, Held};
 use crate::packed::Chunk;
 use crate::snapshot::Snapshot;
 use crate::store::{Open, Store, lock};
-use crate::task::{Job, pooled, sync};
+use crate::task::{Job, Reply, here_or_pooled, pooled, sync};
 
 /// Keys that one batch of `clear` deletes, at most.
 const CLEAR_KEYS: usize = 4096;
@@ -262,11 +262,14 @@ pub fn walk_seek(env: Env, walk: Handle<Walk>, target: Given) -> napi::Result<()
 /// A chunk of up to `count` entries, which ends behind the entry that takes it over `limit_bytes`.
 #[napi(catch_unwind)]
 pub fn walk_read(
+    env: Env,
     walk: Handle<Walk>,
     count: u32,
     limit_bytes: f64,
-) -> AsyncTask<Job<Value<Vec<u8>>>> {
-    pooled(move || {
+    here: bool,
+) -> napi::Result<Reply<Value<Vec<u8>>>> {
+    let open = Arc::clone(&walk.0.open);
+    here_or_pooled(&env, open.reads(), here, move || {
         Ok(Box::new(move || {
             let walk = walk.0;
             let read =
