@@ -152,6 +152,7 @@ impl Lz4Encoder {
             let from = (candidate - self.base) as usize;
             if at - from <= MAX_OFFSET && load(value, from) == four {
                 let len = 4 + common_prefix(&value[at + 4..end], &value[from + 4..]);
+                let from = if at - from < len { in_a_run(value, at, from, len) } else { from };
                 let back = common_end(&value[anchor..at], &value[..from]);
                 return Some((at - from, len + back, back));
             }
@@ -166,6 +167,13 @@ impl Lz4Encoder {
         let back = common_end(&value[anchor..at], &dict.bytes[..from]);
         Some((distance, len + back, back))
     }
+}
+
+/// Where a match at `at` that goes on into itself had better come from. One byte over and over also comes from the byte
+/// before: the decoder fills that in at once, where it copies what repeats in another way byte by byte.
+fn in_a_run(value: &[u8], at: usize, from: usize, len: usize) -> usize {
+    let byte = value[at - 1];
+    if value[at..at + len].iter().all(|b| *b == byte) { at - 1 } else { from }
 }
 
 /// Packs a value without a dictionary.
@@ -275,6 +283,50 @@ mod tests {
         assert!(round_trip(&[0; 1000], &[], &mut e) < 20);
         round_trip(&[0; LONG], b"", &mut e);
         round_trip(&[0; LONG + 1], b"", &mut e);
+    }
+
+    /// The matches of a packed value: distance and length.
+    fn matches(packed: &[u8]) -> Vec<(usize, usize)> {
+        fn length(nibble: u8, bytes: &mut impl Iterator<Item = u8>) -> usize {
+            let mut len = usize::from(nibble);
+            while nibble == 15 {
+                let more = bytes.next().unwrap();
+                len += usize::from(more);
+                if more < 255 {
+                    break;
+                }
+            }
+            len
+        }
+        let mut bytes = packed.iter().copied();
+        let mut found = Vec::new();
+        while let Some(token) = bytes.next() {
+            for _ in 0..length(token >> 4, &mut bytes) {
+                bytes.next().unwrap();
+            }
+            let Some(low) = bytes.next() else { break };
+            let distance = u16::from_le_bytes([low, bytes.next().unwrap()]);
+            found.push((usize::from(distance), 4 + length(token & 15, &mut bytes)));
+        }
+        found
+    }
+
+    #[test]
+    fn one_byte_over_and_over_comes_from_the_byte_before() {
+        // The zeros in front of a number are found first, and lie two bytes and more before those behind it.
+        let value = |number: u64| [&number.to_be_bytes()[..], &[0; 92]].concat();
+        let dict = Lz4Dictionary::new(&value(1));
+        let mut e = Lz4Encoder::default();
+        for number in (0..300_000).step_by(997) {
+            for dict in [None, Some(&dict)] {
+                let mut packed = Vec::new();
+                assert!(e.compress(&value(number), dict, 100, &mut packed));
+                let slow = |&(distance, len): &(usize, usize)| distance > 1 && distance < len;
+                let found = matches(&packed);
+                assert!(!found.iter().any(slow), "{number}: {found:?}");
+            }
+            round_trip(&value(number), &value(1), &mut e);
+        }
     }
 
     #[test]
