@@ -1,10 +1,8 @@
 //! Walks over keys, values or both. Entries are fetched many at a time, without the interpreter's lock.
 
-use std::collections::VecDeque;
 use std::ops::Bound as Limit;
 use std::sync::Mutex;
 
-use esker::Slice;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyBytes, PyTuple};
@@ -53,22 +51,71 @@ pub enum What {
     Items,
 }
 
+/// How many entries are fetched at once, at first and at most: few for a short walk.
+const FEWEST: usize = 8;
+const MOST: usize = 256;
+/// The entry that takes it over so many bytes is the last that is fetched at once.
+const MOST_BYTES: usize = 64 << 10;
+/// Memory beyond this, which a long value took, is given back with it.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Entries that were fetched and not given yet.
+#[derive(Default)]
+struct Fetched {
+    /// Keys and values, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each key and each value ends.
+    ends: Vec<usize>,
+    /// How many of the ends were given.
+    given: usize,
+}
+
+impl Fetched {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.ends.clear();
+        self.given = 0;
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        self.bytes.extend_from_slice(part);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn is_empty(&self) -> bool {
+        self.given == self.ends.len()
+    }
+
+    /// The next key and its value.
+    fn take(&mut self) -> Option<(&[u8], &[u8])> {
+        let &[key, value] = self.ends.get(self.given..)?.first_chunk()?;
+        let start = self.given.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.given += 2;
+        Some((&self.bytes[start..key], &self.bytes[key..value]))
+    }
+}
+
 struct Entries {
     /// None at the end, so that it keeps nothing.
     iter: Option<esker::Iter>,
-    fetched: VecDeque<(Slice, Slice)>,
+    fetched: Fetched,
     /// What was met behind them.
     error: Option<esker::Error>,
-    /// How many to fetch next: few for a short walk.
+    /// How many to fetch next.
     count: usize,
 }
 
 impl Entries {
     fn fetch(&mut self, reverse: bool) {
         let Some(iter) = &mut self.iter else { return };
-        while self.fetched.len() < self.count {
-            match if reverse { iter.next_back() } else { iter.next() } {
-                Some(Ok(entry)) => self.fetched.push_back(entry),
+        self.fetched.clear();
+        while self.fetched.ends.len() < 2 * self.count && self.fetched.bytes.len() < MOST_BYTES {
+            match if reverse { iter.next_back_ref() } else { iter.next_ref() } {
+                Some(Ok((key, value))) => {
+                    self.fetched.push(key);
+                    self.fetched.push(value);
+                }
                 end => {
                     self.error = end.and_then(Result::err);
                     self.iter = None;
@@ -76,8 +123,14 @@ impl Entries {
                 }
             }
         }
-        self.count = (self.count * 2).min(256);
+        self.count = (self.count * 2).min(MOST);
     }
+}
+
+/// What a walk gives of an entry, before a tuple is made of it.
+enum Copied<'py> {
+    One(Bound<'py, PyBytes>),
+    Both([Bound<'py, PyBytes>; 2]),
 }
 
 /// A walk over entries, as they were when it began.
@@ -90,12 +143,15 @@ pub struct Walk {
 
 impl Walk {
     pub fn new(iter: esker::Iter, what: What, reverse: bool) -> Walk {
-        let entries = Entries { iter: Some(iter), fetched: VecDeque::new(), error: None, count: 8 };
+        let iter = if matches!(what, What::Keys) { iter.keys_only() } else { iter };
+        let fetched = Fetched::default();
+        let entries = Entries { iter: Some(iter), fetched, error: None, count: FEWEST };
         Walk { entries: Mutex::new(Own::new(entries)), what, reverse }
     }
 
-    /// The next entry. Nothing of Python's runs while the lock is held.
-    fn next(&self, py: Python<'_>) -> Outcome<Option<(Slice, Slice)>> {
+    /// Takes the next entry, copied. Nothing of Python's runs while the lock is held: `bytes` objects are made, for which it collects
+    /// no garbage, as it may for a tuple.
+    fn next<'py>(&self, py: Python<'py>) -> Outcome<Option<Copied<'py>>> {
         let mut guard = match self.entries.lock_py_attached(py) {
             Ok(guard) => guard,
             Err(poisoned) => poisoned.into_inner(),
@@ -104,8 +160,12 @@ impl Walk {
         if entries.fetched.is_empty() {
             crate::wait::detach(py, || entries.fetch(self.reverse));
         }
-        match entries.fetched.pop_front() {
-            Some(entry) => Ok(Some(entry)),
+        match entries.fetched.take() {
+            Some((key, value)) => Ok(Some(match self.what {
+                What::Keys => Copied::One(PyBytes::new(py, key)),
+                What::Values => Copied::One(PyBytes::new(py, value)),
+                What::Items => Copied::Both([PyBytes::new(py, key), PyBytes::new(py, value)]),
+            })),
             None => entries.error.take().map_or(Ok(None), |e| Err(e.into())),
         }
     }
@@ -118,13 +178,10 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Outcome<Option<Bound<'py, PyAny>>> {
-        let Some((key, value)) = self.next(py)? else { return Ok(None) };
-        let key = || PyBytes::new(py, &key);
-        let value = || PyBytes::new(py, &value);
-        Ok(Some(match self.what {
-            What::Keys => key().into_any(),
-            What::Values => value().into_any(),
-            What::Items => PyTuple::new(py, [key(), value()])?.into_any(),
-        }))
+        Ok(match self.next(py)? {
+            None => None,
+            Some(Copied::One(part)) => Some(part.into_any()),
+            Some(Copied::Both(entry)) => Some(PyTuple::new(py, entry)?.into_any()),
+        })
     }
 }

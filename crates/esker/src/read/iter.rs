@@ -42,6 +42,7 @@ pub struct Iter {
     seq: Seq,
     gaps: Arc<dyn GapFinder>,
     limits: Limits,
+    keys_only: bool,
     front: Option<Cursor>,
     back: Option<Cursor>,
     /// Why there is nothing to walk.
@@ -103,11 +104,29 @@ impl Iter {
                 upper: own(range.end_bound()),
                 must_start_with: None,
             },
+            keys_only: false,
             front: None,
             back: None,
             refused: None,
             done: false,
         }
+    }
+
+    /// The same with empty values: none is read or unpacked. To be said at first: an end from which
+    /// entries were taken goes on with their values.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// db.put("ash", "Fraxinus")?;
+    /// let keys: esker::Result<Vec<_>> = db.iter().keys_only().map(|e| Ok(e?.0)).collect();
+    /// assert_eq!(&keys?[0][..], b"ash");
+    /// # Ok(()) }
+    /// ```
+    pub fn keys_only(mut self) -> Iter {
+        self.keys_only = true;
+        self
     }
 
     /// The same with keys and values in memory of their own: they keep no files of the store, nor the lock
@@ -159,8 +178,13 @@ impl Iter {
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
                 let view = Arc::clone(&self.view.0);
-                let mut c =
-                    Cursor::new(view, &limits.order, self.seq, false, Some(Arc::clone(&self.gaps)));
+                let mut c = Cursor::new(
+                    view,
+                    &limits.order,
+                    self.seq,
+                    self.keys_only,
+                    Some(Arc::clone(&self.gaps)),
+                );
                 let mut on = match &limits.lower {
                     Bound::Unbounded => c.first()?,
                     Bound::Included(l) | Bound::Excluded(l) => c.seek(l)?,
@@ -197,8 +221,13 @@ impl Iter {
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
                 let view = Arc::clone(&self.view.0);
-                let mut c =
-                    Cursor::new(view, &limits.order, self.seq, false, Some(Arc::clone(&self.gaps)));
+                let mut c = Cursor::new(
+                    view,
+                    &limits.order,
+                    self.seq,
+                    self.keys_only,
+                    Some(Arc::clone(&self.gaps)),
+                );
                 let mut on = match &limits.upper {
                     Bound::Unbounded => c.last()?,
                     Bound::Included(u) | Bound::Excluded(u) => c.seek_for_prev(u)?,
@@ -242,6 +271,16 @@ impl Iter {
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
         match self.go(Iter::step_front) {
             Ok(true) => self.front.as_ref().map(|c| Ok((c.key(), c.value()))),
+            Ok(false) => None,
+            Err(e) => Some(Err(e)),
+        }
+    }
+
+    /// As [`next_ref`](Iter::next_ref), from the end.
+    #[inline]
+    pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
+        match self.go(Iter::step_back) {
+            Ok(true) => self.back.as_ref().map(|c| Ok((c.key(), c.value()))),
             Ok(false) => None,
             Err(e) => Some(Err(e)),
         }
