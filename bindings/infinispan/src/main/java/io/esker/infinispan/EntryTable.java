@@ -133,6 +133,11 @@ final class EntryTable implements AutoCloseable {
         return expiryMs != ABSENT && !StoredEntry.isExpired(expiryMs, nowMs);
     }
 
+    /** Keeps others from changing an entry, so that a change of it by this thread waits for none of them; null where one is about to. */
+    Stripes.Held tryLock(byte[] entryKey) {
+        return stripes.tryLock(entryKey);
+    }
+
     /** Writes an entry. */
     void put(int segment, byte[] entryKey, byte[] stored, long expiryMs) {
         try (var held = stripes.lock(entryKey)) {

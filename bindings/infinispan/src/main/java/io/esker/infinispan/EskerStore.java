@@ -37,8 +37,8 @@ import org.reactivestreams.Publisher;
  * Keeps the entries of a cache in an Esker store, a directory of its own for each cache.
  *
  * <p>It has all that Infinispan asks for of a local store: segments, bulk reads, expiry, and transactions. Marshalling is done
- * on the calling thread, everything that touches files on Infinispan's blocking threads: a read may wait for a disk, and a
- * write for a memtable that is full.
+ * on the calling thread, and so are reads and changes of one entry until one of them waits, for a disk or for a memtable that is
+ * full; these, and all else that touches files, run on Infinispan's blocking threads.
  *
  * @param <K> keys
  * @param <V> values
@@ -56,7 +56,10 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
     private BlockingManager blocking;
     /** Null when the number of calls at once is not limited. */
     private BlockingManager.BlockingExecutor limited;
-    private final InPlace inPlace = new InPlace(System::nanoTime);
+    private final InPlace reads = new InPlace(System::nanoTime);
+    private final InPlace changes = new InPlace(System::nanoTime);
+    /** Whether a change waits for the device. */
+    private boolean synced;
     private volatile EntryTable table;
     private Publishing<K, V> publishing;
     /** What transactions that are prepared will change. Infinispan commits or rolls back each. */
@@ -74,6 +77,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         blocking = ctx.getBlockingManager();
         marshalling = new Marshalling<>(ctx.getPersistenceMarshaller(), ctx.getMarshallableEntryFactory());
         EskerSettings settings = EskerSettings.of(configuration, ctx.getGlobalConfiguration());
+        synced = settings.get(EskerAttributes.WRITE_SYNC);
         int callsAtOnce = settings.get(EskerAttributes.POOL_SIZE);
         limited = callsAtOnce == 0 ? null : blocking.limitedBlockingExecutor("esker-" + cacheName, callsAtOnce);
         directory = PersistenceUtil.getQualifiedLocation(
@@ -190,7 +194,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         } catch (PersistenceException e) {
             return CompletableFuture.failedFuture(e);
         }
-        return onBlockingThread(() -> {
+        return change(entryKey, () -> {
             table().put(stored, entryKey, value, expiryMs);
             return null;
         }, "esker-write");
@@ -204,7 +208,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         if (entryKey == null) {
             return CompletableFutures.completedFalse();
         }
-        return onBlockingThread(() -> table().delete(stored, entryKey), "esker-delete");
+        return change(entryKey, () -> table().delete(stored, entryKey), "esker-delete");
     }
 
     /** {@inheritDoc} */
@@ -346,7 +350,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
                 : org.infinispan.persistence.internal.PersistenceUtil.combinePredicate(segments, partitioner, filter);
     }
 
-    private EntryTable table() {
+    EntryTable table() {
         EntryTable current = table;
         if (current == null) {
             throw new PersistenceException("Esker store of cache '" + cacheName + "': the store was stopped");
@@ -356,16 +360,38 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
 
     /** Reads one entry: in place where that is allowed and the number of calls at once is not limited. */
     private <T> CompletionStage<T> read(Supplier<T> call, String name) {
-        long beganNs = inPlace.nowNs();
-        if (limited != null || !inPlace.isAllowed(beganNs)) {
+        long beganNs = reads.nowNs();
+        if (limited != null || !reads.isAllowed(beganNs)) {
             return onBlockingThread(call, name);
         }
+        CompletionStage<T> done = here(call);
+        reads.end(beganNs);
+        return done;
+    }
+
+    /** Changes one entry: in place as well, unless that waits for the device, or for somebody who changes entries too. */
+    private <T> CompletionStage<T> change(byte[] entryKey, Supplier<T> call, String name) {
+        long beganNs = changes.nowNs();
+        EntryTable current = table;
+        if (limited != null || synced || current == null || !changes.isAllowed(beganNs)) {
+            return onBlockingThread(call, name);
+        }
+        try (Stripes.Held held = current.tryLock(entryKey)) {
+            if (held != null) {
+                CompletionStage<T> done = here(call);
+                changes.end(beganNs);
+                return done;
+            }
+        }
+        return onBlockingThread(call, name);
+    }
+
+    /** Runs a call on this thread; what it throws comes as from a blocking thread. */
+    private <T> CompletionStage<T> here(Supplier<T> call) {
         try {
             return CompletableFuture.completedFuture(call(call));
-        } catch (Throwable e) { // as from a blocking thread
+        } catch (Throwable e) {
             return CompletableFuture.failedFuture(e);
-        } finally {
-            inPlace.end(beganNs);
         }
     }
 

@@ -4,21 +4,21 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /**
- * Whether reads run in place: on the thread that asks, which Infinispan wants not to be blocked.
+ * Whether calls of a kind run in place: on the thread that asks, which Infinispan wants not to be blocked.
  *
- * <p>A read takes no lock, and a microsecond or two when its bytes are in memory, where handing it to a blocking thread and waiting
- * for the answer takes some thirty. Whether they are in memory nobody knows before. So reads run in place until one took so long that
- * it has waited for the device; those that begin in the next while are handed over, and then it is tried again. In each such while a
- * thread waits for the device once at most.
+ * <p>A read of what is in memory takes a microsecond or two, and so does a write that does not wait for the device, where handing one
+ * to a blocking thread and waiting for the answer takes some thirty. Which will be quick nobody knows before. So calls run in place
+ * until one took so long that it has waited for something; those that begin in the next while are handed over, for {@value #REST_FOR_EACH}
+ * times as long as it took, and then it is tried again.
  */
 final class InPlace {
-    /** What a read from memory never takes, unless the machine is busy: it is then handed over in vain for a while, and no more. */
+    /** What a call that waits for nothing never takes, unless the machine is busy: it is then handed over in vain for a while, and no more. */
     static final long SLOW_NS = 200_000;
-    /** For so long reads are handed over after a slow one. */
-    static final long HANDED_OVER_NS = 100_000_000;
+    /** For so many times as long as a slow call took, calls are handed over. */
+    static final long REST_FOR_EACH = 20;
 
     private final LongSupplier clock;
-    /** By the clock; reads that begin before are handed over. */
+    /** By the clock; calls that begin before are handed over. */
     private final AtomicLong againNs;
 
     /**
@@ -33,14 +33,17 @@ final class InPlace {
         return clock.getAsLong();
     }
 
-    /** Whether a read that begins now is to run in place. */
+    /** Whether a call that begins now is to run in place. */
     boolean isAllowed(long nowNs) {
         return nowNs - againNs.get() >= 0;
     }
 
-    /** A read that ran in place has ended. */
+    /** A call that ran in place has ended. */
     void end(long beganNs) {
         long nowNs = clock.getAsLong();
-        if (nowNs - beganNs >= SLOW_NS) againNs.set(nowNs + HANDED_OVER_NS);
+        long tookNs = nowNs - beganNs;
+        if (tookNs < SLOW_NS) return;
+        // The later of two counts, on a clock that may run over.
+        againNs.accumulateAndGet(nowNs + REST_FOR_EACH * tookNs, (one, other) -> one - other > 0 ? one : other);
     }
 }

@@ -31,6 +31,12 @@ final class Stripes {
         return lock::unlock;
     }
 
+    /** The same where nobody else has it; else null. */
+    Held tryLock(byte[] entryKey) {
+        ReentrantLock lock = locks[numberOf(entryKey)];
+        return lock.tryLock() ? lock::unlock : null;
+    }
+
     Held lock(Collection<byte[]> entryKeys) {
         BitSet numbers = new BitSet(locks.length);
         entryKeys.forEach(key -> numbers.set(numberOf(key)));
