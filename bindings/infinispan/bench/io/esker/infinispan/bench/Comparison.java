@@ -20,7 +20,7 @@ import org.infinispan.commons.dataconversion.internal.Json;
  *
  * <pre>
  * java -cp "$(cat target/bindings-infinispan/run.classpath)" io.esker.infinispan.bench.Comparison \
- *     ENTRIES VALUE_BYTES DIRECTORY OUT ROUNDS STORES [OPERATIONS]
+ *     ENTRIES VALUE DIRECTORY OUT ROUNDS STORES [OPERATIONS]
  * </pre>
  *
  * <p>STORES are separated by commas. {@code HEAP} in the environment is the heap of each process ({@code 1g}); for stores that do
@@ -44,7 +44,7 @@ public final class Comparison {
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length < 6) {
-            System.err.println("ENTRIES VALUE_BYTES DIRECTORY OUT ROUNDS STORES [OPERATIONS]");
+            System.err.println("ENTRIES VALUE DIRECTORY OUT ROUNDS STORES [OPERATIONS]");
             System.exit(2);
         }
         int rounds = Integer.parseInt(arguments[4]);
@@ -127,9 +127,10 @@ public final class Comparison {
         double best = stores.stream().filter(other -> !other.equals(store) && !other.equals("memory"))
                 .mapToDouble(other -> median(byStore.get(other)))
                 .reduce((a, b) -> more == a > b ? a : b).orElse(Double.NaN);
+        String what = command.get(1).equals("json") ? "JSON, two larger ones and four of 30 to 40 bytes" : command.get(1) + " bytes";
         Json line = Json.object()
-                .set("suite", "infinispan").set("section", command.get(1))
-                .set("title", "Cache stores of Infinispan, " + command.get(0) + " entries of " + command.get(1) + " bytes")
+                .set("suite", "infinispan").set("section", command.get(0) + "x" + command.get(1))
+                .set("title", "Cache stores of Infinispan, " + command.get(0) + " entries of " + what)
                 .set("row", test).set("key", test).set("engine", store)
                 // A write that returned survives kill -9 of the JVM, but for the map's.
                 .set("class", store.equals("memory") ? "V" : "K").set("unit", unit)

@@ -22,14 +22,14 @@ import org.infinispan.test.TestingUtil;
  * <pre>
  * bindings/infinispan/test.sh                                   # builds it
  * java -Xmx1g -cp "$(cat target/bindings-infinispan/run.classpath)" io.esker.infinispan.bench.StoreBench \
- *     STORE ENTRIES VALUE_BYTES DIRECTORY [OPERATIONS]
+ *     STORE ENTRIES VALUE DIRECTORY [OPERATIONS]
  * </pre>
  *
  * <p>STORE is {@code esker}, {@code rocksdb}, {@code softindex} or {@code memory}, a map on the heap, which shows what Infinispan
  * itself takes. What is measured, for keys in random order: {@code put} and {@code get} through the cache, {@code write},
- * {@code overwrite}, {@code load} and {@code miss} through the SPI, {@code iterate} over all entries, the second time, {@code size},
- * {@code start} with all entries there, and the bytes on {@code disk}. For the tests of Voldemort's document run it with values of
- * 80 bytes and of 1024, and with entries up to several times the memory of the machine (or of a control group).
+ * {@code overwrite}, {@code load} and {@code miss} through the SPI, {@code iterate} over all entries, {@code size},
+ * {@code start} with all entries there, and the bytes on {@code disk}. VALUE is a number of bytes or {@code json}. For the tests of
+ * Voldemort's document run it with values of 80 bytes, of 1024 and in JSON, and with entries up to several times the memory of the machine (or of a control group).
  */
 public final class StoreBench {
     private static final int SEGMENTS = 256;
@@ -38,26 +38,26 @@ public final class StoreBench {
 
     private final String store;
     private final int entries;
-    private final int valueBytes;
+    private final Values values;
     private final Path directory;
     private final int operations;
 
-    private StoreBench(String store, int entries, int valueBytes, Path directory, int operations) {
+    private StoreBench(String store, int entries, Values values, Path directory, int operations) {
         this.store = store;
         this.entries = entries;
-        this.valueBytes = valueBytes;
+        this.values = values;
         this.directory = directory;
         this.operations = operations;
     }
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length < 4) {
-            System.err.println("STORE ENTRIES VALUE_BYTES DIRECTORY [OPERATIONS]");
+            System.err.println("STORE ENTRIES VALUE DIRECTORY [OPERATIONS]");
             System.exit(2);
         }
         int entries = Integer.parseInt(arguments[1]);
         int operations = arguments.length > 4 ? Integer.parseInt(arguments[4]) : Math.min(entries, 1_000_000);
-        new StoreBench(arguments[0], entries, Integer.parseInt(arguments[2]), Path.of(arguments[3]), operations).run();
+        new StoreBench(arguments[0], entries, new Values(arguments[2]), Path.of(arguments[3]), operations).run();
     }
 
     private void run() throws Exception {
@@ -77,8 +77,8 @@ public final class StoreBench {
             measureReading(manager);
         }
         long bytes = allocatedBytes(own);
-        System.out.printf("{\"store\":\"%s\",\"entries\":%d,\"value_bytes\":%d,\"test\":\"disk\",\"bytes\":%d}%n",
-                store, entries, valueBytes, bytes);
+        System.out.printf("{\"store\":\"%s\",\"entries\":%d,\"value\":\"%s\",\"test\":\"disk\",\"bytes\":%d}%n",
+                store, entries, values.name(), bytes);
         remove(own);
     }
 
@@ -88,9 +88,13 @@ public final class StoreBench {
         int[] order = shuffled();
         int throughCache = Math.min(entries / 2, operations);
         Random random = new Random(1);
-        measure("put", throughCache, i -> cache.put(key(order[i]), value(random)));
-        measure("write", entries - throughCache, i -> spi.write(entry(cache, key(order[throughCache + i]), value(random))));
-        measure("overwrite", operations, i -> spi.write(entry(cache, key(random.nextInt(entries)), value(random))));
+        measure("put", throughCache, i -> cache.put(key(order[i]), values.of(order[i], random)));
+        measure("write", entries - throughCache, i -> write(spi, cache, order[throughCache + i], random));
+        measure("overwrite", operations, i -> write(spi, cache, random.nextInt(entries), random));
+    }
+
+    private void write(WaitNonBlockingStore<String, String> spi, Cache<String, String> cache, int number, Random random) {
+        spi.write(entry(cache, key(number), values.of(number, random)));
     }
 
     private void measureReading(DefaultCacheManager manager) {
@@ -140,8 +144,8 @@ public final class StoreBench {
     }
 
     private void report(String test, long count, long ns) {
-        System.out.printf("{\"store\":\"%s\",\"entries\":%d,\"value_bytes\":%d,\"test\":\"%s\",\"operations\":%d,\"ns\":%d}%n",
-                store, entries, valueBytes, test, count, ns);
+        System.out.printf("{\"store\":\"%s\",\"entries\":%d,\"value\":\"%s\",\"test\":\"%s\",\"operations\":%d,\"ns\":%d}%n",
+                store, entries, values.name(), test, count, ns);
     }
 
     private static void present(Object found) {
@@ -156,15 +160,6 @@ public final class StoreBench {
 
     private static String key(int number) {
         return String.format("%016d", number);
-    }
-
-    /** Half of it can be packed. */
-    private String value(Random random) {
-        StringBuilder text = new StringBuilder(valueBytes);
-        while (text.length() < valueBytes / 2) {
-            text.append((char) (' ' + random.nextInt(95)));
-        }
-        return text.append("a".repeat(valueBytes - text.length())).toString();
     }
 
     private int[] shuffled() {
