@@ -289,12 +289,11 @@ mod tests {
     fn matches(packed: &[u8]) -> Vec<(usize, usize)> {
         fn length(nibble: u8, bytes: &mut impl Iterator<Item = u8>) -> usize {
             let mut len = usize::from(nibble);
-            while nibble == 15 {
+            let mut goes_on = nibble == 15;
+            while goes_on {
                 let more = bytes.next().unwrap();
                 len += usize::from(more);
-                if more < 255 {
-                    break;
-                }
+                goes_on = more == 255;
             }
             len
         }
