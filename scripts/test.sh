@@ -503,7 +503,10 @@ say "summary, after $SECONDS s"
 [ ${#passed[@]} -eq 0 ] || printf 'passed: %s\n' "${passed[@]}"
 if [ ${#failed[@]} -gt 0 ]; then
     for log in "$failures"/*; do
-        [ ! -s "$log" ] || { say "the end of what failed: $(basename "$log")"; tail -n 80 "$log"; }
+        [ -s "$log" ] || continue
+        say "what failed in $(basename "$log"), and its end"
+        grep -a -n -E 'FAILED|FAILURE|panicked at|^(not ok|error|E  )|Error:' "$log" | head -n 40 || true
+        tail -n 40 "$log"
     done
     rm -rf "$failures"
     printf 'FAILED: %s\n' "${failed[@]}"
