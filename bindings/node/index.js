@@ -14,8 +14,6 @@ const { isYoung } = require('./lib/turn')
 const { WriteQueue } = require('./lib/write-queue')
 
 const kHandle = Symbol('handle')
-/** A batch up to so many bytes may be written on the thread of the event loop. */
-const SHORT_BATCH_BYTES = 16 * 1024
 
 function assertLocation (location) {
   if (typeof location !== 'string' || location === '') {
@@ -65,10 +63,8 @@ class EskerSnapshot extends AbstractSnapshot {
 class EskerLevel extends AbstractLevel {
   #location
   #store = binding.storeNew()
-  #writes = new WriteQueue((packed, wait) => this.#write(packed, wait, false))
+  #writes = new WriteQueue((packed, wait) => this.#send(packed, wait))
   #inPlace = true
-  /** Batches that are being written by the pool. */
-  #batches = 0
 
   constructor (location, options) {
     assertLocation(location)
@@ -134,13 +130,13 @@ class EskerLevel extends AbstractLevel {
 
   _put (key, value, options) {
     const wait = sync(options)
-    const alone = () => binding.put(this.#store, key, value, wait, this.#mayWriteHere())
+    const alone = () => binding.put(this.#store, key, value, wait, this.#isHere())
     return this.#writes.write(wait, alone, (packed) => packed.put(key, value))
   }
 
   _del (key, options) {
     const wait = sync(options)
-    const alone = () => binding.del(this.#store, key, wait, this.#mayWriteHere())
+    const alone = () => binding.del(this.#store, key, wait, this.#isHere())
     return this.#writes.write(wait, alone, (packed) => packed.del(key))
   }
 
@@ -153,19 +149,16 @@ class EskerLevel extends AbstractLevel {
     return this.#writeBatch(packed, sync(options))
   }
 
-  async #writeBatch (packed, wait) {
-    const here = packed.length <= SHORT_BATCH_BYTES && this.#writes.isIdle && this.#mayWriteHere()
-    this.#batches++
-    try {
-      return await this.#write(packed, wait, here)
-    } finally {
-      this.#batches--
-    }
+  #writeBatch (packed, wait) {
+    const add = (group) => group.append(packed)
+    const written = this.#writes.write(wait, () => this.#send(packed, wait), add, packed.length)
+    packed.release()
+    return written
   }
 
-  /** The native part has read all of it when its call returns; the promise is of the writing. */
-  async #write (packed, wait, here) {
-    const written = binding.writePacked(this.#store, packed.buffer, packed.length, wait, here)
+  /** The native part has read all of it when its call returns; the promise, if there is one, is of the writing. */
+  #send (packed, wait) {
+    const written = binding.writePacked(this.#store, packed.buffer, packed.length, wait, this.#isHere())
     packed.release()
     return written
   }
@@ -177,11 +170,6 @@ class EskerLevel extends AbstractLevel {
   /** Whether a call may run at once, on the thread of the event loop. */
   #isHere () {
     return this.#inPlace && isYoung()
-  }
-
-  /** A write not before those that were begun before it. */
-  #mayWriteHere () {
-    return this.#batches === 0 && this.#isHere()
   }
 
   /** In batches of bounded size; between them other calls, and the end of a worker, have their turn. */

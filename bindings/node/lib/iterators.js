@@ -14,10 +14,11 @@ const DEFAULT_CHUNK_BYTES = 64 * 1024
 /** Entries that are read ahead for next(): at first, and when those were taken. */
 const FIRST_CHUNK_ENTRIES = 64
 const CHUNK_ENTRIES = 1000
-/** So many entries at most are read on this thread. */
-const HERE_ENTRIES = 100
 /** For all(), which keeps everything anyway. */
 const ALL_CHUNK_BYTES = 1 << 20
+/** So many entries, and bytes, at most are read on this thread. */
+const HERE_ENTRIES = 100
+const HERE_BYTES = ALL_CHUNK_BYTES
 const ALL_CHUNK_ENTRIES = 10_000
 
 function chunkBytes (options) {
@@ -56,7 +57,7 @@ class Reader {
   async #read (count, limitBytes) {
     // When the end was met nothing is read again before a seek.
     if (this.#chunk.isLast) return
-    const here = this.#inPlace && count <= HERE_ENTRIES && isYoung()
+    const here = this.#inPlace && count <= HERE_ENTRIES && limitBytes <= HERE_BYTES && isYoung()
     // Awaited also where it is done: whoever asked may abort in the same turn.
     this.#chunk = new Chunk(await binding.walkRead(this.#walk, count, limitBytes, here))
     if (this.#signal?.aborted) throw new AbortError()

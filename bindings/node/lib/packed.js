@@ -39,6 +39,22 @@ class PackedBatch {
     this.length = 0
   }
 
+  /** Adds all that is in another one, whose memory an empty one takes over. */
+  append (other) {
+    if (this.length === 0) {
+      const { buffer, length } = other
+      other.buffer = null
+      this.release()
+      this.buffer = buffer
+      this.length = length
+      return
+    }
+    const length = this.length + other.length
+    if (length > this.buffer.byteLength) this.#reserve(length, length)
+    this.buffer.set(other.buffer.subarray(0, other.length), this.length)
+    this.length = length
+  }
+
   /** Gives the memory to the next batch. Not while the native part may still read it: that has ended when its call returned. */
   release () {
     if (this.buffer !== null && this.buffer.byteLength <= KEPT_BYTES) kept = this.buffer

@@ -1,6 +1,6 @@
 'use strict'
 
-// Single writes that were begun before others had ended. A crossing into the native part costs several times what the store needs to
+// Writes that were begun before others had ended. A crossing into the native part costs several times what the store needs to
 // write an entry, so whatever comes while one is under way is gathered, and crosses as one batch when that has come back. Writes
 // take effect in the order in which they were begun.
 
@@ -32,19 +32,17 @@ class WriteQueue {
     this.#send = send
   }
 
-  /** Whether nothing is under way. */
-  get isIdle () {
-    return !this.#isBusy
-  }
-
-  /** Writes now what `alone` writes (at once, where it gives no promise), or, where something is under way, what `add` puts into a batch. */
-  write (sync, alone, add) {
+  /**
+   * Writes now what `alone` writes (at once, where it gives no promise), or, where something is under way, what `add` puts into a
+   * batch. `bytes` is how long that is, where it is longer than an entry.
+   */
+  write (sync, alone, add, bytes = 0) {
     if (!this.#isBusy) {
       const written = alone()
       return written instanceof Promise ? this.#run(written) : undefined
     }
     const last = this.#waiting.at(-1)
-    const fits = last !== undefined && last.sync === sync && last.packed.length < BATCH_BYTES
+    const fits = last !== undefined && last.sync === sync && last.packed.length + bytes < BATCH_BYTES
     const group = fits ? last : new Group(sync)
     // What cannot be written is told to its writer alone, and the others' batch is as it was.
     add(group.packed)

@@ -46,24 +46,41 @@ test('a program that awaits nothing but the store lets timers have their turn', 
   await db.close()
 })
 
-test('writes take effect in the order in which they were begun, some of them at once', async (t) => {
+test('writes of all kinds take effect in the order in which they were begun, some of them at once', async (t) => {
   const db = await filled()
-  const writes = []
-  for (let i = 0; i < 2000; i++) {
-    // The first of a few goes to the pool, and those behind it must not come before it.
-    writes.push(db.put('k', `v${i}`, { sync: i % 200 === 0 }))
-    if (i % 50 === 49) {
-      await writes.at(-1)
-      t.is(await db.get('k'), `v${i}`)
+  const last = new Map()
+  const big = 'x'.repeat(40_000)
+  let writes = []
+  for (let i = 0; i < 3000; i++) {
+    const key = `k${(i * 7919) % 11}`
+    // What waits for the device, and what is long, goes to the pool: what is begun behind it must not come before it.
+    const options = { sync: i % 97 === 0 }
+    const value = `v${i}`
+    const kind = i % 5
+    if (kind === 0) writes.push(db.put(key, value, options))
+    else if (kind === 1) writes.push(db.batch([{ type: 'put', key: 'long', value: big }, { type: 'put', key, value }], options))
+    else if (kind === 2) writes.push(db.batch().put(key, value).write(options))
+    else if (kind === 3) writes.push(db.del(key, options))
+    else writes.push(db.batch([{ type: 'del', key }], options))
+    last.set(key, kind < 3 ? value : undefined)
+    if (i % 250 === 249) {
+      await Promise.all(writes)
+      writes = []
+      for (const [key, value] of last) t.is(await db.get(key), value, `${key} after ${i}`)
     }
   }
-  await Promise.all(writes)
-  // A batch that is on its way, and a write behind it.
-  for (let i = 0; i < 50; i++) {
-    const batch = db.batch([{ type: 'put', key: 'k', value: 'batch' }, { type: 'put', key: 'l', value: 'x'.repeat(40_000) }])
-    await Promise.all([batch, batch.then(() => db.put('k', `after ${i}`))])
-    t.is(await db.get('k'), `after ${i}`)
-  }
+  await db.close()
+})
+
+test('a batch that cannot be is refused alone, and leaves nothing', async (t) => {
+  const db = await filled()
+  const busy = db.put('first', 'v', { sync: true })
+  const before = db.put('before', 'v')
+  const refused = db.batch([{ type: 'put', key: 'half', value: 'v' }, { type: 'put', key: 'k'.repeat(70_000), value: 'v' }])
+  const after = db.batch([{ type: 'put', key: 'after', value: 'v' }])
+  t.is(await refused.then(() => 'written', (err) => err.code), 'LEVEL_INVALID_KEY')
+  await Promise.all([busy, before, after])
+  t.same(await db.getMany(['first', 'before', 'half', 'after']), ['v', 'v', undefined, 'v'])
   await db.close()
 })
 

@@ -9,10 +9,14 @@ use crate::bytes::Given;
 use crate::error::Outcome;
 use crate::handle::Handle;
 use crate::packed;
-use crate::store::{Call, Store};
+use crate::store::Store;
 use crate::task::{self, Reply, pooled};
 
-/// Writes a batch; `sync` that was not given is as the store was opened. At once, where `here` lets it and nothing waits for the device.
+/// Batches up to so many bytes may be written at once: copying more keeps the event loop waiting.
+const SHORT_BYTES: usize = 16 << 10;
+
+/// Writes a batch; `sync` that was not given is as the store was opened. At once, where `here` lets it, it is short and nothing
+/// waits for the device.
 fn write(
     env: &Env,
     store: &Store,
@@ -20,26 +24,28 @@ fn write(
     here: bool,
     fill: impl FnOnce(&mut WriteBatch) -> Outcome<()>,
 ) -> napi::Result<Reply<()>> {
-    let work = move |call: Call| -> Outcome<_> {
+    let (call, batch) = task::sync(env, || {
+        let call = store.call()?;
         let mut batch = WriteBatch::new();
         fill(&mut batch)?;
-        Ok(move || {
-            let db = call.db();
-            match sync {
-                None => db.write(batch)?,
-                Some(true) => db.write_with(batch, Durability::Synced)?,
-                Some(false) => db.write_with(batch, Durability::Buffered)?,
-            }
-            Ok(())
-        })
-    };
-    match store.call() {
-        Ok(call) if here && !call.waits(sync) && call.writes().is_allowed() => {
-            let open = call.opened();
-            task::sync(env, || open.writes().timed(work(call)?)).map(Either::A)
+        Ok((call, batch))
+    })?;
+    let is_short = batch.byte_len() <= SHORT_BYTES;
+    let here = here && is_short && !call.waits(sync) && call.writes().is_allowed();
+    let open = call.opened();
+    let work = move || {
+        let db = call.db();
+        match sync {
+            None => db.write(batch)?,
+            Some(true) => db.write_with(batch, Durability::Synced)?,
+            Some(false) => db.write_with(batch, Durability::Buffered)?,
         }
-        call => Ok(Either::B(pooled(move || Ok(Box::new(work(call?)?))))),
+        Ok(())
+    };
+    if here {
+        return task::sync(env, || open.writes().timed(work)).map(Either::A);
     }
+    Ok(Either::B(pooled(move || Ok(Box::new(work)))))
 }
 
 #[napi(catch_unwind)]
