@@ -45,6 +45,8 @@ import org.reactivestreams.Publisher;
  */
 @ConfiguredBy(EskerStoreConfiguration.class)
 public class EskerStore<K, V> implements NonBlockingStore<K, V> {
+    private static final int MOST_BYTES_IN_PLACE = 64 << 10;
+
     private EskerStoreConfiguration configuration;
     private InitializationContext context;
     private String cacheName;
@@ -194,7 +196,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         } catch (PersistenceException e) {
             return CompletableFuture.failedFuture(e);
         }
-        return change(entryKey, () -> {
+        return change(entryKey, value.length, () -> {
             table().put(stored, entryKey, value, expiryMs);
             return null;
         }, "esker-write");
@@ -208,7 +210,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         if (entryKey == null) {
             return CompletableFutures.completedFalse();
         }
-        return change(entryKey, () -> table().delete(stored, entryKey), "esker-delete");
+        return change(entryKey, 0, () -> table().delete(stored, entryKey), "esker-delete");
     }
 
     /** {@inheritDoc} */
@@ -369,11 +371,14 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
         return done;
     }
 
-    /** Changes one entry: in place as well, unless that waits for the device, or for somebody who changes entries too. */
-    private <T> CompletionStage<T> change(byte[] entryKey, Supplier<T> call, String name) {
+    /**
+     * Changes one entry: in place as well, unless it waits for the device, or for somebody who changes entries too, or has many bytes
+     * to copy.
+     */
+    private <T> CompletionStage<T> change(byte[] entryKey, int bytes, Supplier<T> call, String name) {
         long beganNs = changes.nowNs();
         EntryTable current = table;
-        if (limited != null || synced || current == null || !changes.isAllowed(beganNs)) {
+        if (limited != null || synced || bytes > MOST_BYTES_IN_PLACE || current == null || !changes.isAllowed(beganNs)) {
             return onBlockingThread(call, name);
         }
         try (Stripes.Held held = current.tryLock(entryKey)) {

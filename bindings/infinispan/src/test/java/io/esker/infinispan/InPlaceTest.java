@@ -72,6 +72,10 @@ public class InPlaceTest {
         assertTrue(doneAtOnce(WRITE, store -> store.writeSync(true)) < 1_000, "they ran on the thread that asked");
     }
 
+    public void longValuesAreHandedOver() throws Exception {
+        assertTrue(doneAtOnce(WRITE, store -> { }, "x".repeat(100_000)) < 1_000, "they were copied on the thread that asked");
+    }
+
     public void aChangeThatWouldWaitForAnotherIsHandedOver() throws Exception {
         Path directory = Caches.newDirectory();
         try (DefaultCacheManager manager = Caches.open(directory, store -> store.stripes(1))) {
@@ -95,10 +99,14 @@ public class InPlaceTest {
 
     /** How many of 1,000 calls were over when they returned. One that was handed over may be too, if this thread was held up. */
     private static int doneAtOnce(Call call, Consumer<EskerStoreConfigurationBuilder> settings) throws Exception {
+        return doneAtOnce(call, settings, "Fraxinus");
+    }
+
+    private static int doneAtOnce(Call call, Consumer<EskerStoreConfigurationBuilder> settings, String value) throws Exception {
         Path directory = Caches.newDirectory();
         try (DefaultCacheManager manager = Caches.open(directory, settings)) {
             Cache<String, String> cache = manager.getCache(Caches.NAME);
-            cache.put("ash", "Fraxinus");
+            cache.put("ash", value);
             NonBlockingStore<String, String> store = TestingUtil.getFirstStore(cache);
             int segment = TestingUtil.extractComponent(cache, KeyPartitioner.class).getSegment("ash");
             MarshallableEntry<String, String> entry = store.load(segment, "ash").toCompletableFuture().join();
