@@ -15,6 +15,15 @@ pub(crate) fn grouped(value: f64) -> String {
     out
 }
 
+/// A size of values as options have it: bytes, or the name of a kind.
+pub(crate) fn value_size(size: &str) -> String {
+    if size.ends_with(|c: char| c.is_ascii_digit()) {
+        format!("{size} B")
+    } else {
+        size.to_string()
+    }
+}
+
 /// About three significant digits, grouped: 1234567 as 1,230,000, as the reports of old did.
 pub(crate) fn rounded(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {

@@ -26,7 +26,8 @@ pub(crate) fn parts(records: &[&Record]) -> Parts {
     [
         numbers(&|r| r.entries, &format::grouped).map(|n| format!("{n} entries")),
         words(&|r| r.key_len.clone()).map(|n| format!("{keys}keys of {n} B")),
-        words(&|r| r.value_size.clone()).map(|n| format!("values of {n} B")),
+        words(&|r| r.value_size.as_deref().map(format::value_size))
+            .map(|n| format!("values of {n}")),
         numbers(&|r| r.memory_bytes, &format::memory)
             .map(|n| format!("{n} of memory for each engine")),
         numbers(&|r| r.memory_limit_bytes, &format::memory)

@@ -89,7 +89,7 @@ fn heading(results: &Results, section: &Section) -> String {
         .map_or_else(String::new, |limit| format!(" within {} MiB with page cache", limit >> 20));
     let keys = match plan.file {
         Some(_) => "keys and values of the file".to_string(),
-        None => format!("{:?} keys, values of {} B", plan.keys, plan.value_size),
+        None => format!("{:?} keys, values of {}", plan.keys, format::value_size(&plan.value_size)),
     };
     format!(
         "{}/{} {}{table}\n{} entries, {keys}, {} MiB of memory{limit}, compression {}, seed {}{}\n",
