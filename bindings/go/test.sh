@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds the library, and checks and tests the Go package, also under the race detector. What is missing is installed with apt.
+# ESKER_CAMPAIGN=1 makes the random operations more.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 . scripts/setup.sh
@@ -25,6 +26,11 @@ unformatted=$(gofmt -l .)
 [ -z "$unformatted" ] || { echo "not formatted: $unformatted"; status=1; }
 go vet ./... || status=1
 # go does not see when the library changes.
-go test -count=1 -timeout 300s ./... || status=1
-ESKER_OPS=${ESKER_OPS:-1000} go test -count=1 -timeout 300s -race ./... || status=1
+if [ "${ESKER_CAMPAIGN:-}" = 1 ]; then
+    ESKER_OPS=${ESKER_OPS:-1000000} go test -count=1 -timeout 1200s ./... || status=1
+    ESKER_OPS=${ESKER_OPS:-100000} go test -count=1 -timeout 1200s -race ./... || status=1
+else
+    go test -count=1 -timeout 300s ./... || status=1
+    ESKER_OPS=${ESKER_OPS:-1000} go test -count=1 -timeout 300s -race ./... || status=1
+fi
 exit $status

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel, installs it into an empty environment, and tests it there, with the oldest and the newest Python that is here.
+# ESKER_CAMPAIGN=1 makes the random operations more.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 . scripts/setup.sh
@@ -19,6 +20,11 @@ tools=$target/tools
     "$tools/bin/pip" install -q 'maturin>=1.7,<2'
 }
 
+seconds=300
+if [ "${ESKER_CAMPAIGN:-}" = 1 ]; then
+    export ESKER_OPS=${ESKER_OPS:-200000}
+    seconds=1200
+fi
 status=0
 cargo fmt --check || status=1
 CARGO_TARGET_DIR=$target cargo clippy --release --locked -- -D warnings || status=1
@@ -43,7 +49,7 @@ for python in "${chosen[@]}"; do
     "$python" -m venv "$venv"
     "$venv/bin/pip" install -q --disable-pip-version-check --no-index "$target"/wheels/esker-*.whl || { status=1; continue; }
     "$venv/bin/pip" install -q --disable-pip-version-check pytest
-    timeout --kill-after=10 300 "$venv/bin/python" -m pytest -q -p no:cacheprovider || status=1
+    timeout --kill-after=10 $seconds "$venv/bin/python" -m pytest -q -p no:cacheprovider || status=1
 done
 say "types"
 "$venv/bin/pip" install -q --disable-pip-version-check 'mypy>=1.11,<3'
