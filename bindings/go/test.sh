@@ -27,8 +27,8 @@ unformatted=$(gofmt -l .)
 go vet ./... || status=1
 # go does not see when the library changes.
 if [ "${ESKER_CAMPAIGN:-}" = 1 ]; then
-    ESKER_OPS=${ESKER_OPS:-1000000} go test -count=1 -timeout 1200s ./... || status=1
-    ESKER_OPS=${ESKER_OPS:-100000} go test -count=1 -timeout 1200s -race ./... || status=1
+    ESKER_OPS=${ESKER_OPS:-100000} go test -count=1 -timeout 1200s ./... || status=1
+    ESKER_OPS=${ESKER_OPS:-30000} go test -count=1 -timeout 1200s -race ./... || status=1
 else
     go test -count=1 -timeout 300s ./... || status=1
     ESKER_OPS=${ESKER_OPS:-1000} go test -count=1 -timeout 300s -race ./... || status=1

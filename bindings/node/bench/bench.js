@@ -6,11 +6,13 @@
 //
 // Each store is filled in a directory of its own, with the settings that its package has by default but for LMDB's compression, which is
 // off there too. Rounds go over the stores in turn, and the table has the median of them. What is not installed is left out.
+// A store of the name `nothing`, which has to be asked for, shows what abstract-level takes where no store does anything.
 
 const fs = require('node:fs')
 const os = require('node:os')
 const path = require('node:path')
 const { parseArgs } = require('node:util')
+const { Nothing } = require('./nothing')
 
 const { values: options } = parseArgs({
   options: {
@@ -47,9 +49,9 @@ function value (number) {
   return text.repeat(Math.ceil(half / text.length)).slice(0, half) + 'x'.repeat(VALUE_BYTES - half)
 }
 
-function level (Database) {
+function level (made) {
   return async (directory) => {
-    const db = new Database(directory)
+    const db = made(directory)
     await db.open()
     return {
       put: (k, v) => db.put(k, v),
@@ -73,6 +75,10 @@ function level (Database) {
       close: () => db.close()
     }
   }
+}
+
+function levelOf (Database) {
+  return level((directory) => new Database(directory))
 }
 
 function lmdb ({ open }) {
@@ -104,9 +110,10 @@ function lmdb ({ open }) {
 }
 
 const STORES = {
-  esker: () => level(require('..').EskerLevel),
-  'classic-level': () => level(require('classic-level').ClassicLevel),
-  lmdb: () => lmdb(require('lmdb'))
+  esker: () => levelOf(require('..').EskerLevel),
+  'classic-level': () => levelOf(require('classic-level').ClassicLevel),
+  lmdb: () => lmdb(require('lmdb')),
+  nothing: () => level(() => new Nothing([key(0), value(0)], ENTRIES))
 }
 
 async function together (count, call) {
