@@ -249,8 +249,8 @@ c_program() {
     return $status
 }
 
-# Some of the bindings for other languages and of the stores for systems in Java, those whose language is here. Their campaigns,
-# which take up to half an hour each, are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
+# Some of the bindings for other languages and of the stores for systems in Java, those whose language is here. Their campaigns
+# are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
 bindings() {
     local status=0 left_out=() name
     local -A language=([go]=go [python]=python3 [node]=node [java]=javac [infinispan]=javac [kafka-streams]=javac)

@@ -22,7 +22,7 @@ tools=$target/tools
 
 seconds=300
 if [ "${ESKER_CAMPAIGN:-}" = 1 ]; then
-    export ESKER_OPS=${ESKER_OPS:-200000}
+    export ESKER_OPS=${ESKER_OPS:-100000}
     seconds=1200
 fi
 status=0

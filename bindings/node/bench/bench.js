@@ -49,9 +49,10 @@ function value (number) {
   return text.repeat(Math.ceil(half / text.length)).slice(0, half) + 'x'.repeat(VALUE_BYTES - half)
 }
 
-function level (made) {
+/** Of abstract-level: `make` gives one in a directory. */
+function level (make) {
   return async (directory) => {
-    const db = made(directory)
+    const db = make(directory)
     await db.open()
     return {
       put: (k, v) => db.put(k, v),
@@ -75,10 +76,6 @@ function level (made) {
       close: () => db.close()
     }
   }
-}
-
-function levelOf (Database) {
-  return level((directory) => new Database(directory))
 }
 
 function lmdb ({ open }) {
@@ -110,8 +107,14 @@ function lmdb ({ open }) {
 }
 
 const STORES = {
-  esker: () => levelOf(require('..').EskerLevel),
-  'classic-level': () => levelOf(require('classic-level').ClassicLevel),
+  esker: () => {
+    const { EskerLevel } = require('..')
+    return level((directory) => new EskerLevel(directory))
+  },
+  'classic-level': () => {
+    const { ClassicLevel } = require('classic-level')
+    return level((directory) => new ClassicLevel(directory))
+  },
   lmdb: () => lmdb(require('lmdb')),
   nothing: () => level(() => new Nothing([key(0), value(0)], ENTRIES))
 }
