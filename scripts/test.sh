@@ -2,9 +2,10 @@
 # Installs what the tests need and runs them. Goes on after a failure, lists all failures at the end,
 # and exits with 1 when there was any.
 #
-#   scripts/test.sh            what a contributor runs, in some eleven minutes: fmt clippy targets tests docs
+#   scripts/test.sh            what a contributor runs, in some twelve minutes: fmt clippy targets tests docs, and the tests
+#                              of the bindings whose languages are installed
 #   scripts/test.sh --all      every test at full length, and the campaigns:
-#                              features oldest capi leveldb suites bindings callers long models miri tsan bench report,
+#                              features oldest capi leveldb suites callers long models miri tsan bench report,
 #                              several of them at once
 #   scripts/test.sh STEP...    only these
 #
@@ -19,10 +20,13 @@ exec </dev/null
 trap 'kill -TERM 0' INT
 export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
-quick=(fmt clippy targets tests docs)
-campaigns=(features oldest capi leveldb suites bindings callers long models miri tsan bench report)
+quick=(fmt clippy targets tests docs bindings)
+campaigns=(features oldest capi leveldb suites callers long models miri tsan bench report)
 case "${1:-}" in
-'') wanted=("${quick[@]}") ;;
+'')
+    wanted=("${quick[@]}")
+    export ESKER_QUICK=1
+    ;;
 --all)
     wanted=("${quick[@]}" "${campaigns[@]}")
     export ESKER_CAMPAIGN=1
@@ -168,16 +172,15 @@ targets() {
     return $status
 }
 
-# The tests of the library's tables, and all of its code, without its default features.
+# The tests of the library's tables, and all of its code, without its default features. Those of the others are among the tests of
+# the workspace, which are built with them.
 features() {
     local run=(cargo test --locked -p esker --no-default-features --lib) dir
+    need_tests configuration_file cargo test --locked --workspace --test options || return 1
     dir=$(target_dir)/targets
     local -x RUSTFLAGS="-D warnings" CARGO_TARGET_DIR=$dir
     need_tests table:: "${run[@]}" || return 1
-    "${run[@]}" -- table:: || return 1
-    run=(cargo test --locked -p esker --features serde --test options)
-    need_tests configuration_file "${run[@]}" || return 1
-    "${run[@]}"
+    "${run[@]}" -- table::
 }
 
 # Library, command and benchmark with the oldest compiler that they say they need.
@@ -249,14 +252,17 @@ c_program() {
     return $status
 }
 
-# Some of the bindings for other languages and of the stores for systems in Java, those whose language is here. Their campaigns
-# are their own: ESKER_CAMPAIGN=1 bindings/NAME/test.sh.
+# Some of the bindings for other languages and of the stores for systems in Java, those whose language is here. While a contributor
+# waits, only the tests of the bindings; else all of it but their campaigns, which are their own: ESKER_CAMPAIGN=1
+# bindings/NAME/test.sh.
 bindings() {
     local status=0 left_out=() name
     local -A language=([go]=go [python]=python3 [node]=node [java]=javac [infinispan]=javac [kafka-streams]=javac)
     local -x ESKER_CAMPAIGN=
     for name in "$@"; do
-        if command -v "${language[$name]}" >/dev/null; then
+        if [ -n "${ESKER_QUICK:-}" ] && [[ $name = infinispan || $name = kafka-streams ]]; then
+            note "bindings/$name: scripts/test.sh bindings, or --all"
+        elif command -v "${language[$name]}" >/dev/null; then
             say "bindings/$name"
             timeout --kill-after=10 2400 "bindings/$name/test.sh" || status=1
         else

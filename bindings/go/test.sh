@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the library, and checks and tests the Go package, also under the race detector. What is missing is installed with apt.
-# ESKER_CAMPAIGN=1 makes the random operations more.
+# ESKER_QUICK=1: only the tests, with the library that those of the workspace are built with. ESKER_CAMPAIGN=1 makes the random operations more.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 . scripts/setup.sh
@@ -14,6 +14,15 @@ have_go=$(go env GOVERSION) && have_go=${have_go#go}
     echo "error: Go $have_go is too old; https://go.dev/dl has $need_go and newer" >&2
     exit 1
 }
+
+if [ -n "${ESKER_QUICK:-}" ]; then
+    # As all tests are built, so that nothing is compiled a second time.
+    cargo test --locked --workspace --no-run --test programs
+    cd bindings/go
+    export CGO_LDFLAGS="-L$(target_dir)/debug/deps ${CGO_LDFLAGS:-}"
+    go vet ./... && go test -count=1 -timeout 300s ./...
+    exit
+fi
 
 cargo build --release --locked -p esker-capi
 lib=$(target_dir)/release

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the native library and the jar, without its tests, and installs the jar into the local Maven repository. Quick when
-# nothing has changed. More arguments are Maven's.
+# Builds the native library and the jar, without its tests, and installs the jar into the local Maven repository, or into
+# ESKER_MAVEN_REPOSITORY. Quick when nothing has changed. More arguments are Maven's. ESKER_PROFILE=dev builds what only tests want.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 . scripts/setup.sh
@@ -10,8 +10,15 @@ command -v javac >/dev/null || apt_install openjdk-17-jdk-headless
 command -v mvn >/dev/null || apt_install maven
 
 target=$(target_dir)
+out=$target/bindings-java
+built=$target/release
+if [ "${ESKER_PROFILE:-}" = dev ]; then
+    target=$target/bindings
+    out=$target/java
+    built=$target/debug
+fi
 cd bindings/java
-CARGO_TARGET_DIR=$target cargo build -q --release --locked --manifest-path native/Cargo.toml
+CARGO_TARGET_DIR=$target cargo build -q --profile "${ESKER_PROFILE:-release}" --locked --manifest-path native/Cargo.toml
 
 # The library as a resource of the jar, without what only a debugger reads.
 case $(uname -s) in
@@ -22,11 +29,10 @@ case $(uname -m) in
     arm64) processor=aarch64 ;;
     *) processor=$(uname -m) ;;
 esac
-out=$target/bindings-java
 resource=$out/native/io/esker/native/$system-$processor/$library
 mkdir -p "$(dirname "$resource")"
-[ "$resource" -nt "$target/release/$library" ] || {
-    cp "$target/release/$library" "$resource.new"
+[ "$resource" -nt "$built/$library" ] || {
+    cp "$built/$library" "$resource.new"
     strip --strip-debug "$resource.new"
     mv "$resource.new" "$resource"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the library and the jar, tests them, also with the JVM's own checks of native code, and runs the README's program in an
-# empty project that depends on the jar. What is missing is installed with apt.
+# empty project that depends on the jar. What is missing is installed with apt. ESKER_QUICK=1: only the tests, of a jar that is built
+# for them.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 . scripts/setup.sh
@@ -14,6 +15,16 @@ out=$target/bindings-java
 repository=${ESKER_MAVEN_REPOSITORY:-$HOME/.m2/repository}
 maven=(mvn -B -ntp "-Dmaven.repo.local=$repository" "-Desker.native=$out/native")
 cd bindings/java
+
+if [ -n "${ESKER_QUICK:-}" ]; then
+    out=$target/bindings/java
+    test_repository
+    ESKER_PROFILE=dev ./build.sh
+    mvn -q -B -ntp -Dstyle.color=never "-Dmaven.repo.local=$ESKER_MAVEN_REPOSITORY" "-Desker.native=$out/native" \
+        "-Desker.target=$out/classes" verify
+    count_tests "$out/classes/surefire-reports"
+    exit
+fi
 
 status=0
 failed() { echo "FAILED: $*" >&2; status=1; }

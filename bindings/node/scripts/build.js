@@ -1,6 +1,6 @@
 'use strict'
 
-// Builds the native part in release, and puts it where the package looks for it: prebuilds/<system>-<processor>/esker.node.
+// Builds the native part in release (ESKER_PROFILE=dev: as tests want it), and puts it where the package looks for it: prebuilds/<system>-<processor>/esker.node.
 
 const { spawnSync } = require('node:child_process')
 const fs = require('node:fs')
@@ -23,13 +23,14 @@ function cargo (args) {
 }
 
 // The lines that a debugger wants are as large as the code, and stay here.
-cargo(['rustc', '--release', '--locked', '--quiet', '--', '-C', 'strip=debuginfo'])
+const profile = process.env.ESKER_PROFILE ?? 'release'
+cargo(['rustc', '--profile', profile, '--locked', '--quiet', '--', '-C', 'strip=debuginfo'])
 
 const place = path.join(root, 'prebuilds', folder())
 fs.mkdirSync(place, { recursive: true })
 // Renamed into place: a process that has the old one loaded keeps it.
 const made = path.join(place, 'esker.node')
-fs.copyFileSync(path.join(target, 'release', library), made + '.new')
+fs.copyFileSync(path.join(target, profile === 'dev' ? 'debug' : profile, library), made + '.new')
 fs.renameSync(made + '.new', made)
 for (const license of ['LICENSE-APACHE', 'LICENSE-MIT']) {
   fs.copyFileSync(path.join(root, '..', '..', license), path.join(root, license))

@@ -78,7 +78,7 @@ fn a_writer_that_ends_by_itself_is_seen() {
 #[test]
 fn each_outcome_of_damage_is_seen() {
     // Its log is lines of text without checksums.
-    let fake = engine(&[&NO_KILLS[..], &["--damages", "160"]].concat());
+    let fake = engine(&[&NO_KILLS[..], &["--damages", "80"]].concat());
     for outcome in ["error", "lost_in_silence", "wrong"] {
         assert!(count(&fake, outcome) > 0, "{outcome}: {fake}");
     }

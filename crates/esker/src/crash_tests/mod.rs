@@ -63,7 +63,7 @@ fn campaign(
 
 /// How many disks are looked at.
 fn images() -> usize {
-    number("ESKER_IMAGES").unwrap_or(quick_or_full(4_000, 20_000)) as usize
+    number("ESKER_IMAGES").unwrap_or(quick_or_full(1_500, 20_000)) as usize
 }
 
 /// What is explored of a seed where a test does not say otherwise.

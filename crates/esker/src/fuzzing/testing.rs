@@ -1,7 +1,7 @@
 //! Runs of a target without libFuzzer: from its committed inputs, for some seconds of random changes,
 //! on any compiler.
 //!
-//! `ESKER_FUZZ_SECONDS` sets how long each runs (2, or 10), `ESKER_SEED` the seed. A failure leaves its
+//! `ESKER_FUZZ_SECONDS` sets how long each runs (1, or 10), `ESKER_SEED` the seed. A failure leaves its
 //! input in a file that it names.
 //!
 //! How much tests of the library do in an ordinary run, and in a campaign, is told apart here too.
@@ -68,7 +68,7 @@ pub fn drive(target: &Target, corpus: &Path) {
     }
     let seed = number("ESKER_SEED").unwrap_or_else(fresh_seed);
     let mut rng = Rng::new(seed);
-    let time = Duration::from_secs(number("ESKER_FUZZ_SECONDS").unwrap_or(quick_or_full(2, 10)));
+    let time = Duration::from_secs(number("ESKER_FUZZ_SECONDS").unwrap_or(quick_or_full(1, 10)));
     let (start, mut runs) = (Instant::now(), 0u64);
     let mut slowest = Duration::ZERO;
     while start.elapsed() < time {

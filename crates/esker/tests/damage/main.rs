@@ -7,7 +7,7 @@
 //! several segments of log: of these a damaged log may come back shorter, as after a power cut,
 //! but what comes back is always the store as it once was.
 //!
-//! `ESKER_SEED=n` sets the seed, `ESKER_CASES=n` the number of random damages per small store (500, or
+//! `ESKER_SEED=n` sets the seed, `ESKER_CASES=n` the number of random damages per small store (200, or
 //! 3,000), `ESKER_ROUNDS=n` that per large store (30, or 150).
 
 #[path = "../common/mod.rs"]
@@ -64,7 +64,7 @@ fn thousands(test: &str, killed: bool, compression: Compression) {
     with(test, Plan::small(killed, compression), move |specimen, rng| {
         let effort = |rng: &mut Rng| if rng.one_in(25) { Effort::Repair } else { Effort::Read };
         let mut cases = 0;
-        let every = quick_or_full(10, 1) as usize;
+        let every = quick_or_full(25, 1) as usize;
         for (file, bytes) in &specimen.files {
             for at in (rng.index(every)..harm::used(bytes)).step_by(every) {
                 let harm = Harm::new(file, What::Flip(at, rng.below(8) as u8));
@@ -72,7 +72,7 @@ fn thousands(test: &str, killed: bool, compression: Compression) {
                 cases += 1;
             }
         }
-        for _ in 0..number("ESKER_CASES").unwrap_or(quick_or_full(500, 3_000)) {
+        for _ in 0..number("ESKER_CASES").unwrap_or(quick_or_full(200, 3_000)) {
             judge(specimen, &at_random(specimen, rng), effort(rng));
             cases += 1;
         }

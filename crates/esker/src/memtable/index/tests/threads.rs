@@ -11,7 +11,7 @@ use super::*;
 static KEYS: LazyLock<usize> = LazyLock::new(|| match std::env::var_os("ESKER_CAMPAIGN") {
     _ if cfg!(miri) => 150,
     Some(_) => 20_000,
-    None => 8_000,
+    None => 4_000,
 });
 
 /// One writer puts `key(0)`, `key(1)` and so on; three readers get and scan. A reader that starts
