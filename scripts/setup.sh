@@ -43,20 +43,6 @@ apt_get() {
     ) 9<"$setup_file"
 }
 
-# A Maven repository of the tests' own, so that what they build is installed nowhere else. It begins with what has been fetched.
-test_repository() {
-    local own=${ESKER_MAVEN_REPOSITORY:-$HOME/.m2/repository}
-    ESKER_MAVEN_REPOSITORY=$(target_dir)/bindings/maven
-    export ESKER_MAVEN_REPOSITORY
-    [ ! -d "$ESKER_MAVEN_REPOSITORY" ] || return 0
-    mkdir -p "$ESKER_MAVEN_REPOSITORY"
-    [ ! -d "$own" ] || cp -a "$own/." "$ESKER_MAVEN_REPOSITORY"
-    rm -rf "$ESKER_MAVEN_REPOSITORY/io/esker"
-}
-
-# What JUnit's runs say, a line a class. Fails when there was none.
-count_tests() { cat "$1"/*.txt | grep 'Tests run'; }
-
 # The compiler's helpers: a linker for Rust, and a C compiler for the zstd library.
 need_build_tools() {
     # Rust may be installed and not on the path of a shell that is no login shell.

@@ -12,6 +12,8 @@ need_go=$(sed -n 's/^go //p' bindings/go/go.mod)
 have_go=$(go env GOVERSION) && have_go=${have_go#go}
 [ "$(printf '%s\n' "$need_go" "$have_go" | sort -V | head -n 1)" = "$need_go" ] || {
     echo "error: Go $have_go is too old; https://go.dev/dl has $need_go and newer" >&2
+    # As one that is not there.
+    [ -z "${ESKER_QUICK:-}" ] || { note "left out for that"; exit 0; }
     exit 1
 }
 
