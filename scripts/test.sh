@@ -172,8 +172,8 @@ targets() {
     return $status
 }
 
-# The tests of the library's tables, and all of its code, without its default features. Those of the others are among the tests of
-# the workspace, which are built with them.
+# The tests of the library's tables, and all of its code, without its default features. What needs one that is not among them
+# is in the tests of the workspace, which have all of them: it must not be missing there.
 features() {
     local run=(cargo test --locked -p esker --no-default-features --lib) dir
     need_tests configuration_file cargo test --locked --workspace --test options || return 1
@@ -257,20 +257,32 @@ c_program() {
 # bindings/NAME/test.sh.
 bindings() {
     local status=0 left_out=() name
-    local -A language=([go]=go [python]=python3 [node]=node [java]=javac [infinispan]=javac [kafka-streams]=javac)
     local -x ESKER_CAMPAIGN=
     for name in "$@"; do
         if [ -n "${ESKER_QUICK:-}" ] && [[ $name = infinispan || $name = kafka-streams ]]; then
-            note "bindings/$name: scripts/test.sh bindings, or --all"
-        elif command -v "${language[$name]}" >/dev/null; then
+            note "left out, as they take minutes; scripts/test.sh bindings runs them: the tests of bindings/$name"
+        elif has_language "$name"; then
             say "bindings/$name"
             timeout --kill-after=10 2400 "bindings/$name/test.sh" || status=1
         else
             left_out+=("$name")
         fi
     done
-    [ ${#left_out[@]} -eq 0 ] || note "left out for want of their languages: ${left_out[*]}"
+    [ ${#left_out[@]} -eq 0 ] || note "left out, as their languages are not here or too old: ${left_out[*]}"
     return $status
+}
+
+# Whether what a binding is for is here, and not older than the binding needs it.
+has_language() {
+    local oldest found
+    case $1 in
+    go) oldest=$(sed -n 's/^go //p' bindings/go/go.mod) && found=$(go env GOVERSION 2>&1) ;;
+    node) oldest=20 && found=$(node --version 2>&1) ;;
+    python) oldest=3.9 && found=$(python3 --version 2>&1) ;;
+    *) oldest=17 && found=$(javac -version 2>&1) ;;
+    esac || return 1
+    found=$(grep -o -m 1 '[0-9][0-9.]*' <<<"$found" | head -n 1)
+    [ "$(printf '%s\n' "$oldest" "$found" | sort -V | head -n 1)" = "$oldest" ]
 }
 
 # Unit, integration and documentation tests; among them the package index (package_index.rs). Built together, and run in three

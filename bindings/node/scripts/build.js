@@ -1,6 +1,7 @@
 'use strict'
 
-// Builds the native part in release (ESKER_PROFILE=dev: as tests want it), and puts it where the package looks for it: prebuilds/<system>-<processor>/esker.node.
+// Builds the native part in release (ESKER_PROFILE=dev: as tests want it), and puts it where the package looks for it:
+// prebuilds/<system>-<processor>/esker.node.
 
 const { spawnSync } = require('node:child_process')
 const fs = require('node:fs')
