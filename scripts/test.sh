@@ -125,7 +125,7 @@ need_nightly() {
     has_nightly && rustup component add --toolchain nightly "${components[@]}"
 }
 
-has_nightly() { cargo +nightly --version >/dev/null 2>&1; }
+has_nightly() { has_toolchain nightly; }
 
 set_up() {
     need_build_tools || return 1
@@ -187,13 +187,16 @@ features() {
 oldest() {
     local oldest dir
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    if ! cargo "+$oldest" --version >/dev/null 2>&1 && ! rustup toolchain install "$oldest" --profile minimal; then
+    if ! has_toolchain "$oldest" && ! rustup toolchain install "$oldest" --profile minimal; then
         note "no Rust $oldest here, and it cannot be installed: whether it compiles library, command and benchmark is not checked"
         return 0
     fi
     dir=$(target_dir)/targets/oldest
     CARGO_TARGET_DIR=$dir cargo "+$oldest" check --locked -p esker -p esker-capi -p esker-cli -p esker-bench
 }
+
+# An installation that was interrupted may have left cargo without its compiler; installing again mends it.
+has_toolchain() { cargo "+$1" --version >/dev/null 2>&1 && rustc "+$1" --version >/dev/null 2>&1; }
 
 # The library in LevelDB's place, beside LevelDB itself.
 leveldb() {
