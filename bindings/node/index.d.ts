@@ -197,7 +197,8 @@ export interface ChainedBatch<TDatabase, KDefault, VDefault> extends AbstractCha
 export interface ReadAheadOptions {
   /**
    * Bytes of keys and values that an iterator reads ahead, the entry that exceeds them included. 0 is one entry at a time, `Infinity`
-   * no bound in bytes; there are never more than 1000 entries, or what `nextv()` was asked for.
+   * no bound in bytes; there are never more than 1000 entries, or what `nextv()` was asked for. From the second long chunk on there may be
+   * two: the next is read while the entries of the last are taken.
    * @defaultValue 64 KiB
    */
   highWaterMarkBytes?: number | undefined

@@ -177,7 +177,7 @@ const WORK = {
     return ENTRIES
   },
   async 'scans of 50' (db) {
-    const count = Math.ceil(ENTRIES / 500)
+    const count = Math.ceil(ENTRIES / 50)
     for (let i = 0; i < count; i++) await db.scan(key(scattered(i)), 50)
     return count * 50
   }

@@ -1,7 +1,8 @@
 'use strict'
 
 // Iterators over entries, keys and values. Each reads ahead in chunks: one crossing for many entries. What a chunk holds is bounded by
-// a number of entries and by bytes; a thread of the pool fills it, or, where that costs more than the few entries, this one.
+// a number of entries and by bytes; a thread of the pool fills it, or, where that costs more than the few entries, this one. The next of
+// many long ones is filled while the entries of the last are taken.
 
 const { AbstractIterator, AbstractKeyIterator, AbstractValueIterator } = require('abstract-level')
 const ModuleError = require('module-error')
@@ -11,7 +12,7 @@ const { walkOptions } = require('./range')
 const { isYoung } = require('./turn')
 
 const DEFAULT_CHUNK_BYTES = 64 * 1024
-/** Entries that are read ahead for next(): at first, and when those were taken. */
+/** Entries that are read ahead for next(): at first where there is a limit, and else after the first one, and when those were taken. */
 const FIRST_CHUNK_ENTRIES = 64
 const CHUNK_ENTRIES = 1000
 /** For all(), which keeps everything anyway. */
@@ -20,6 +21,8 @@ const ALL_CHUNK_BYTES = 1 << 20
 const HERE_ENTRIES = 100
 const HERE_BYTES = ALL_CHUNK_BYTES
 const ALL_CHUNK_ENTRIES = 10_000
+
+function noop () {}
 
 function chunkBytes (options) {
   const given = options.highWaterMarkBytes
@@ -38,6 +41,12 @@ class Reader {
   #chunk = nothing
   /** How many entries next() reads ahead. */
   #ahead = 1
+  /** How many long chunks were read in a row. */
+  #long = 0
+  /** The promise of a chunk that was begun before it was asked for. */
+  #begun = null
+  /** Where to go on once that is there, as it was begun before a seek. */
+  #target
   #inPlace
   #signal
   #onAbort
@@ -54,13 +63,36 @@ class Reader {
     }
   }
 
-  async #read (count, limitBytes) {
+  /** The next chunk, of so many entries and bytes; `remaining` entries will be asked for at most. */
+  async #read (count, limitBytes, remaining) {
     // When the end was met nothing is read again before a seek.
     if (this.#chunk.isLast) return
-    const here = this.#inPlace && count <= HERE_ENTRIES && limitBytes <= HERE_BYTES && isYoung()
+    if (this.#target !== undefined) await this.#seekNow()
+    const begun = this.#begun ?? this.#begin(count, limitBytes, this.#inPlace && isYoung())
+    this.#begun = null
     // Awaited also where it is done: whoever asked may abort in the same turn.
-    this.#chunk = new Chunk(await binding.walkRead(this.#walk, count, limitBytes, here))
+    this.#chunk = new Chunk(await begun)
     if (this.#signal?.aborted) throw new AbortError()
+    this.#long = count > HERE_ENTRIES ? this.#long + 1 : 0
+    const more = Math.min(count, remaining - this.#chunk.left)
+    // Whoever took two of them takes another.
+    if (this.#long > 1 && more > 0 && !this.#chunk.isLast) {
+      this.#begun = this.#begin(more, limitBytes, false)
+      // It is told when the chunk is asked for.
+      this.#begun.catch(noop)
+    }
+  }
+
+  #begin (count, limitBytes, here) {
+    return binding.walkRead(this.#walk, count, limitBytes, here && count <= HERE_ENTRIES && limitBytes <= HERE_BYTES)
+  }
+
+  async #seekNow () {
+    await this.#begun.catch(noop)
+    const target = this.#target
+    this.#begun = null
+    this.#target = undefined
+    binding.walkSeek(this.#walk, target)
   }
 
   #takeUpTo (count, entries) {
@@ -77,16 +109,17 @@ class Reader {
   }
 
   async #nextOfNewChunk (remaining) {
-    // Often one entry is all that is wanted, at first and after a seek.
-    const count = Math.min(this.#ahead, remaining)
-    this.#ahead = this.#ahead === 1 ? FIRST_CHUNK_ENTRIES : CHUNK_ENTRIES
-    await this.#read(count, this.#limitBytes)
+    // Often one entry is all that is wanted, at first and after a seek; who says how many are wanted takes them.
+    const ahead = this.#ahead === 1 && remaining !== Infinity ? FIRST_CHUNK_ENTRIES : this.#ahead
+    const count = Math.min(ahead, remaining)
+    this.#ahead = ahead === 1 ? FIRST_CHUNK_ENTRIES : CHUNK_ENTRIES
+    await this.#read(count, this.#limitBytes, remaining)
     return this.#chunk.left === 0 ? undefined : this.next(remaining)
   }
 
-  async nextv (size) {
+  async nextv (size, remaining) {
     this.#ahead = CHUNK_ENTRIES
-    if (this.#chunk.left === 0) await this.#read(Math.min(size, 2 ** 32 - 1), this.#limitBytes)
+    if (this.#chunk.left === 0) await this.#read(Math.min(size, 2 ** 32 - 1), this.#limitBytes, remaining)
     return this.#takeUpTo(size, [])
   }
 
@@ -94,7 +127,7 @@ class Reader {
     const entries = this.#takeUpTo(remaining, [])
     while (entries.length < remaining && !this.#chunk.isLast) {
       const count = Math.min(ALL_CHUNK_ENTRIES, remaining - entries.length)
-      await this.#read(count, Math.max(this.#limitBytes, ALL_CHUNK_BYTES))
+      await this.#read(count, Math.max(this.#limitBytes, ALL_CHUNK_BYTES), remaining - entries.length)
       this.#takeUpTo(remaining, entries)
     }
     return entries
@@ -106,14 +139,20 @@ class Reader {
 
   seek (target) {
     this.#ahead = 1
+    this.#long = 0
     this.#chunk = nothing
-    binding.walkSeek(this.#walk, target)
+    if (this.#begun === null) binding.walkSeek(this.#walk, target)
+    else this.#target = target
   }
 
-  close () {
+  async close () {
     this.#chunk = nothing
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#signal = null
+    if (this.#begun !== null) {
+      binding.walkStop(this.#walk)
+      await this.#begun.catch(noop)
+    }
     // At once: that is less work than to hand it to a thread.
     binding.walkClose(this.#walk)
   }
@@ -165,7 +204,7 @@ function reading (Base, open) {
     }
 
     async _nextv (size) {
-      return this.#reader.nextv(size)
+      return this.#reader.nextv(size, this.limit - this.count)
     }
 
     async _all () {
@@ -177,7 +216,7 @@ function reading (Base, open) {
     }
 
     async _close () {
-      this.#reader.close()
+      return this.#reader.close()
     }
   }
 }

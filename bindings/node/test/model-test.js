@@ -224,6 +224,45 @@ const CALLS = {
   }
 }
 
+test('an iterator that reads long chunks ahead goes where it is told, as often as it is told', async (t) => {
+  const seed = Number(process.env.ESKER_SEED ?? Date.now() % 2 ** 31)
+  t.comment(`ESKER_SEED=${seed}`)
+  const random = new Random(seed)
+  const count = 5000
+  const key = (number) => String(number).padStart(6, '0')
+  const db = new EskerLevel(temporary())
+  await db.batch(Array.from({ length: count }, (_, i) => ({ type: 'put', key: key(i), value: '' })))
+  const rounds = process.env.ESKER_CAMPAIGN ? 2000 : 100
+  let wrong = 0
+  for (let round = 0; round < rounds && wrong === 0; round++) {
+    const reverse = random.chance(2)
+    const limit = random.chance(3) ? 200 + random.below(3000) : Infinity
+    const iterator = db.keys({ reverse, limit: limit === Infinity ? -1 : limit, highWaterMarkBytes: random.of([undefined, 700, Infinity]) })
+    let at = reverse ? count - 1 : 0
+    let left = limit
+    const expect = (got) => {
+      if (got !== (left > 0 ? key(at) : undefined) && wrong++ === 0) t.is(got, key(at), `round ${round}, ESKER_SEED=${seed}`)
+      at += reverse ? -1 : 1
+      left--
+    }
+    for (let step = 0; step < 12 && left > 0; step++) {
+      if (random.chance(4)) iterator.seek(key(at = random.below(count)))
+      if (random.chance(3)) {
+        for (let i = 0; i < 300 && left > 0 && at >= 0 && at < count; i++) expect(await iterator.next())
+      } else {
+        for (const got of await iterator.nextv(101 + random.below(400))) expect(got)
+      }
+      if (at < 0 || at >= count) {
+        t.is(await iterator.next(), undefined, 'the end')
+        iterator.seek(key(at = random.below(count)))
+      }
+    }
+    await iterator.close()
+  }
+  t.is(wrong, 0)
+  await db.close()
+})
+
 async function reopen (db) {
   await db.close()
   await db.open()

@@ -149,6 +149,27 @@ test('an iterator reads ahead in chunks of bounded size', async (t) => {
   await db.close()
 })
 
+test('what an iterator has begun to read when it is aborted or closed is nothing that anybody sees', async (t) => {
+  const db = await filled(5000)
+  const reading = async (options) => {
+    const iterator = db.iterator(options)
+    for (let i = 0; i < 3; i++) t.ok((await iterator.nextv(1000)).length > 500)
+    return iterator
+  }
+  const aborter = new AbortController()
+  const aborted = await reading({ signal: aborter.signal })
+  aborter.abort()
+  const err = await aborted.nextv(1000).then(() => null, (err) => err)
+  t.is(err?.code, 'LEVEL_ABORTED')
+  await aborted.close()
+  const closed = await reading({})
+  await closed.close()
+  t.is((await closed.next().catch((err) => err)).code, 'LEVEL_ITERATOR_NOT_OPEN')
+  const left = await reading({})
+  await db.close()
+  t.is((await left.next().catch((err) => err)).code, 'LEVEL_ITERATOR_NOT_OPEN', 'closed with its store')
+})
+
 test('what is read is a copy: a key that is kept keeps no chunk', async (t) => {
   const db = await filled(1000)
   const keys = await db.keys({ keyEncoding: 'buffer' }).all()

@@ -126,7 +126,10 @@ mod tests {
 
     #[test]
     fn short_comparisons_agree_with_slices() {
+        // Miri takes a minute for all lengths.
+        let around_words = [0, 1, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 39];
         let strings: Vec<Vec<u8>> = (0..40usize)
+            .filter(|n| !cfg!(miri) || around_words.contains(n))
             .flat_map(|n| {
                 let zeros = vec![0; n];
                 let mut last = zeros.clone();

@@ -98,11 +98,14 @@ mod tests {
 
     #[test]
     fn heads_sort_as_keys_do_and_prefixes_are_found() {
+        // Miri takes minutes for what the others take no time for: fewer bytes, all lengths.
+        let (lasts, step): (&[u8], _) =
+            if cfg!(miri) { (&[0, 0xFF], 3) } else { (&[0, 1, 0x7F, 0xFF], 1) };
         let keys: Vec<Vec<u8>> = (0..20usize)
             .flat_map(|n| {
-                [0, 1, 0x7F, 0xFF].map(|last| {
+                lasts.iter().map(move |last| {
                     let mut key = vec![0xA0; n];
-                    key.push(last);
+                    key.push(*last);
                     key
                 })
             })
@@ -113,7 +116,7 @@ mod tests {
                 let shared = a.iter().zip(b).take_while(|(x, y)| x == y).count();
                 assert_eq!(common_prefix(a, b), shared, "{a:?} {b:?}");
                 assert_eq!(begins_with(a, b), a.starts_with(b), "{a:?} {b:?}");
-                for at in 0..=shared {
+                for at in (0..=shared).step_by(step) {
                     let heads = [KeyOrder::Bytewise, KeyOrder::Reverse].map(|order| {
                         let heads = Heads::new(&order);
                         heads.head(a, at).cmp(&heads.head(b, at))

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Stores and snapshots that are closed while threads are in calls. */
-@Timeout(240)
+@Timeout(600)
 class CloseTest {
     @TempDir
     Path directory;
@@ -82,7 +82,7 @@ class CloseTest {
     @Test
     void aStoreIsClosedUnderCallsOfAllKinds() throws Exception {
         Path path = directory.resolve("store");
-        int rounds = Tools.rounds(5000, 400);
+        int rounds = Tools.rounds(2000, 400);
         for (int round = 0; round < rounds; round++) {
             Esker db = Esker.open(path, Tools.small().segmentSize(64 << 10));
             Snapshot snapshot = db.snapshot();
@@ -100,7 +100,7 @@ class CloseTest {
         try (Esker db = Esker.open(directory.resolve("store"), Tools.small())) {
             Keyspace keyspace = db.keyspace();
             for (int at = 0; at < 100; at++) keyspace.put(Tools.key(at), Tools.value(at));
-            int rounds = Tools.rounds(20_000, 2000);
+            int rounds = Tools.rounds(8000, 2000);
             for (int round = 0; round < rounds; round++) {
                 Snapshot snapshot = db.snapshot();
                 ReadableKeyspace then = keyspace.at(snapshot);
