@@ -27,7 +27,7 @@ if [ ${#targets[@]} -eq 0 ]; then
     echo "no target $target; there are: $(cd fuzz/fuzz_targets && echo *.rs | sed 's/\.rs//g')" >&2
     exit 2
 fi
-if ! rustc +nightly --version >/dev/null 2>&1; then
+if ! has_toolchain nightly; then
     echo "error: the fuzzer needs the nightly compiler: rustup toolchain install nightly" >&2
     exit 1
 fi

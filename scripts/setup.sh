@@ -54,6 +54,10 @@ need_build_tools() {
     command -v cc >/dev/null || apt_install gcc libc6-dev
 }
 
+# Whether a toolchain is here whole: an installation that was interrupted may have left cargo without its compiler. To install it
+# again mends that.
+has_toolchain() { cargo "+$1" --version >/dev/null 2>&1 && rustc "+$1" --version >/dev/null 2>&1; }
+
 # A subcommand of cargo that is a program of its own, and no part of the toolchain.
 need_cargo_tool() {
     cargo "${1#cargo-}" --version >/dev/null 2>&1 && return 0

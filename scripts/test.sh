@@ -198,9 +198,6 @@ oldest() {
     CARGO_TARGET_DIR=$dir cargo "+$oldest" check --locked -p esker -p esker-capi -p esker-cli -p esker-bench
 }
 
-# An installation that was interrupted may have left cargo without its compiler; installing again mends it.
-has_toolchain() { cargo "+$1" --version >/dev/null 2>&1 && rustc "+$1" --version >/dev/null 2>&1; }
-
 # The library in LevelDB's place, beside LevelDB itself.
 leveldb() {
     need_leveldb || return 1

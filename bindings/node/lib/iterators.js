@@ -12,7 +12,7 @@ const { walkOptions } = require('./range')
 const { isYoung } = require('./turn')
 
 const DEFAULT_CHUNK_BYTES = 64 * 1024
-/** Entries that are read ahead for next(): at first where there is a limit, and else after the first one, and when those were taken. */
+/** Entries that are read ahead for next(): after the first one, and when those were taken. */
 const FIRST_CHUNK_ENTRIES = 64
 const CHUNK_ENTRIES = 1000
 /** For all(), which keeps everything anyway. */
@@ -109,10 +109,9 @@ class Reader {
   }
 
   async #nextOfNewChunk (remaining) {
-    // Often one entry is all that is wanted, at first and after a seek; who says how many are wanted takes them.
-    const ahead = this.#ahead === 1 && remaining !== Infinity ? FIRST_CHUNK_ENTRIES : this.#ahead
-    const count = Math.min(ahead, remaining)
-    this.#ahead = ahead === 1 ? FIRST_CHUNK_ENTRIES : CHUNK_ENTRIES
+    // Often one entry is all that is wanted, at first and after a seek. A low limit says what is wanted.
+    const count = remaining <= HERE_ENTRIES ? remaining : Math.min(this.#ahead, remaining)
+    this.#ahead = this.#ahead === 1 ? FIRST_CHUNK_ENTRIES : CHUNK_ENTRIES
     await this.#read(count, this.#limitBytes, remaining)
     return this.#chunk.left === 0 ? undefined : this.next(remaining)
   }

@@ -250,7 +250,8 @@ test('an iterator that reads long chunks ahead goes where it is told, as often a
       if (random.chance(3)) {
         for (let i = 0; i < 300 && left > 0 && at >= 0 && at < count; i++) expect(await iterator.next())
       } else {
-        for (const got of await iterator.nextv(101 + random.below(400))) expect(got)
+        const some = await iterator.nextv(101 + random.below(400))
+        for (const got of some.length > 0 ? some : [undefined]) expect(got)
       }
       if (at < 0 || at >= count) {
         t.is(await iterator.next(), undefined, 'the end')

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn heads_sort_as_keys_do_and_prefixes_are_found() {
-        // Miri takes minutes for what the others take no time for: fewer bytes, all lengths.
+        // Miri takes minutes for what others take no time for: fewer bytes and places, all lengths.
         let (lasts, step): (&[u8], _) =
             if cfg!(miri) { (&[0, 0xFF], 3) } else { (&[0, 1, 0x7F, 0xFF], 1) };
         let keys: Vec<Vec<u8>> = (0..20usize)
