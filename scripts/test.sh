@@ -375,7 +375,8 @@ tsan() {
     host=$(rustc +nightly -vV | sed -n 's/^host: //p')
     local run=(cargo +nightly test --locked -Zbuild-std --target "$host" -p esker)
     local -x RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1 exitcode=66"
-    local -x CARGO_TARGET_DIR=$dir/tsan
+    # A report of a race is of use with its lines alone.
+    local -x CARGO_TARGET_DIR=$dir/tsan CARGO_PROFILE_DEV_DEBUG=line-tables-only
     if [ "${ESKER_TSAN:-}" = all ]; then
         "${run[@]}" --lib --tests --no-fail-fast
         return
