@@ -30,8 +30,8 @@ mkdir -p "$out"
 
 # Tests of other modules, and those that take longest: not in the first pass.
 slow=(memtable:: fault_tests fault_campaigns every_flipped_byte resealed_garbage)
-# Builds are most of the time, and nobody debugs these.
-export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=1
+# Builds are most of the time.
+export CARGO_INCREMENTAL=1
 # Per process: a loop without an end, and one that takes memory, must not take the machine along.
 ulimit -t 300 -v $((8 << 20))
 
