@@ -74,7 +74,8 @@ use std::path::Path;
 /// Whether every row that was measured counts.
 pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Result<bool> {
     if options.setup {
-        return setup::run(options.source.as_deref()).map(|()| true);
+        let engines = options.engine_names()?;
+        return setup::run(&engines, options.source.as_deref()).map(|()| true);
     }
     if options.list {
         return list(options).map(|()| true);

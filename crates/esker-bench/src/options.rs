@@ -47,7 +47,7 @@ pub struct BenchOptions {
     #[arg(long)]
     pub list: bool,
 
-    /// Install or build the engines that are missing, say what was done, and stop
+    /// Install or build the engines that are missing, of --engines or all, say what was done, and stop
     #[arg(long)]
     pub setup: bool,
 

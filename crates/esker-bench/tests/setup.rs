@@ -39,6 +39,20 @@ fn an_engine_that_is_not_installed_says_how_to_get_it() {
     }
 }
 
+/// It built all of them, whatever `--engines` said.
+#[test]
+fn a_set_up_makes_the_engines_that_are_asked_for() {
+    let engines = tempfile::tempdir().unwrap();
+    let output = bench(engines.path(), &["--setup", "--engines", "esker"]);
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}\n{}", text(&output.stderr));
+    assert!(stdout.contains("done in"), "{stdout}");
+    let outcomes = stdout.lines().filter(|line| line.starts_with("  "));
+    assert_eq!(outcomes.count(), 0, "{stdout}");
+    let output = bench(engines.path(), &["--setup", "--engines", "lmbd"]);
+    assert!(!output.status.success() && text(&output.stderr).contains("no engine is called lmbd"));
+}
+
 #[test]
 fn a_program_that_does_not_work_is_told_from_one_that_is_missing() {
     let engines = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `--setup`: installs or builds every engine that is missing. What is there already stays; what
+//! `--setup`: installs or builds the engines that are asked for and missing. What is there already stays; what
 //! fails says why, and the rest goes on.
 
 mod alone;
@@ -13,6 +13,7 @@ mod recipe;
 mod shims;
 
 use crate::engines::places::setup_dir;
+use crate::external;
 use alone::Alone;
 use anyhow::{Context, Result, bail};
 use outcome::{Outcome, Place};
@@ -27,9 +28,9 @@ fn recipes() -> impl Iterator<Item = &'static Recipe> {
     libraries::RECIPES.iter().chain(forks::RECIPES)
 }
 
-/// Does all of it and says what was done; an error when something failed.
-pub fn run(source: Option<&Path>) -> Result<()> {
-    let place = Place { dir: setup_dir(), source };
+/// Does what these engines need and says what was done; an error when something failed.
+pub fn run(engines: &[String], source: Option<&Path>) -> Result<()> {
+    let place = Place { dir: setup_dir(), engines, source };
     std::fs::create_dir_all(&place.dir)
         .with_context(|| format!("cannot make {}", place.dir.display()))?;
     let _alone = Alone::in_dir(&place.dir, || {
@@ -61,9 +62,12 @@ pub fn run(source: Option<&Path>) -> Result<()> {
     // At once: some wait for a registry, or keep one core busy with one file.
     std::thread::scope(|scope| {
         let (place, tell) = (&place, &tell);
-        let making = recipes().map(|recipe| scope.spawn(move || tell(vec![recipe.follow(place)])));
+        let wanted = recipes().filter(|recipe| place.wants(recipe.engine));
+        let making = wanted.map(|recipe| scope.spawn(move || tell(vec![recipe.follow(place)])));
         let mut jobs: Vec<_> = making.collect();
-        jobs.push(scope.spawn(|| tell(program::build(place))));
+        if external::NAMES.iter().any(|name| place.wants(name)) {
+            jobs.push(scope.spawn(|| tell(program::build(place))));
+        }
         jobs.into_iter().try_for_each(|job| job.join().expect("no part of it panics"))
     })?;
     // After the libraries that they are compiled with.
@@ -88,7 +92,7 @@ mod tests {
     #[test]
     fn an_archive_that_is_not_the_known_one_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { dir: dir.path().to_path_buf(), source: None };
+        let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: None };
         for recipe in recipes() {
             assert_eq!(recipe.archive.sha256.len(), 64, "{}", recipe.engine);
             std::fs::write(dir.path().join(recipe.archive.file), "something else").unwrap();

@@ -5,17 +5,17 @@ use super::outcome::{Outcome, Place};
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// Packages with the libraries of engines, and what the others are fetched and built with. The names of
-/// development packages, unlike those of the libraries, stay the same from release to release.
-const PACKAGES: &[&str] = &[
-    "g++",
-    "cmake",
-    "npm",
-    "python3-pip",
-    "maven",
-    "libsnappy-dev",
-    "libdb5.3-dev",
-    "libkyotocabinet-dev",
+/// Packages with the libraries of engines, and what the others are fetched and built with; each with the engines that it is
+/// for. The names of development packages, unlike those of the libraries, stay the same from release to release.
+const PACKAGES: &[(&str, &[&str])] = &[
+    ("g++", &["lmdb", "leveldb", "sqlite", "hyperleveldb", "basho", "bdb", "wiredtiger"]),
+    ("cmake", &["wiredtiger"]),
+    ("npm", &["sqlite", "hyperleveldb", "basho"]),
+    ("python3-pip", &["lmdb", "leveldb", "wiredtiger"]),
+    ("maven", &["rocksdb"]),
+    ("libsnappy-dev", &["wiredtiger"]),
+    ("libdb5.3-dev", &["bdb"]),
+    ("libkyotocabinet-dev", &["kyoto"]),
 ];
 
 /// A program that makes its package unnecessary, wherever it came from.
@@ -31,11 +31,13 @@ fn stands_for(package: &str) -> Option<&'static str> {
 }
 
 /// Installs the packages that are missing.
-pub fn install(_place: &Place) -> Vec<(String, Outcome)> {
+pub fn install(place: &Place) -> Vec<(String, Outcome)> {
     let is_there = |package: &&str| {
         installed(package) || stands_for(package).is_some_and(|program| find(program).is_some())
     };
-    let (present, missing): (Vec<&str>, Vec<&str>) = PACKAGES.iter().partition(|p| is_there(p));
+    let is_wanted = |engines: &[&str]| engines.iter().any(|engine| place.wants(engine));
+    let wanted = PACKAGES.iter().filter(|(_, engines)| is_wanted(engines)).map(|(p, _)| *p);
+    let (present, missing): (Vec<&str>, Vec<&str>) = wanted.partition(is_there);
     let mut lines = Vec::new();
     if !present.is_empty() {
         let how = Outcome::Present("as packages or on the path".to_string());

@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn sources_that_are_not_there_are_a_failure_that_says_what_to_name() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { dir: dir.path().to_path_buf(), source: Some(dir.path()) };
+        let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: Some(dir.path()) };
         let [(what, Outcome::Failed(why))] = &build(&place)[..] else { panic!("it was built") };
         assert!(what.contains("redb") && why.contains("--source names"), "{why}");
         assert!(sources(None).unwrap().join("crates/esker-bench-engines/Cargo.toml").is_file());

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_is_only_half_made_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { dir: dir.path().to_path_buf(), source: None };
+        let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: None };
         let stops = |kitchen: &Kitchen| {
             std::fs::write(kitchen.to.join("libnone.so"), "half")?;
             anyhow::bail!("it stops here")

@@ -9,7 +9,8 @@ use anyhow::Result;
 /// Compiles those that are missing, or are of another version of their library.
 pub fn compile(place: &Place) -> Vec<(String, Outcome)> {
     let outcome = |shim: &Shim| Outcome::of(compile_one(shim, place));
-    shim::ALL.iter().map(|shim| (shim.engine().to_string(), outcome(shim))).collect()
+    let wanted = shim::ALL.iter().filter(|shim| place.wants(shim.engine()));
+    wanted.map(|shim| (shim.engine().to_string(), outcome(shim))).collect()
 }
 
 fn compile_one(shim: &Shim, place: &Place) -> Result<Outcome> {

@@ -395,13 +395,17 @@ fn pointer(payload: &[u8]) -> Stored<'_> {
     }
 }
 
+/// Whether a tag is that of a compressed value.
+fn is_packed(tag: u8) -> bool {
+    matches!(tag & tag::ENCODING, tag::LZ4 | tag::ZSTD)
+}
+
 /// Whether a tag is one that can be stored.
 fn tag_is_valid(tag: u8) -> bool {
-    let compressed = matches!(tag & tag::ENCODING, tag::LZ4 | tag::ZSTD);
     tag & 0x80 == 0
         && Kind::from_u8(tag & tag::KIND)
             .is_some_and(|k| k == Kind::Put || tag & (tag::ENCODING | tag::DICT) == 0)
-        && (compressed || tag & tag::DICT == 0)
+        && (is_packed(tag) || tag & tag::DICT == 0)
 }
 
 /// Length in pages a block claims, 0 when it cannot be. `bytes` is at least a page.
@@ -470,7 +474,10 @@ pub(super) fn validate(b: &[u8], max_key_len: usize) -> Result<(), &'static str>
     if !fixed && end < slots + 2 * (count + 1) {
         return Err("first slot");
     }
-    for i in 0..count {
+    // Where all lengths are the block's, what holds of the first record holds of all; not of what is packed, as that
+    // begins with a length of its own.
+    let alike = fixed && shared_tag != 0 && !suffix_varies && !is_packed(shared_tag);
+    for i in 0..if alike { 1 } else { count } {
         let start = end;
         end = if fixed { start + stride } else { u16_at(slots + 2 * i + 2) };
         if end < start || end > b.len() {
