@@ -152,7 +152,9 @@ impl MergeCursor {
             while self.sources.iter_mut().fold(false, |more, s| s.come_nearer(key) | more) {}
         }
         self.sources.iter_mut().try_for_each(|s| s.locate(key, to))?;
-        self.sources.iter_mut().try_for_each(|s| s.arrive(key, to))
+        self.sources.iter_mut().try_for_each(|s| s.enter(key))?;
+        while self.sources.iter_mut().fold(false, |more, s| s.narrow(key, to) | more) {}
+        self.sources.iter_mut().try_for_each(|s| s.arrive(to))
     }
 
     fn rebuild(&mut self, direction: Direction) {

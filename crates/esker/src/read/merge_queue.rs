@@ -7,6 +7,8 @@
 //! The prefix follows the walk. It becomes shorter when a key comes that does not begin with it, and is
 //! measured again, from the first key and the last, when abbreviated keys have often been equal.
 
+use std::cmp::Ordering;
+
 use crate::key::KeyOrder;
 use crate::util::abbreviated_key::{Heads, begins_with, common_prefix};
 
@@ -76,6 +78,16 @@ impl MergeQueue {
         self.fronts.clear();
         self.fronts.extend(sources.map(|source| Front { word: 0, source }));
         self.measure(key);
+        if self.heads.of_bytes() {
+            let by_key = |a: &Front, b: &Front| match before(a.source, b.source) {
+                true => Ordering::Less,
+                false => Ordering::Greater,
+            };
+            self.fronts.sort_unstable_by(|a, b| a.word.cmp(&b.word).then_with(|| by_key(a, b)));
+            self.ties = 0;
+            return;
+        }
+        // Each source stands here once at all times, and an order that contradicts itself does no harm.
         for end in 1..self.fronts.len() {
             let mut at = end;
             while at > 0 && self.is_before(at, at - 1, &before) {

@@ -71,8 +71,8 @@ impl RunCursor {
         self.cursor.as_mut().expect("just set")
     }
 
-    /// The first of three parts of a search: finds the table, and asks for its block index. Whoever searches
-    /// several runs does each part for all of them, so that they wait for memory at the same time. All three
+    /// The first of the parts of a search: finds the table, and asks for its block index. Whoever searches
+    /// several runs does each part for all of them, so that they wait for memory at the same time. All
     /// are given the same.
     pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
         let at = match to {
@@ -82,24 +82,45 @@ impl RunCursor {
             SeekTo::AtOrBefore => self.run.run.seek_for_prev(&self.order, key),
         };
         match at {
-            Some(at) => self.open(at).prefetch(),
+            Some(at) => self.open(at).approach(),
             None => self.cursor = None,
         }
     }
 
-    /// The second part: finds the block, and asks for it.
+    /// The second part, as long as it says that there is more to do: one wait for memory nearer to the block.
+    #[inline]
+    pub(super) fn come_nearer(&mut self, key: &[u8]) -> bool {
+        self.cursor.as_mut().is_some_and(|c| c.come_nearer(key))
+    }
+
+    /// The third part: finds the block, and asks for it.
     pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
         let at_or_before = to == SeekTo::AtOrBefore;
         self.cursor.as_mut().map_or(Ok(()), |c| c.locate(key, at_or_before))
     }
 
-    /// The third part: finds the entry.
-    pub(super) fn arrive(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        match (&mut self.cursor, to) {
-            (None, _) => Ok(()),
-            (Some(c), SeekTo::AtOrAfter) => c.seek_located(key),
-            (Some(c), SeekTo::AtOrBefore) => c.seek_for_prev_located(key),
-        }
+    /// The fourth part: enters the block, and asks for the records that a search there begins with.
+    pub(super) fn enter(&mut self, key: &[u8]) -> Result<()> {
+        self.cursor.as_mut().map_or(Ok(()), |c| c.enter_located(key))
+    }
+
+    /// The fifth, as long as it says that there is more to do: comes nearer to the entry.
+    #[inline]
+    pub(super) fn narrow(&mut self, key: &[u8], to: SeekTo) -> bool {
+        self.cursor.as_mut().is_some_and(|c| c.narrow(key, to == SeekTo::AtOrBefore))
+    }
+
+    /// The last part: takes the entry into view.
+    pub(super) fn arrive(&mut self, to: SeekTo) -> Result<()> {
+        self.cursor.as_mut().map_or(Ok(()), |c| c.arrive(to == SeekTo::AtOrBefore))
+    }
+
+    fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+        self.approach(key, to);
+        self.locate(key, to)?;
+        self.enter(key)?;
+        while self.narrow(key, to) {}
+        self.arrive(to)
     }
 
     /// Asks for the entry after next, in a walk over several sources: until its turn comes there is time.
@@ -169,15 +190,11 @@ impl InternalCursor for RunCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.approach(key, SeekTo::AtOrAfter);
-        self.locate(key, SeekTo::AtOrAfter)?;
-        self.arrive(key, SeekTo::AtOrAfter)
+        self.search(key, SeekTo::AtOrAfter)
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.approach(key, SeekTo::AtOrBefore);
-        self.locate(key, SeekTo::AtOrBefore)?;
-        self.arrive(key, SeekTo::AtOrBefore)
+        self.search(key, SeekTo::AtOrBefore)
     }
 
     #[inline]

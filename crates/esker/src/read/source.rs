@@ -69,7 +69,7 @@ impl SourceCursor {
     pub(super) fn come_nearer(&mut self, key: &[u8]) -> bool {
         match self {
             SourceCursor::Memtable(c) => c.come_nearer(key),
-            SourceCursor::Run(_) => false,
+            SourceCursor::Run(c) => c.come_nearer(key),
         }
     }
 
@@ -83,13 +83,29 @@ impl SourceCursor {
         }
     }
 
-    pub(super) fn arrive(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+    /// The parts that a search in a table has beyond those in a memtable.
+    pub(super) fn enter(&mut self, key: &[u8]) -> Result<()> {
+        match self {
+            SourceCursor::Memtable(_) => Ok(()),
+            SourceCursor::Run(c) => c.enter(key),
+        }
+    }
+
+    #[inline]
+    pub(super) fn narrow(&mut self, key: &[u8], to: SeekTo) -> bool {
+        match self {
+            SourceCursor::Memtable(_) => false,
+            SourceCursor::Run(c) => c.narrow(key, to),
+        }
+    }
+
+    pub(super) fn arrive(&mut self, to: SeekTo) -> Result<()> {
         match self {
             SourceCursor::Memtable(c) => {
                 c.arrive(to == SeekTo::AtOrBefore);
                 Ok(())
             }
-            SourceCursor::Run(c) => c.arrive(key, to),
+            SourceCursor::Run(c) => c.arrive(to),
         }
     }
 

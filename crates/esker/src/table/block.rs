@@ -1,4 +1,4 @@
-//! A data block as it lies in the file: read, searched, and validated once.
+//! A data block as it lies in the file: read, and validated once.
 //!
 //! A block is checked at its first touch ([`validate`]); every later access trusts what that found
 //! and reads without bounds checks. `docs/format/table.md` draws the layout.
@@ -9,7 +9,6 @@ use std::marker::PhantomData;
 use super::memory::{self, load_u32, load_u64};
 use super::wire::get_varint32;
 use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, ValuePointer};
-use crate::util::abbreviated_key::word_at;
 use crate::util::prefetch;
 
 /// Blocks are whole pages of this size, so that a cold read faults one.
@@ -232,47 +231,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Number of entries whose key sorts before `key`, and with `or_equal` those at it.
-    pub fn rank(&self, order: &KeyOrder, key: &[u8], or_equal: bool) -> u32 {
-        let reverse = match order {
-            KeyOrder::Bytewise => false,
-            KeyOrder::Reverse => true,
-            KeyOrder::Custom(c) => {
-                let mut whole = self.prefix().to_vec();
-                return self.partition(|i| {
-                    whole.truncate(self.prefix_len as usize);
-                    whole.extend(self.record(i).suffix());
-                    match c.compare(&whole, key) {
-                        Ordering::Less => true,
-                        Ordering::Equal => or_equal,
-                        Ordering::Greater => false,
-                    }
-                });
-            }
-        };
-        let prefix = self.prefix();
-        let common = prefix.len().min(key.len());
-        let side = prefix[..common].cmp(&key[..common]);
-        // The key is shorter than the prefix it begins: every entry is above it, bytewise.
-        let side = if side.is_eq() && key.len() < prefix.len() { Ordering::Greater } else { side };
-        match (side, reverse) {
-            (Ordering::Less, false) | (Ordering::Greater, true) => return self.count,
-            (Ordering::Greater, false) | (Ordering::Less, true) => return 0,
-            (Ordering::Equal, _) => {}
-        }
-        self.prefetch_middles(0, self.count);
-        let rest = &key[common..];
-        let head = word_at(rest, 0);
-        // Which comparison results mean "before": one bit each for less, equal, greater.
-        let before = [if reverse { Ordering::Greater } else { Ordering::Less }];
-        self.partition(|i| {
-            let r = self.record(i);
-            // SAFETY: the suffix is in the block, which has the slack behind it.
-            let side = unsafe { memory::compare(r.suffix_at, r.suffix_len, rest, head) };
-            side == before[0] || (or_equal && side.is_eq())
-        })
-    }
-
     /// How the key of entry `i` compares with `key`. `i < count`.
     pub fn compare(&self, order: &KeyOrder, i: u32, key: &[u8]) -> Ordering {
         let (prefix, record) = (self.prefix(), self.record(i));
@@ -285,33 +243,6 @@ impl<'a> Block<'a> {
             KeyOrder::Reverse => in_bytes().reverse(),
             KeyOrder::Custom(c) => c.compare(&[prefix, record.suffix()].concat(), key),
         }
-    }
-
-    /// Asks for the records a binary search may visit in its next three steps at once, so that
-    /// their misses overlap.
-    #[inline(always)]
-    fn prefetch_middles(&self, from: u32, len: u32) {
-        if len >= 8 {
-            for k in 1..8 {
-                self.prefetch(from + len * k / 8);
-            }
-        }
-    }
-
-    /// Number of leading entries for which `before` holds (it holds for a prefix of them).
-    #[inline(always)]
-    fn partition(&self, mut before: impl FnMut(u32) -> bool) -> u32 {
-        let (mut base, mut len) = (0, self.count);
-        while len > 0 {
-            let half = len / 2;
-            if before(base + half) {
-                base += half + 1;
-                len -= half + 1;
-            } else {
-                len = half;
-            }
-        }
-        base
     }
 
     /// Compares the first key of the block with `key`.

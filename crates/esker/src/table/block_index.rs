@@ -27,10 +27,29 @@ unsafe impl Send for BlockIndex {}
 unsafe impl Sync for BlockIndex {}
 
 /// On which side of the heads a key lies, or what its own head is.
+#[derive(Clone, Copy)]
 enum Side {
     BeforeAll,
     AfterAll,
     At(u64),
+    /// There are no heads.
+    Unknown,
+}
+
+/// How far a search among the heads has come: that of the key belongs at `base`, or at one of the `len - 1` places behind it.
+#[derive(Clone, Copy)]
+pub(super) struct HeadSearch {
+    side: Side,
+    base: u32,
+    len: u32,
+}
+
+impl HeadSearch {
+    /// Whether there is another step to take.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        self.len > 1
+    }
 }
 
 /// Bytes of the section.
@@ -90,36 +109,60 @@ impl BlockIndex {
         [pages / u64::from(self.blocks) * u64::from(i), pages + 4 * u64::from(i)]
     }
 
-    /// The block in which the first entry at or after `key` is, or whose successor begins with it:
+    /// Begins a search for a block. It goes on in [steps](BlockIndex::narrow), each of which looks at heads that were
+    /// asked for before it: whoever searches several tables takes a step in each in turn.
+    pub fn search(&self, order: &KeyOrder, key: &[u8]) -> HeadSearch {
+        let side = match order.equal_means_same_bytes() {
+            true => self.side(order, key),
+            false => Side::Unknown,
+        };
+        let len = if matches!(side, Side::At(_)) { self.blocks } else { 0 };
+        HeadSearch { side, base: 0, len }
+    }
+
+    /// A step of a search that [goes on](HeadSearch::goes_on): three comparisons. No branch depends on the data.
+    pub fn narrow(&self, search: &mut HeadSearch) {
+        let Side::At(head) = search.side else { return };
+        for _ in 0..3 {
+            if search.len <= 1 {
+                break;
+            }
+            let half = search.len / 2;
+            search.base = std::hint::select_unpredictable(
+                self.head(search.base + half - 1) < head,
+                search.base + half,
+                search.base,
+            );
+            search.len -= half;
+        }
+        match search.goes_on() {
+            true => self.prefetch_middles(search.base, search.len),
+            false => prefetch(self.pages.wrapping_add(4 * search.base as usize)),
+        }
+    }
+
+    /// Ends a search: the block in which the first entry at or after `key` is, or whose successor begins with it:
     /// the last one that begins before `key`. With `or_equal`, the last one that begins at or
     /// before it. 0 when there is none. `compare_first` compares the first key of a block with
     /// `key`; it is asked only where heads do not decide.
-    pub fn locate<E>(
+    pub fn found<E>(
         &self,
-        order: &KeyOrder,
-        key: &[u8],
+        mut search: HeadSearch,
         or_equal: bool,
         mut compare_first: impl FnMut(u32) -> Result<Ordering, E>,
     ) -> Result<u32, E> {
-        let (mut from, mut to) = (0, self.blocks);
-        if order.equal_means_same_bytes() {
-            match self.side(order, key) {
-                Side::BeforeAll => return Ok(0),
-                Side::AfterAll => return Ok(self.blocks - 1),
-                Side::At(head) => {
-                    from = self.heads_below(head);
-                    to = from;
-                    while to < self.blocks && self.head(to) == head {
-                        // Equal heads are few; where they are not, leap.
-                        if to - from >= 8 {
-                            to = head.checked_add(1).map_or(self.blocks, |h| self.heads_below(h));
-                            break;
-                        }
-                        to += 1;
-                    }
-                }
-            }
+        while search.goes_on() {
+            self.narrow(&mut search);
         }
+        let (mut from, mut to) = match search.side {
+            Side::BeforeAll => return Ok(0),
+            Side::AfterAll => return Ok(self.blocks - 1),
+            Side::Unknown => (0, self.blocks),
+            Side::At(head) => {
+                let from = search.base + u32::from(self.head(search.base) < head);
+                (from, self.equal_to(head, from))
+            }
+        };
         while from < to {
             let middle = from + (to - from) / 2;
             let before = match compare_first(middle)? {
@@ -130,6 +173,24 @@ impl BlockIndex {
             if before { from = middle + 1 } else { to = middle }
         }
         Ok(from.saturating_sub(1))
+    }
+
+    /// The end of those that have this head, of which `from` would be the first.
+    fn equal_to(&self, head: u64, from: u32) -> u32 {
+        let mut to = from;
+        while to < self.blocks && self.head(to) == head {
+            // Equal heads are few; where they are not, leap.
+            if to - from >= 8 {
+                let Some(next) = head.checked_add(1) else { return self.blocks };
+                let mut search = HeadSearch { side: Side::At(next), base: 0, len: self.blocks };
+                while search.goes_on() {
+                    self.narrow(&mut search);
+                }
+                return search.base + u32::from(self.head(search.base) < next);
+            }
+            to += 1;
+        }
+        to
     }
 
     fn side(&self, order: &KeyOrder, key: &[u8]) -> Side {
@@ -150,34 +211,14 @@ impl BlockIndex {
         self.prefetch_middles(0, self.blocks);
     }
 
-    /// The same among `len` heads from `from` on, where they lie in as many cache lines: their misses overlap.
+    /// The same among `len` heads from `from` on, where they lie in several cache lines: their misses overlap.
     #[inline]
     fn prefetch_middles(&self, from: u32, len: u32) {
-        if len >= 64 {
+        if len >= 16 {
             for k in 1..8u64 {
                 let i = from + (u64::from(len) * k / 8) as u32;
                 prefetch(self.heads.wrapping_add(8 * i as usize));
             }
         }
-    }
-
-    /// Number of heads below `head`; no branch depends on the data.
-    #[inline]
-    fn heads_below(&self, head: u64) -> u32 {
-        let (mut base, mut len, mut steps) = (0, self.blocks, 0);
-        while len > 1 {
-            if steps % 3 == 0 {
-                self.prefetch_middles(base, len);
-            }
-            steps += 1;
-            let half = len / 2;
-            base = std::hint::select_unpredictable(
-                self.head(base + half - 1) < head,
-                base + half,
-                base,
-            );
-            len -= half;
-        }
-        base + u32::from(self.head(base) < head)
     }
 }

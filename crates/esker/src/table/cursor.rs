@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
+use super::block_index::HeadSearch;
+use super::block_search::BlockSearch;
 use super::hash_index::LINE_BYTES;
 use super::memory::{self, SLACK};
 use super::page_hints;
@@ -31,8 +33,12 @@ pub(crate) struct TableCursor {
     /// Number of the block, and its first page.
     ordinal: u32,
     page: u32,
+    /// The search for a block, once it is begun.
+    heads: Option<HeadSearch>,
     /// The block that a search is to enter: of this table at all times.
     located: u32,
+    /// The search in that block, once it is entered.
+    search: BlockSearch,
     read_ahead: ReadAhead,
     table: Arc<Table>,
 }
@@ -87,7 +93,9 @@ impl TableCursor {
             key: vec![0; table.props.max_key_len as usize + SLACK],
             ordinal: u32::MAX,
             page: 0,
+            heads: None,
             located: 0,
+            search: BlockSearch::NONE,
             read_ahead: ReadAhead::new(),
             table,
         }
@@ -156,53 +164,78 @@ impl TableCursor {
         self.prev_block()
     }
 
-    /// Asks for what a search begins with.
+    /// The first part of a search: asks for the heads that it begins with. Whoever searches several tables does each
+    /// part for all of them, so that they wait for memory at the same time. All parts are given the same.
     #[inline]
-    pub(crate) fn prefetch(&self) {
+    pub(crate) fn approach(&mut self) {
+        self.heads = None;
         self.table.block_index.prefetch();
     }
 
-    /// The first part of a search: finds the block, and asks for its memory. `at_or_before`: for
-    /// `seek_for_prev`. Whoever searches several tables does this for all of them first, so that they wait
-    /// for memory at the same time.
+    /// The second, as long as it says that there is more to do: comes nearer to the block.
+    #[inline]
+    pub(crate) fn come_nearer(&mut self, key: &[u8]) -> bool {
+        let index = &self.table.block_index;
+        let heads = self.heads.get_or_insert_with(|| index.search(&self.table.order, key));
+        index.narrow(heads);
+        heads.goes_on()
+    }
+
+    /// The third: finds the block, and asks for its memory. `at_or_before`: for `seek_for_prev`.
     pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
         self.valid = false;
         self.read_ahead.restart();
-        self.located = self.table.locate(key, at_or_before)?;
+        let begun = self.heads.take();
+        let heads = begun.unwrap_or_else(|| self.table.block_index.search(&self.table.order, key));
+        self.located = self.table.located(heads, key, at_or_before)?;
         self.table.prefetch_block(self.located);
         Ok(())
     }
 
-    /// The second part of `seek`, with the same key.
-    pub(crate) fn seek_located(&mut self, key: &[u8]) -> Result<()> {
-        let ordinal = self.located;
-        self.enter(ordinal)?;
-        let slot = self.block.rank(&self.table.order, key, false);
-        if page_hints::is_due() {
-            self.table.mark_sought(ordinal);
+    /// The fourth: enters the block, and asks for the first records to look at.
+    pub(crate) fn enter_located(&mut self, key: &[u8]) -> Result<()> {
+        self.search = BlockSearch::NONE;
+        self.enter(self.located)?;
+        self.search = self.block.search(&self.table.order, key);
+        Ok(())
+    }
+
+    /// The fifth, as long as it says that there is more to do: comes nearer to the entry in the block.
+    #[inline]
+    pub(crate) fn narrow(&mut self, key: &[u8], at_or_before: bool) -> bool {
+        if self.search.goes_on() {
+            self.block.narrow(&mut self.search, &self.table.order, key, at_or_before);
         }
-        if slot < self.block.count {
-            self.load(slot);
-        } else if ordinal + 1 < self.table.block_index.blocks {
-            self.enter(ordinal + 1)?;
+        self.search.goes_on()
+    }
+
+    /// The last: takes the entry into view.
+    pub(crate) fn arrive(&mut self, at_or_before: bool) -> Result<()> {
+        let rank = self.search.rank();
+        if page_hints::is_due() {
+            self.table.mark_sought(self.located);
+        }
+        if at_or_before {
+            // Only the first block may hold nothing at or before the key.
+            if rank > 0 {
+                self.load(rank - 1);
+            }
+        } else if rank < self.block.count {
+            self.load(rank);
+        } else if self.located + 1 < self.table.block_index.blocks {
+            self.enter(self.located + 1)?;
             self.load(0);
         }
         Ok(())
     }
 
-    /// The second part of `seek_for_prev`, with the same key.
-    pub(crate) fn seek_for_prev_located(&mut self, key: &[u8]) -> Result<()> {
-        let ordinal = self.located;
-        self.enter(ordinal)?;
-        // Only the first block may hold nothing at or before the key.
-        let rank = self.block.rank(&self.table.order, key, true);
-        if page_hints::is_due() {
-            self.table.mark_sought(ordinal);
-        }
-        if rank > 0 {
-            self.load(rank - 1);
-        }
-        Ok(())
+    /// All parts, one after the other.
+    fn search(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
+        self.heads = None;
+        self.locate(key, at_or_before)?;
+        self.enter_located(key)?;
+        while self.narrow(key, at_or_before) {}
+        self.arrive(at_or_before)
     }
 
     /// Asks for the entry after the next one, if it is in the same block.
@@ -315,13 +348,11 @@ impl InternalCursor for TableCursor {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.locate(key, false)?;
-        self.seek_located(key)
+        self.search(key, false)
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.locate(key, true)?;
-        self.seek_for_prev_located(key)
+        self.search(key, true)
     }
 
     #[inline]

@@ -20,6 +20,7 @@ use crate::options::Compression;
 mod block;
 mod block_builder;
 mod block_index;
+mod block_search;
 mod builder;
 mod codec;
 mod cursor;

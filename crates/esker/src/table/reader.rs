@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use super::block::{self, Block, PAGE};
-use super::block_index::{self, BlockIndex};
+use super::block_index::{self, BlockIndex, HeadSearch};
 use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
@@ -395,7 +395,12 @@ impl Table {
 
     /// The block to look for `key` in; see [`BlockIndex::locate`].
     pub(super) fn locate(&self, key: &[u8], or_equal: bool) -> Result<u32> {
-        self.block_index.locate(&self.order, key, or_equal, |i| {
+        self.located(self.block_index.search(&self.order, key), key, or_equal)
+    }
+
+    /// The same, of a search for `key` that was begun.
+    pub(super) fn located(&self, search: HeadSearch, key: &[u8], or_equal: bool) -> Result<u32> {
+        self.block_index.found(search, or_equal, |i| {
             Ok(self.block(self.block_index.page(i))?.compare_first(&self.order, key))
         })
     }
@@ -414,10 +419,7 @@ impl Table {
         if self.order.compare(&self.props.largest, key).is_lt() {
             return u64::from(self.data_pages) * PAGE as u64;
         }
-        let found = self.block_index.locate(&self.order, key, false, |i| {
-            let block = self.block(self.block_index.page(i))?;
-            Ok::<_, Error>(block.compare_first(&self.order, key))
-        });
+        let found = self.locate(key, false);
         // An estimate may be off; the damage is told by whoever reads there.
         u64::from(self.block_index.page(found.unwrap_or(0))) * PAGE as u64
     }
