@@ -65,8 +65,9 @@ impl RunCursor {
 
     fn open(&mut self, at: usize) -> &mut TableCursor {
         if self.at != at || self.cursor.is_none() {
+            let key = self.cursor.take().map(TableCursor::into_key).unwrap_or_default();
             self.at = at;
-            self.cursor = Some(self.run.tables()[at].table.cursor());
+            self.cursor = Some(self.run.tables()[at].table.cursor_with(key));
         }
         self.cursor.as_mut().expect("just set")
     }

@@ -10,7 +10,7 @@ use super::memory;
 use crate::key::KeyOrder;
 use crate::util::abbreviated_key::word_at;
 
-/// Comparisons of a step.
+/// Comparisons of a step; what [`Block::ask_for_probes`] asks for goes as deep.
 const TOGETHER: u32 = 3;
 
 /// How far a search has come.
@@ -62,7 +62,7 @@ impl<'a> Block<'a> {
         let side = if side.is_eq() && key.len() < prefix.len() { Ordering::Greater } else { side };
         match (side, order) {
             (_, KeyOrder::Custom(_)) | (Ordering::Equal, _) => {
-                self.ask_for_probes(all.base, all.len, TOGETHER);
+                self.ask_for_probes(all.base, all.len);
                 all
             }
             (Ordering::Less, KeyOrder::Bytewise) | (Ordering::Greater, KeyOrder::Reverse) => {
@@ -105,7 +105,7 @@ impl<'a> Block<'a> {
                 side == before || (or_equal && side.is_eq())
             });
         }
-        self.ask_for_probes(search.base, search.len, TOGETHER);
+        self.ask_for_probes(search.base, search.len);
     }
 
     /// The whole search: the number of entries whose key sorts before `key`, and with `or_equal` those at it.
@@ -117,14 +117,22 @@ impl<'a> Block<'a> {
         search.rank()
     }
 
-    /// Asks for the records that so many comparisons among `len` entries from `base` on may look at.
-    fn ask_for_probes(&self, base: u32, len: u32, depth: u32) {
-        if len == 0 || depth == 0 {
-            return;
+    /// Asks for the records that a step among `len` entries from `base` on may look at.
+    #[inline]
+    fn ask_for_probes(&self, base: u32, len: u32) {
+        self.ask_for_middle(base, len, |base, len| {
+            self.ask_for_middle(base, len, |base, len| self.ask_for_middle(base, len, |_, _| {}));
+        });
+    }
+
+    /// Asks for the record in the middle; `halves` is told where the next one may be.
+    #[inline(always)]
+    fn ask_for_middle(&self, base: u32, len: u32, halves: impl Fn(u32, u32)) {
+        if len > 0 {
+            let half = len / 2;
+            self.prefetch(base + half);
+            halves(base, half);
+            halves(base + half + 1, len - half - 1);
         }
-        let half = len / 2;
-        self.prefetch(base + half);
-        self.ask_for_probes(base, half, depth - 1);
-        self.ask_for_probes(base + half + 1, len - half - 1, depth - 1);
     }
 }

@@ -49,7 +49,12 @@ unsafe impl Send for TableCursor {}
 impl Table {
     /// A walk over all entries.
     pub(crate) fn cursor(self: &Arc<Self>) -> TableCursor {
-        TableCursor::new(self.clone())
+        self.cursor_with(Vec::new())
+    }
+
+    /// The same, with the memory that another cursor [had for its key](TableCursor::into_key).
+    pub(crate) fn cursor_with(self: &Arc<Self>, key: Vec<u8>) -> TableCursor {
+        TableCursor::new(self.clone(), key)
     }
 
     /// Marks a line of the hash index as used, and the page that it led to.
@@ -79,7 +84,11 @@ impl Table {
 }
 
 impl TableCursor {
-    pub(super) fn new(table: Arc<Table>) -> TableCursor {
+    fn new(table: Arc<Table>, mut key: Vec<u8>) -> TableCursor {
+        let longest = table.props.max_key_len as usize + SLACK;
+        if key.len() < longest {
+            key.resize(longest, 0);
+        }
         TableCursor {
             block: Block::nowhere(),
             slot: 0,
@@ -90,7 +99,7 @@ impl TableCursor {
             payload_len: 0,
             seq: 0,
             base_seq: table.base_seq(),
-            key: vec![0; table.props.max_key_len as usize + SLACK],
+            key,
             ordinal: u32::MAX,
             page: 0,
             heads: None,
@@ -105,6 +114,11 @@ impl TableCursor {
     #[cfg(test)]
     pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// The memory for its key, for another cursor.
+    pub(crate) fn into_key(self) -> Vec<u8> {
+        self.key
     }
 
     /// Makes block `ordinal` the current one. On failure the cursor is not valid.
