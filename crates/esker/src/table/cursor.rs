@@ -288,9 +288,8 @@ impl TableCursor {
         self.leaves(true);
         self.enter(self.ordinal + 1)?;
         self.load(0);
-        // The processor follows a walk through a page by itself, and not into the next.
         if self.ordinal + 1 < self.table.block_index.blocks {
-            self.table.prefetch_block(self.ordinal + 1);
+            self.ask_for_neighbour(self.ordinal + 1);
         }
         Ok(())
     }
@@ -305,9 +304,18 @@ impl TableCursor {
         self.enter(self.ordinal - 1)?;
         self.load(self.block.count - 1);
         if self.ordinal > 0 {
-            self.table.prefetch_block(self.ordinal - 1);
+            self.ask_for_neighbour(self.ordinal - 1);
         }
         Ok(())
+    }
+
+    /// Asks for the block that the walk comes to next. The processor follows a walk through a page by itself, but not into
+    /// the next, and a check of a block reads all of it at once.
+    fn ask_for_neighbour(&self, ordinal: u32) {
+        match self.read_ahead.is_long() {
+            true => self.table.prefetch_page(ordinal),
+            false => self.table.prefetch_block(ordinal),
+        }
     }
 
     /// Notes that the walk leaves its block for a neighbour.

@@ -37,6 +37,12 @@ impl ReadAhead {
         self.streak = 0;
     }
 
+    /// Whether the walk has come through more than one block.
+    #[inline(always)]
+    pub(super) fn is_long(&self) -> bool {
+        self.streak > 1
+    }
+
     /// The walk leaves the block at `here`, in bytes from the table's beginning, for its neighbour; the
     /// part to ask for, if any. `waited`: whether the thread waited for a page since that was last called.
     pub(super) fn leaves(

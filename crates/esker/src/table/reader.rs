@@ -408,8 +408,19 @@ impl Table {
     /// Asks for the beginning of a block: its header, what its keys share, and the first of its slots.
     #[inline]
     pub(super) fn prefetch_block(&self, ordinal: u32) {
+        self.prefetch_lines(ordinal, 3);
+    }
+
+    /// Asks for the first page of a block: for all of it, mostly.
+    #[inline]
+    pub(super) fn prefetch_page(&self, ordinal: u32) {
+        self.prefetch_lines(ordinal, PAGE / 64);
+    }
+
+    #[inline(always)]
+    fn prefetch_lines(&self, ordinal: u32, lines: usize) {
         let at = self.block_index.page(ordinal) as usize * PAGE;
-        for line in 0..3 {
+        for line in 0..lines {
             prefetch(self.base.wrapping_add(at + line * 64));
         }
     }
