@@ -237,20 +237,24 @@ impl Store {
         base_seq: Seq,
     ) -> Result<LoadedTable> {
         let meta = meta_of(summary, base_seq);
-        self.open_table(ks, meta)
+        let table = self.map_table(ks, &meta)?.just_written();
+        self.ready_table(table, meta)
     }
 
     /// Opens the table that `meta` names.
     pub(crate) fn open_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<LoadedTable> {
+        self.ready_table(self.map_table(ks, &meta)?, meta)
+    }
+
+    fn map_table(&self, ks: &KeyspaceState, meta: &TableMeta) -> Result<Table> {
         let path = self.dir.join(filename::table(meta.number));
-        let table = Table::open(
-            &*self.env,
-            &path,
-            meta.number,
-            meta.size,
-            ks.order.clone(),
-            meta.base_seq,
-        )?;
+        let order = ks.order.clone();
+        Table::open(&*self.env, &path, meta.number, meta.size, order, meta.base_seq)
+    }
+
+    /// Finds the segments that the values of a table are in.
+    fn ready_table(&self, table: Table, meta: TableMeta) -> Result<LoadedTable> {
+        let path = table.path().to_path_buf();
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
         for r in &meta.references {
             let segment = self.segments.get(r.segment).ok_or_else(|| {
