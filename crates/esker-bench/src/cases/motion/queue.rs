@@ -30,11 +30,12 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let mut recorder = Recorder::new(Timing::Every);
     {
         let mut writer = engine.writer(Hint::Ascending)?;
-        let mut reader = engine.reader(Access::BesideWriter)?;
         ctx.doing("filling the queue");
         while queue.tail < backlog {
             queue.push(&mut writer)?;
         }
+        // Not before: LMDB keeps every page that a transaction of a reader could still see.
+        let mut reader = engine.reader(Access::BesideWriter)?;
         ctx.doing("taking");
         recorder.run(Until::ops_or(wanted, ctx.plan().deadline()), || {
             if !drains {
