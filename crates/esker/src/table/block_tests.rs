@@ -139,6 +139,30 @@ fn sound_blocks_of_every_form_are_taken() {
     assert_eq!(Forged::varying(&records).verdict(), Ok(()));
 }
 
+/// What is the same in all records is looked at in the first alone.
+#[test]
+fn records_that_are_alike_in_part_are_all_looked_at() {
+    // Of one length and tag, each with the length of its own suffix.
+    let suffix = |len: u8| Forged {
+        suffix_len: u32::from(VARIES),
+        records: [1, 1, len].map(|len| vec![len, b'a', b'x', b'x', b'x']).to_vec(),
+        ..Forged::fixed()
+    };
+    assert_eq!(suffix(4).verdict(), Err("key length"));
+    assert_eq!(Forged { max_key_len: 300, ..suffix(4) }.verdict(), Ok(()));
+    assert_eq!(Forged { max_key_len: 300, ..suffix(5) }.verdict(), Err("suffix length"));
+    // Of one length and tag, each with the length of its own value.
+    let value = |len: u32| {
+        let mut last = vec![b'c', b'c'];
+        put_varint(&mut last, len.into());
+        last.resize(9, b'x');
+        let records = [vec![b'a', b'a', 9, 0, 0, 0, 0, 0, 0], vec![b'b'; 9], last];
+        Forged { tag: PUT | tag::LZ4, stride: 9, records: records.to_vec(), ..Forged::fixed() }
+    };
+    assert_eq!(value(MAX_VALUE_LEN as u32).verdict(), Ok(()));
+    assert_eq!(value(MAX_VALUE_LEN as u32 + 1).verdict(), Err("value"));
+}
+
 #[test]
 fn a_block_is_as_long_as_it_says() {
     let whole = Forged::fixed().bytes();

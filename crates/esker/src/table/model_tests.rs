@@ -286,6 +286,44 @@ fn versions_of_one_key_run_over_many_blocks() {
     }
 }
 
+/// The index keeps eight bytes of each block's first key: here they are the same in all, and the highest there are.
+#[test]
+fn keys_that_begin_with_the_highest_bytes_run_over_many_blocks() {
+    let key = |n: u64| [&[0xFF; 8][..], &n.to_be_bytes()].concat();
+    let value = || Value::Bytes(vec![7; 100]);
+    let mut entries: Vec<Entry> =
+        (0..2000).map(|n| Entry { key: key(2 * n), seq: None, value: value() }).collect();
+    entries.push(Entry { key: b"a".to_vec(), seq: None, value: value() });
+    let mut probes: Vec<Vec<u8>> = (0..4000).step_by(77).map(key).collect();
+    probes.extend([key(u64::MAX), vec![0xFF; 8], b"b".to_vec(), Vec::new()]);
+    for order in [KeyOrder::Bytewise, KeyOrder::Reverse] {
+        let m = make(entries.clone(), TableOptions { order, ..TableOptions::default() });
+        compare(&m, &probes, 9);
+    }
+}
+
+/// Of several tables that are searched together one may be damaged: the others' searches are given up where they are.
+#[test]
+fn a_search_that_was_given_up_leaves_nothing_for_the_next() {
+    let key = |n: u32| format!("{n:08}").into_bytes();
+    let value = || Value::Bytes(vec![7; 100]);
+    let entries = (0..20_000).map(|n| Entry { key: key(n), seq: None, value: value() }).collect();
+    let table = make(entries, TableOptions::default()).open().unwrap();
+    let mut c = table.cursor();
+    for steps in 0..4 {
+        c.approach();
+        (0..steps).for_each(|_| drop(c.come_nearer(&key(19_000))));
+        let wanted = key(100 + steps);
+        c.approach();
+        while c.come_nearer(&wanted) {}
+        c.locate(&wanted, false).unwrap();
+        c.enter_located(&wanted).unwrap();
+        while c.narrow(&wanted, false) {}
+        c.arrive(false).unwrap();
+        assert_eq!(c.key(), wanted, "after {steps}");
+    }
+}
+
 #[test]
 fn longest_keys_and_long_values() {
     let long = |b: u8, n: usize| {
