@@ -34,6 +34,7 @@ mod read_ahead;
 mod reader;
 mod salvage;
 mod sample;
+mod seen;
 mod verify;
 mod wire;
 mod zstd;

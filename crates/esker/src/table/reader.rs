@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use super::block::{self, Block, PAGE};
 use super::block_index::{self, BlockIndex, HeadSearch};
@@ -11,6 +10,7 @@ use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
+use super::seen::{AtomicBits, GROUP};
 use super::wire::{ONLY, checksum};
 use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
@@ -55,40 +55,6 @@ unsafe impl Sync for Table {}
 
 /// How far into a record its lines are asked for ahead; the hardware follows longer ones by itself.
 const MOST_AHEAD: usize = 192;
-
-/// A set of small numbers that only grows.
-struct AtomicBits(Vec<AtomicU64>);
-
-impl AtomicBits {
-    fn new(n: usize) -> AtomicBits {
-        AtomicBits((0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    /// False for numbers that are out of range too.
-    #[inline(always)]
-    fn has(&self, i: u32) -> bool {
-        // Relaxed: the bytes a bit vouches for never change, nothing is published with it.
-        self.0.get(i as usize / 64).is_some_and(|w| w.load(Memory::Relaxed) >> (i % 64) & 1 != 0)
-    }
-
-    /// Whether none of the numbers in the group of [`GROUP`] that `i` is in was seen.
-    fn group_is_new(&self, i: u32) -> bool {
-        let word = self.0.get(i as usize / 64).map_or(0, |w| w.load(Memory::Relaxed));
-        let bits = (1 << GROUP) - 1;
-        word >> (i % 64 / GROUP * GROUP) & bits == 0
-    }
-
-    fn insert(&self, i: u32) {
-        if let Some(w) = self.0.get(i as usize / 64) {
-            w.fetch_or(1 << (i % 64), Memory::Relaxed);
-        }
-    }
-}
-
-/// So many pages are asked for when the first of them is touched: a fault of its own reads one page
-/// only, and a store that was not read for a while would come back page by page. A group is read
-/// around once in a table's life at most, and not while memory is short. A part of 64.
-const GROUP: u32 = 16;
 
 impl Table {
     /// Opens a complete table. `expected_size` is what the manifest says of it, `base_seq` the
@@ -467,7 +433,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_block(&self, page: u32) -> Result<()> {
-        if self.reads_groups && self.blocks_seen.group_is_new(page) && page_hints::reads_around() {
+        if self.reads_group(&self.blocks_seen, page) {
             let from = u64::from(page / GROUP * GROUP) * PAGE as u64;
             self.will_need(from, u64::from(GROUP) * PAGE as u64);
         }
@@ -475,6 +441,11 @@ impl Table {
             .map_err(|what| self.corrupt(u64::from(page) * PAGE as u64, what))?;
         self.blocks_seen.insert(page);
         Ok(())
+    }
+
+    /// Whether the first touch of this part is to have its group read.
+    fn reads_group(&self, seen: &AtomicBits, part: u32) -> bool {
+        self.reads_groups && seen.group_is_new(part) && page_hints::reads_around()
     }
 
     /// Checks the block at `page` anew; gives its bytes.
@@ -521,7 +492,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn check_chunk(&self, chunk: u32) -> Result<()> {
-        if self.chunks_seen.group_is_new(chunk) && page_hints::reads_around() {
+        if self.reads_group(&self.chunks_seen, chunk) {
             let from =
                 self.layout.index + u64::from(chunk / GROUP * GROUP) * hash_index::CHUNK as u64;
             let end = (from + u64::from(GROUP) * hash_index::CHUNK as u64).min(self.layout.sums);
@@ -550,7 +521,7 @@ impl Table {
 
     /// Bytes of memory that it takes besides its mapping.
     pub(crate) fn memory(&self) -> usize {
-        std::mem::size_of::<Table>() + (self.blocks_seen.0.len() + self.chunks_seen.0.len()) * 8
+        std::mem::size_of::<Table>() + self.blocks_seen.memory() + self.chunks_seen.memory()
     }
 
     // ---- values, errors
