@@ -118,7 +118,7 @@ impl MemtableCursor {
         self.memtable.segment.pointer_to(self.version(self.at))
     }
 
-    /// The first of three parts of a search, as in runs: sets out for the leaf.
+    /// The first of the parts of a search, as in runs: sets out for the leaf.
     pub(crate) fn approach(&mut self) {
         self.index.approach(&self.memtable.index);
     }
