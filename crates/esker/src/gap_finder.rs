@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use crate::cursor_home::CursorKeyspace;
 use crate::error::Result;
+use crate::read::boundary::Boundary;
 use crate::read::cursor::Cursor;
 use crate::read::gaps::{GapFinder, GapReader, KeyGaps, Measuring};
 use crate::store::{Store, Writer};
@@ -23,7 +24,7 @@ impl CursorKeyspace {
     fn try_measure(
         &self,
         store: &Store,
-        near: Option<&[u8]>,
+        near: &Boundary,
         key: &[u8],
         forward: bool,
     ) -> Result<()> {
@@ -39,15 +40,20 @@ impl CursorKeyspace {
         store.check_open()?;
         keyspace.check_alive()?;
         let mut cursor = Cursor::new(view, order, seq, true, Some(finder));
-        let found = match (near, forward) {
+        let found = match (near.key(), forward) {
             (Some(near), true) => cursor.seek(near)?,
             (Some(near), false) => cursor.seek_for_prev(near)?,
             (None, true) => cursor.first()?,
             (None, false) => cursor.last()?,
         };
-        let (near, far) = (near.map(<[u8]>::to_vec), found.then(|| cursor.key().to_vec()));
-        let (after, before) = if forward { (near, far) } else { (far, near) };
-        measuring.end(order, seq, after, before);
+        let (key, near) = (cursor.key().to_vec(), near.clone());
+        let (from, to) = match (found, forward) {
+            (true, true) => (near, Boundary::Before(key)),
+            (true, false) => (Boundary::Behind(key), near),
+            (false, true) => (near, Boundary::Back),
+            (false, false) => (Boundary::Front, near),
+        };
+        measuring.end(order, seq, from, to);
         Ok(())
     }
 }
@@ -85,7 +91,7 @@ impl GapFinder for CursorKeyspace {
         id.map_or(GapReader::Past, GapReader::Present)
     }
 
-    fn measure(&self, near: Option<&[u8]>, key: &[u8], forward: bool) {
+    fn measure(&self, near: &Boundary, key: &[u8], forward: bool) {
         if let Some(store) = self.store.upgrade() {
             // What is damaged the walk meets itself, where it is asked for.
             drop(self.try_measure(&store, near, key, forward));

@@ -199,29 +199,29 @@ fn a_pop_cost_more_with_each_one_before() {
         (compared.load(Relaxed) - before) / n
     };
     // A queue with a backlog, by cursors, by iterators and by a search for a prefix; and a stack.
-    type Pop = (&'static str, fn(&Db) -> Vec<u8>);
+    type Pop = (&'static str, u64, fn(&Db) -> Vec<u8>);
     let pops: [Pop; 4] = [
-        ("a cursor", |db| {
+        ("a cursor", 80, |db| {
             let mut cursor = db.cursor();
             assert!(cursor.first().unwrap());
             cursor.key().to_vec()
         }),
-        ("an iterator", |db| db.iter().next().unwrap().unwrap().0.to_vec()),
-        ("a search", |db| {
+        ("an iterator", 100, |db| db.iter().next().unwrap().unwrap().0.to_vec()),
+        ("a search", 120, |db| {
             let mut cursor = db.cursor();
             assert!(cursor.seek(key(0)).unwrap());
             cursor.key().to_vec()
         }),
-        ("the end", |db| db.iter().next_back().unwrap().unwrap().0.to_vec()),
+        ("the end", 220, |db| db.iter().next_back().unwrap().unwrap().0.to_vec()),
     ];
-    for (what, pop) in pops {
+    for (what, most, pop) in pops {
         (0..10_000).for_each(|n| db.put(key(n), "entry").unwrap());
         let pop = || db.delete(pop(&db)).unwrap();
         let first = comparisons(1000, &pop);
         comparisons(7000, &pop);
         let last = comparisons(1000, &pop);
         println!("{what}: {first} comparisons a pop, {last} after 8,000");
-        assert!(last < 500, "{what}: {first} comparisons a pop, {last} after 8,000");
+        assert!(last < most, "{what}: {first} comparisons a pop, {last} after 8,000");
         assert_eq!(db.iter().count(), 1000);
     }
 }

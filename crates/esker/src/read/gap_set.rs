@@ -4,53 +4,50 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use super::boundary::Boundary;
 use crate::key::{KeyOrder, Seq};
 
 /// About what a gap takes beside its keys, in bytes.
 const GAP_BYTES: usize = 128;
 
-/// The key behind a gap; `None` is behind all keys.
+/// Where a gap ends.
 #[derive(Clone)]
-struct EndKey {
-    key: Option<Vec<u8>>,
+struct End {
+    at: Boundary,
     order: KeyOrder,
 }
 
-impl EndKey {
-    fn new(order: &KeyOrder, key: Option<Vec<u8>>) -> EndKey {
-        EndKey { key, order: order.clone() }
+impl End {
+    fn new(order: &KeyOrder, at: Boundary) -> End {
+        End { at, order: order.clone() }
     }
 }
 
-impl Ord for EndKey {
-    fn cmp(&self, other: &EndKey) -> Ordering {
-        match (&self.key, &other.key) {
-            (Some(a), Some(b)) => self.order.compare(a, b),
-            (a, b) => a.is_none().cmp(&b.is_none()),
-        }
+impl Ord for End {
+    fn cmp(&self, other: &End) -> Ordering {
+        self.at.compare(&self.order, &other.at)
     }
 }
 
-impl PartialOrd for EndKey {
-    fn partial_cmp(&self, other: &EndKey) -> Option<Ordering> {
+impl PartialOrd for End {
+    fn partial_cmp(&self, other: &End) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for EndKey {
-    fn eq(&self, other: &EndKey) -> bool {
+impl PartialEq for End {
+    fn eq(&self, other: &End) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for EndKey {}
+impl Eq for End {}
 
-/// What is known of a gap, but for the key behind it.
+/// What is known of a gap, but for where it ends.
 #[derive(Clone)]
-pub(super) struct Gap {
-    /// The key before it; `None` is before all keys.
-    after: Option<Vec<u8>>,
-    pub(super) since: Seq,
+struct Gap {
+    from: Boundary,
+    since: Seq,
     /// Whether it was of use since it was last considered for giving up, and ever.
     used: bool,
     ever_used: bool,
@@ -59,7 +56,7 @@ pub(super) struct Gap {
 /// A gap that was found.
 pub(super) struct FoundGap<'a> {
     gap: &'a mut Gap,
-    before: &'a Option<Vec<u8>>,
+    to: &'a Boundary,
 }
 
 impl FoundGap<'_> {
@@ -67,35 +64,28 @@ impl FoundGap<'_> {
         self.gap.since
     }
 
-    /// The key at the end that a walk comes to. Whether the gap was of use for the first time is said too.
-    pub(super) fn leap(self, forward: bool) -> (Option<Vec<u8>>, bool) {
+    /// The end that a walk comes to. Whether the gap was of use for the first time is said too.
+    pub(super) fn leap(self, forward: bool) -> (Boundary, bool) {
         self.gap.used = true;
         let first_use = !std::mem::replace(&mut self.gap.ever_used, true);
-        let end = if forward { self.before } else { &self.gap.after };
+        let end = if forward { self.to } else { &self.gap.from };
         (end.clone(), first_use)
     }
 }
 
-/// Gaps that share no key.
+/// Gaps that neither overlap nor touch.
 #[derive(Default)]
 pub(super) struct GapSet {
-    by_end: BTreeMap<EndKey, Gap>,
+    by_end: BTreeMap<End, Gap>,
     bytes: usize,
     /// The last that was considered for giving up: the next is behind it.
-    hand: Option<EndKey>,
+    hand: Option<End>,
+    /// What was looked for last, kept for its memory.
+    sought: Option<End>,
 }
 
-/// Whether one gap begins before another ends.
-fn begins_before(order: &KeyOrder, after: &Option<Vec<u8>>, before: &Option<Vec<u8>>) -> bool {
-    match (after, before) {
-        (Some(a), Some(b)) => order.compare(a, b).is_lt(),
-        _ => true,
-    }
-}
-
-fn bytes_of(after: &Option<Vec<u8>>, before: &Option<Vec<u8>>) -> usize {
-    let len = |end: &Option<Vec<u8>>| end.as_ref().map_or(0, Vec::len);
-    GAP_BYTES + len(after) + len(before)
+fn bytes_of(from: &Boundary, to: &Boundary) -> usize {
+    GAP_BYTES + from.len() + to.len()
 }
 
 impl GapSet {
@@ -103,84 +93,89 @@ impl GapSet {
         self.by_end.is_empty()
     }
 
+    /// Whether one of them is known since `seq` or longer.
+    pub(super) fn reaches_back_to(&self, seq: Seq) -> bool {
+        self.by_end.values().any(|gap| gap.since <= seq)
+    }
+
     /// The gap that `key` is in.
     pub(super) fn find(&mut self, order: &KeyOrder, key: &[u8]) -> Option<FoundGap<'_>> {
         if self.is_empty() {
             return None;
         }
-        let from = Bound::Excluded(EndKey::new(order, Some(key.to_vec())));
-        let (end, gap) = self.by_end.range_mut((from, Bound::Unbounded)).next()?;
-        let inside = gap.after.as_ref().is_none_or(|a| order.compare(a, key).is_lt());
-        inside.then_some(FoundGap { gap, before: &end.key })
+        let from = match &mut self.sought {
+            Some(End { at: Boundary::Behind(own), .. }) => {
+                own.clear();
+                own.extend_from_slice(key);
+                self.sought.as_ref()?
+            }
+            other => other.insert(End::new(order, Boundary::Behind(key.to_vec()))),
+        };
+        let (end, gap) = self.by_end.range_mut((Bound::Included(from), Bound::Unbounded)).next()?;
+        gap.from.is_before(order, key).then_some(FoundGap { gap, to: &end.at })
     }
 
     /// The gap before all keys.
     pub(super) fn first(&mut self) -> Option<FoundGap<'_>> {
         let (end, gap) = self.by_end.iter_mut().next()?;
-        gap.after.is_none().then_some(FoundGap { gap, before: &end.key })
+        (gap.from == Boundary::Front).then_some(FoundGap { gap, to: &end.at })
     }
 
     /// The gap behind all keys.
     pub(super) fn last(&mut self) -> Option<FoundGap<'_>> {
         let (end, gap) = self.by_end.iter_mut().next_back()?;
-        end.key.is_none().then_some(FoundGap { gap, before: &end.key })
+        (end.at == Boundary::Back).then_some(FoundGap { gap, to: &end.at })
     }
 
-    /// Adds a gap. Those that it overlaps become one with it, which is as true as the youngest of them.
-    pub(super) fn add(
-        &mut self,
-        order: &KeyOrder,
-        since: Seq,
-        after: Option<Vec<u8>>,
-        before: Option<Vec<u8>>,
-    ) {
-        let mut new = Gap { after, since, used: false, ever_used: false };
-        let mut end = EndKey::new(order, before);
+    /// Adds a gap. Those that it overlaps or touches become one with it, which is as true as the youngest of them.
+    pub(super) fn add(&mut self, order: &KeyOrder, since: Seq, from: Boundary, to: Boundary) {
+        let mut new = Gap { from, since, used: false, ever_used: false };
+        let mut end = End::new(order, to);
         loop {
-            let from = match &new.after {
-                Some(after) => Bound::Excluded(EndKey::new(order, Some(after.clone()))),
-                None => Bound::Unbounded,
-            };
-            let Some((met, gap)) = self.by_end.range((from, Bound::Unbounded)).next() else {
-                break;
-            };
-            if !begins_before(order, &gap.after, &end.key) {
-                break;
-            }
-            let met = met.clone();
+            let from = End::new(order, std::mem::replace(&mut new.from, Boundary::Front));
+            let met = self.by_end.range((Bound::Included(&from), Bound::Unbounded)).next();
+            let met = met.filter(|(_, gap)| gap.from.compare(order, &end.at).is_le());
+            let met = met.map(|(met, _)| met.clone());
+            new.from = from.at;
+            let Some(met) = met else { break };
+            // An order that contradicts itself may not find what is there.
             let Some(gap) = self.remove(&met) else { return self.clear() };
-            new.since = new.since.max(gap.since);
-            new.used |= gap.used;
-            new.ever_used |= gap.ever_used;
-            let begins_earlier = match (&gap.after, &new.after) {
-                (Some(a), Some(b)) => order.compare(a, b).is_lt(),
-                (earlier, _) => earlier.is_none(),
+            new = Gap {
+                from: new.from.min(order, gap.from),
+                since: new.since.max(gap.since),
+                used: new.used | gap.used,
+                ever_used: new.ever_used | gap.ever_used,
             };
-            if begins_earlier {
-                new.after = gap.after;
-            }
             end = end.max(met);
         }
         self.insert(end, new);
     }
 
-    /// A put: of a gap that it falls into two are left.
+    /// A put: of a gap that it falls into the parts on both sides are left.
     pub(super) fn cut(&mut self, order: &KeyOrder, key: &[u8]) {
-        let Some(FoundGap { gap, .. }) = self.find(order, key) else { return };
-        let rest = gap.clone();
-        let left = gap.after.replace(key.to_vec());
-        self.bytes = (self.bytes + key.len()).saturating_sub(left.map_or(0, |key| key.len()));
-        self.insert(EndKey::new(order, Some(key.to_vec())), rest);
+        let Some(FoundGap { gap, to }) = self.find(order, key) else { return };
+        let (before, behind) = (Boundary::Before(key.to_vec()), Boundary::Behind(key.to_vec()));
+        let left = gap.clone();
+        if behind.compare(order, to).is_lt() {
+            gap.from = behind;
+            self.bytes = (self.bytes + key.len()).saturating_sub(left.from.len());
+        } else {
+            let end = End::new(order, to.clone());
+            self.remove(&end);
+        }
+        if left.from.compare(order, &before).is_lt() {
+            self.insert(End::new(order, before), left);
+        }
     }
 
-    fn insert(&mut self, end: EndKey, gap: Gap) {
-        self.bytes += bytes_of(&gap.after, &end.key);
+    fn insert(&mut self, end: End, gap: Gap) {
+        self.bytes += bytes_of(&gap.from, &end.at);
         self.by_end.insert(end, gap);
     }
 
-    fn remove(&mut self, end: &EndKey) -> Option<Gap> {
+    fn remove(&mut self, end: &End) -> Option<Gap> {
         let gap = self.by_end.remove(end)?;
-        self.bytes = self.bytes.saturating_sub(bytes_of(&gap.after, &end.key));
+        self.bytes = self.bytes.saturating_sub(bytes_of(&gap.from, &end.at));
         Some(gap)
     }
 
@@ -222,14 +217,30 @@ mod tests {
 
     use super::*;
     use crate::util::Rng;
+    use Boundary::{Back, Before, Behind, Front};
     use KeyOrder::Bytewise;
 
-    /// 0 and 100 stand for the ends of the keyspace.
-    fn end(n: usize) -> Option<Vec<u8>> {
-        (n != 0 && n != 100).then(|| vec![n as u8])
+    /// Places between 0, which is before all keys, and 200, behind them: key n lies between 2n and 2n + 1.
+    fn boundary(place: usize) -> Boundary {
+        let key = vec![(place / 2) as u8];
+        match place {
+            0 => Front,
+            200 => Back,
+            _ if place.is_multiple_of(2) => Before(key),
+            _ => Behind(key),
+        }
     }
 
-    /// A model knows for each key between 0 and 100 since when it is known to be dead.
+    fn place(boundary: &Boundary) -> usize {
+        match boundary {
+            Front => 0,
+            Before(key) => usize::from(key[0]) * 2,
+            Behind(key) => usize::from(key[0]) * 2 + 1,
+            Back => 200,
+        }
+    }
+
+    /// A model knows which keys between 0 and 100 are known to be dead.
     #[test]
     fn gaps_that_are_added_joined_and_cut_are_those_of_a_model() {
         for seed in 0..200 {
@@ -242,38 +253,43 @@ mod tests {
                     gaps.cut(&Bytewise, &[key as u8]);
                     dead.remove(&key);
                 } else {
-                    let after = rng.below(99);
-                    let before = (after + 2 + rng.below(15)).min(100);
-                    gaps.add(&Bytewise, seq, end(after), end(before));
-                    dead.extend(after + 1..before);
+                    let from = rng.below(198);
+                    let to = (from + 1 + rng.below(30)).min(200);
+                    gaps.add(&Bytewise, seq, boundary(from), boundary(to));
+                    dead.extend((1..100).filter(|key| from <= 2 * key && 2 * key < to));
                 }
                 for key in 1..100 {
                     let found = gaps.find(&Bytewise, &[key as u8]);
                     assert_eq!(found.is_some(), dead.contains(&key), "seed {seed}, key {key}");
                     let Some(found) = found else { continue };
                     assert!(found.since() <= seq);
-                    let (forward, _) = found.leap(true);
-                    // All up to the end is dead; the end itself is not, or nothing lies behind it.
-                    let to = forward.map_or(100, |k| usize::from(k[0]));
+                    // All up to the end is dead.
+                    let to = place(&found.leap(true).0).div_ceil(2);
                     assert!((key..to).all(|n| dead.contains(&n)), "seed {seed}, {key} to {to}");
                     let (back, _) = gaps.find(&Bytewise, &[key as u8]).unwrap().leap(false);
-                    let to = back.map_or(0, |k| usize::from(k[0]));
-                    assert!((to + 1..key).all(|n| dead.contains(&n)), "seed {seed}, {to} to {key}");
+                    let from = place(&back).div_ceil(2);
+                    assert!((from.max(1)..key).all(|n| dead.contains(&n)), "seed {seed}, {from}");
                 }
                 assert!(gaps.by_end.len() < 100);
             }
-            let sum: usize = gaps.by_end.iter().map(|(e, g)| bytes_of(&g.after, &e.key)).sum();
+            let sum: usize = gaps.by_end.iter().map(|(e, g)| bytes_of(&g.from, &e.at)).sum();
             assert_eq!(gaps.bytes, sum, "seed {seed}");
         }
     }
 
     #[test]
-    fn what_overlaps_is_as_old_as_the_youngest_of_it() {
+    fn what_overlaps_or_touches_is_as_old_as_the_youngest_of_it() {
         let mut gaps = GapSet::default();
-        gaps.add(&Bytewise, 9, end(10), end(20));
-        gaps.add(&Bytewise, 5, end(15), end(30));
-        assert_eq!(gaps.find(&Bytewise, &[29]).unwrap().since(), 9);
-        assert_eq!(gaps.find(&Bytewise, &[29]).unwrap().leap(false).0, end(10));
+        gaps.add(&Bytewise, 9, boundary(20), boundary(40));
+        gaps.add(&Bytewise, 5, boundary(30), boundary(60));
+        gaps.add(&Bytewise, 7, boundary(60), boundary(70));
+        assert!(gaps.reaches_back_to(9) && !gaps.reaches_back_to(8));
+        assert_eq!(gaps.find(&Bytewise, &[34]).unwrap().since(), 9);
+        assert_eq!(gaps.find(&Bytewise, &[34]).unwrap().leap(false).0, boundary(20));
+        // Between those two lives a key.
+        gaps.add(&Bytewise, 10, boundary(71), boundary(80));
+        assert_eq!(gaps.find(&Bytewise, &[34]).unwrap().leap(true).0, boundary(70));
+        assert_eq!(gaps.find(&Bytewise, &[36]).unwrap().leap(false).0, boundary(71));
     }
 
     #[test]
@@ -284,7 +300,7 @@ mod tests {
             let most = 200_000;
             let mut useless = 0;
             for n in (0..4000).step_by(2) {
-                gaps.add(&Bytewise, 1, Some(key(n)), Some(key(n + 1)));
+                gaps.add(&Bytewise, 1, Behind(key(n)), Before(key(n + 1)));
                 // One of them is of use all the time.
                 assert!(gaps.find(&Bytewise, &key(0)[..4]).is_none());
                 let first = [&key(0)[..], b"x"].concat();

@@ -8,15 +8,20 @@
 //! see it. So whoever reads at that sequence or a later one finds nothing in it. A measurement begins under the
 //! writer's lock, by a reader of the present: from then on puts tell, and what it reads has all puts before.
 //!
+//! Where a gap is known already that is as old as a reader, all puts since its moment have been told: what the reader walks across
+//! then is a gap too, if none of the last puts fell into it, and needs no measurement. So the front of a queue moves on.
+//!
 //! A reader of the past sees at its sequence what any other sees at the same one, whatever is put: what it finds is kept
 //! for just that sequence.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
+use super::boundary::Boundary;
 use super::gap_set::{FoundGap, GapSet};
 use crate::key::{KeyOrder, Seq};
 
@@ -28,6 +33,10 @@ const LEAST_BYTES: usize = if cfg!(test) { 1 << 10 } else { 4 << 10 };
 const MOST_PAST: usize = 4;
 /// So many places are measured at the same time.
 const MOST_MEASURED: usize = 4;
+/// So many of the puts that were told of are remembered: more than are made while somebody searches.
+const LAST_PUTS: usize = 8;
+/// Bytes of a key that is kept with them.
+const LONGEST_KEPT: usize = 512;
 /// After so many puts in which no gap was of use all are forgotten, so that those who write do not go on telling.
 const MOST_IDLE: u32 = 100_000;
 /// Measuring begins to pay after so many tombstones, times a power of two that grows while what was measured is of no
@@ -38,8 +47,8 @@ const MOST_DOUBLINGS: u32 = 5;
 /// What is known of the place where a cursor stands.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GapLookup {
-    /// In a gap, which ends at this key in the direction of the walk.
-    End(Option<Vec<u8>>),
+    /// In a gap, which ends here in the direction of the walk.
+    End(Boundary),
     /// In a gap, but the reader is older than it.
     TooOld,
     Unknown,
@@ -63,6 +72,7 @@ struct Known {
     present: GapSet,
     past: Vec<Past>,
     measured: Vec<Measurement>,
+    last_puts: LastPuts,
     /// Counts measurements, and uses of the past.
     clock: u64,
     /// Puts since the last use.
@@ -77,41 +87,52 @@ struct Past {
     used: u64,
 }
 
-/// What was put meanwhile on either side of the place that is being measured, nearest.
+/// The last puts that were told of, each with its sequence, and its key where that is not too long to be kept.
+#[derive(Default)]
+struct LastPuts(VecDeque<(Seq, Option<Vec<u8>>)>);
+
+impl LastPuts {
+    fn note(&mut self, seq: Seq, key: &[u8]) {
+        let oldest = if self.0.len() < LAST_PUTS { None } else { self.0.pop_front() };
+        let mut own = oldest.and_then(|(_, key)| key).unwrap_or_default();
+        own.clear();
+        own.extend_from_slice(&key[..key.len().min(LONGEST_KEPT)]);
+        self.0.push_back((seq, (key.len() <= LONGEST_KEPT).then_some(own)));
+    }
+
+    /// Whether none of the puts after `seq`, all of which were told of, fell between these.
+    fn none_between(&self, order: &KeyOrder, seq: Seq, from: &Boundary, to: &Boundary) -> bool {
+        let all = self.0.len() < LAST_PUTS || self.0.front().is_none_or(|(first, _)| *first <= seq);
+        let inside = |key: &[u8]| from.is_before(order, key) && to.is_behind(order, key);
+        let may_be_inside = |key: &Option<Vec<u8>>| key.as_ref().is_none_or(|key| inside(key));
+        all && !self.0.iter().any(|(put, key)| *put > seq && may_be_inside(key))
+    }
+}
+
+/// A place that is being measured, and the nearest puts on either side of it meanwhile.
 struct Measurement {
     /// Tells it from others.
     id: u64,
     at: Vec<u8>,
-    after: Option<Vec<u8>>,
-    before: Option<Vec<u8>>,
+    from: Boundary,
+    to: Boundary,
 }
 
 impl Measurement {
     /// A put. `false` when it was of the very key: the place is alive.
     fn note_put(&mut self, order: &KeyOrder, key: &[u8]) -> bool {
         match order.compare(key, &self.at) {
-            Ordering::Less if is_between(order, &self.after, key, &None) => {
-                self.after = Some(key.to_vec())
+            Ordering::Less if self.from.is_before(order, key) => {
+                self.from = Boundary::Behind(key.to_vec());
             }
-            Ordering::Greater if is_between(order, &None, key, &self.before) => {
-                self.before = Some(key.to_vec())
+            Ordering::Greater if self.to.is_behind(order, key) => {
+                self.to = Boundary::Before(key.to_vec());
             }
             Ordering::Equal => return false,
             _ => {}
         }
         true
     }
-}
-
-/// Whether `key` is behind the end `after`, and before the end `before`.
-fn is_between(
-    order: &KeyOrder,
-    after: &Option<Vec<u8>>,
-    key: &[u8],
-    before: &Option<Vec<u8>>,
-) -> bool {
-    after.as_ref().is_none_or(|a| order.compare(a, key).is_lt())
-        && before.as_ref().is_none_or(|b| order.compare(key, b).is_lt())
 }
 
 impl KeyGaps {
@@ -121,10 +142,11 @@ impl KeyGaps {
         self.listening.load(Relaxed)
     }
 
-    /// A put, before readers see it.
+    /// A put of this sequence, before readers see it.
     #[cold]
-    pub(crate) fn note_put(&self, order: &KeyOrder, key: &[u8]) {
+    pub(crate) fn note_put(&self, order: &KeyOrder, seq: Seq, key: &[u8]) {
         let mut known = self.known.lock();
+        known.last_puts.note(seq, key);
         known.measured.retain_mut(|m| m.note_put(order, key));
         known.present.cut(order, key);
         known.idle += 1;
@@ -199,7 +221,7 @@ impl KeyGaps {
         key: &[u8],
         seq: Seq,
         forward: bool,
-    ) -> Option<Option<Vec<u8>>> {
+    ) -> Option<Boundary> {
         match self.at(order, key, seq, forward) {
             GapLookup::End(end) => Some(end),
             _ => {
@@ -255,30 +277,35 @@ impl KeyGaps {
         }
         known.clock += 1;
         let id = known.clock;
-        known.measured.push(Measurement { id, at: key.to_vec(), after: None, before: None });
+        let (from, to) = (Boundary::Front, Boundary::Back);
+        known.measured.push(Measurement { id, at: key.to_vec(), from, to });
         self.listening.store(true, Relaxed);
         Some(id)
     }
 
-    /// Ends a measurement: at `seq` nothing lives between these keys.
-    fn end(
-        &self,
-        id: u64,
-        order: &KeyOrder,
-        seq: Seq,
-        after: Option<Vec<u8>>,
-        before: Option<Vec<u8>>,
-    ) {
+    /// Ends a measurement: at `seq` nothing lives between these.
+    fn end(&self, id: u64, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
         let mut known = self.known.lock();
         // A put of the very key, or a bulk load, may have come in between.
         let Some(place) = known.measured.iter().position(|m| m.id == id) else { return };
         let m = known.measured.swap_remove(place);
-        let nearer_after = m.after.filter(|a| is_between(order, &after, a, &None));
-        let nearer_before = m.before.filter(|b| is_between(order, &None, b, &before));
-        let (after, before) = (nearer_after.or(after), nearer_before.or(before));
+        let (from, to) = (from.max(order, m.from), to.min(order, m.to));
         // It may live again, by a put before the measurement began.
-        if is_between(order, &after, &m.at, &before) {
-            known.present.add(order, seq, after, before);
+        if from.is_before(order, &m.at) && to.is_behind(order, &m.at) {
+            known.present.add(order, seq, from, to);
+        }
+    }
+
+    /// A reader at `seq` leapt over gaps and walked on, and found nothing between these: a gap at present too, if all that was put
+    /// since is known.
+    pub(crate) fn extend(&self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
+        let mut known = self.known.lock();
+        if known.present.reaches_back_to(seq)
+            && known.last_puts.none_between(order, seq, &from, &to)
+            && from.compare(order, &to).is_lt()
+        {
+            known.present.add(order, seq, from, to);
+            self.shrink(&mut known);
         }
     }
 
@@ -289,14 +316,8 @@ impl KeyGaps {
         self.shrink(&mut known);
     }
 
-    /// A reader of the past found nothing at `seq` between these keys.
-    pub(crate) fn note_past(
-        &self,
-        order: &KeyOrder,
-        seq: Seq,
-        after: Option<Vec<u8>>,
-        before: Option<Vec<u8>>,
-    ) {
+    /// A reader of the past found nothing at `seq` between these.
+    pub(crate) fn note_past(&self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
         let mut known = self.known.lock();
         let past = &mut known.past;
         let at = past.iter().position(|p| p.seq == seq).unwrap_or_else(|| {
@@ -306,7 +327,7 @@ impl KeyGaps {
             past.push(Past { seq, gaps: GapSet::default(), used: 0 });
             past.len() - 1
         });
-        past[at].gaps.add(order, seq, after, before);
+        past[at].gaps.add(order, seq, from, to);
         past[at].gaps.shrink(self.most_bytes() / MOST_PAST);
     }
 }
@@ -322,15 +343,9 @@ impl Measuring {
         Measuring { finder, id }
     }
 
-    /// At `seq` nothing lives between these keys.
-    pub(crate) fn end(
-        self,
-        order: &KeyOrder,
-        seq: Seq,
-        after: Option<Vec<u8>>,
-        before: Option<Vec<u8>>,
-    ) {
-        self.finder.known().end(self.id, order, seq, after, before);
+    /// At `seq` nothing lives between these.
+    pub(crate) fn end(self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
+        self.finder.known().end(self.id, order, seq, from, to);
     }
 }
 
@@ -356,9 +371,9 @@ pub(crate) trait GapFinder: Send + Sync + std::fmt::Debug {
     fn known(&self) -> &KeyGaps;
     /// Begins to measure the place of the dead `key`, where a walk stands that reads at `seq`.
     fn begin(&self, key: &[u8], seq: Seq) -> GapReader;
-    /// Measures the place of `key` at present, if that can be done now. A walk from `near` to it, or from the first or
-    /// last key, passed nothing but dead ones.
-    fn measure(&self, near: Option<&[u8]>, key: &[u8], forward: bool);
+    /// Measures the place of `key` at present, if that can be done now. A walk from `near` to it passed nothing but
+    /// dead ones.
+    fn measure(&self, near: &Boundary, key: &[u8], forward: bool);
     /// A cursor searched so many sources.
     fn searched(&self, sources: usize);
 }
@@ -368,12 +383,16 @@ mod tests {
     use super::*;
     use KeyOrder::Bytewise;
 
-    fn end(key: &str) -> Option<Vec<u8>> {
-        (!key.is_empty()).then(|| key.into())
+    fn behind(key: &str) -> Boundary {
+        if key.is_empty() { Boundary::Front } else { Boundary::Behind(key.into()) }
     }
 
-    fn finish(gaps: &KeyGaps, id: u64, seq: Seq, after: &str, before: &str) {
-        gaps.end(id, &Bytewise, seq, end(after), end(before));
+    fn before(key: &str) -> Boundary {
+        if key.is_empty() { Boundary::Back } else { Boundary::Before(key.into()) }
+    }
+
+    fn finish(gaps: &KeyGaps, id: u64, seq: Seq, from: &str, to: &str) {
+        gaps.end(id, &Bytewise, seq, behind(from), before(to));
         gaps.give_up(id);
     }
 
@@ -388,8 +407,12 @@ mod tests {
         forward
     }
 
-    fn to(before: &str) -> GapLookup {
-        GapLookup::End(end(before))
+    fn to(key: &str) -> GapLookup {
+        GapLookup::End(before(key))
+    }
+
+    fn back_to(key: &str) -> GapLookup {
+        GapLookup::End(behind(key))
     }
 
     #[test]
@@ -399,15 +422,15 @@ mod tests {
         learn(&gaps, "m", 7, "c", "t");
         assert!(gaps.listening());
         assert_eq!(at(&gaps, "d", 7), to("t"));
-        assert_eq!(gaps.at(&Bytewise, b"d", 7, false), to("c"));
+        assert_eq!(gaps.at(&Bytewise, b"d", 7, false), back_to("c"));
         assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
         assert_eq!(at(&gaps, "t", 7), GapLookup::Unknown);
-        gaps.note_put(&Bytewise, b"m");
+        gaps.note_put(&Bytewise, 8, b"m");
         assert_eq!(at(&gaps, "d", 9), to("m"));
         assert_eq!(at(&gaps, "n", 9), to("t"));
         assert_eq!(at(&gaps, "m", 9), GapLookup::Unknown);
-        gaps.note_put(&Bytewise, b"z");
+        gaps.note_put(&Bytewise, 4, b"z");
         assert_eq!(at(&gaps, "n", 9), to("t"));
         gaps.forget();
         assert_eq!(at(&gaps, "n", 9), GapLookup::Unknown);
@@ -422,13 +445,13 @@ mod tests {
         learn(&gaps, "x", 2, "p", "");
         assert_eq!(gaps.at_front(1), to("f"));
         assert_eq!(gaps.at_back(1), GapLookup::TooOld);
-        assert_eq!(gaps.at_back(2), to("p"));
+        assert_eq!(gaps.at_back(2), back_to("p"));
         // Everything between died: one gap takes the place of both.
         learn(&gaps, "g", 3, "", "");
         assert_eq!(gaps.at_front(3), to(""));
-        assert_eq!(gaps.at_back(3), to(""));
-        gaps.note_put(&Bytewise, b"");
-        assert_eq!(gaps.at_front(3), GapLookup::End(Some(Vec::new())));
+        assert_eq!(gaps.at_back(3), back_to(""));
+        gaps.note_put(&Bytewise, 4, b"");
+        assert_eq!(gaps.at_front(3), GapLookup::End(Boundary::Before(Vec::new())));
     }
 
     #[test]
@@ -436,19 +459,19 @@ mod tests {
         let gaps = KeyGaps::default();
         let measuring = gaps.measure(b"m").unwrap();
         for key in ["b", "k", "d", "s", "p", "y"] {
-            gaps.note_put(&Bytewise, key.as_bytes());
+            gaps.note_put(&Bytewise, 4, key.as_bytes());
         }
         finish(&gaps, measuring, 5, "e", "q");
         assert_eq!(at(&gaps, "m", 5), to("p"));
-        assert_eq!(gaps.at(&Bytewise, b"m", 5, false), to("k"));
+        assert_eq!(gaps.at(&Bytewise, b"m", 5, false), back_to("k"));
         // The nearest of both.
         let measuring = gaps.measure(b"x").unwrap();
-        gaps.note_put(&Bytewise, b"t");
+        gaps.note_put(&Bytewise, 4, b"t");
         finish(&gaps, measuring, 6, "w", "");
         assert_eq!(at(&gaps, "x", 6), to(""));
         // The very key, a bulk load, a measurement that is given up.
         let measuring = gaps.measure(b"c").unwrap();
-        gaps.note_put(&Bytewise, b"c");
+        gaps.note_put(&Bytewise, 4, b"c");
         finish(&gaps, measuring, 7, "", "k");
         assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
         let measuring = gaps.measure(b"c").unwrap();
@@ -459,12 +482,67 @@ mod tests {
         assert!(!gaps.listening());
     }
 
+    /// The front of a queue: "c" to "g" are taken, "g" was the first when that was measured.
+    fn extended(gaps: &KeyGaps, seq: Seq) -> bool {
+        gaps.extend(&Bytewise, seq, Boundary::Before(b"g".into()), before("k"));
+        let end = at(gaps, "d", 99);
+        assert!(end == to("g") || end == to("k"), "{end:?}");
+        end == to("k")
+    }
+
+    fn with_a_front() -> KeyGaps {
+        let gaps = KeyGaps::default();
+        learn(&gaps, "d", 7, "b", "g");
+        gaps
+    }
+
+    #[test]
+    fn a_gap_becomes_longer_without_a_measurement_where_all_puts_since_are_known() {
+        let gaps = with_a_front();
+        assert!(extended(&gaps, 8));
+        assert_eq!(gaps.at(&Bytewise, b"d", 8, false), back_to("b"));
+        assert_eq!(at(&gaps, "d", 7), GapLookup::TooOld, "it is as true as the youngest part");
+        // What was put elsewhere, and what the reader saw and somebody has deleted since.
+        let gaps = with_a_front();
+        ["x", "a", "k"].iter().for_each(|key| gaps.note_put(&Bytewise, 9, key.as_bytes()));
+        gaps.note_put(&Bytewise, 8, b"h");
+        assert!(extended(&gaps, 8));
+    }
+
+    #[test]
+    fn a_gap_does_not_become_longer_over_what_may_have_been_put_since() {
+        // A put between, of a moment that the reader does not see.
+        for key in ["g", "h"] {
+            let gaps = with_a_front();
+            gaps.note_put(&Bytewise, 9, key.as_bytes());
+            assert!(!extended(&gaps, 8), "{key}");
+        }
+        // So many that the first of them is forgotten.
+        for (puts, known) in [(LAST_PUTS - 1, true), (LAST_PUTS, false)] {
+            let gaps = with_a_front();
+            (0..puts).for_each(|_| gaps.note_put(&Bytewise, 9, b"x"));
+            assert_eq!(extended(&gaps, 8), known, "{puts}");
+            assert!(extended(&gaps, 9), "{puts}");
+        }
+        // One whose key is too long to be kept.
+        let gaps = with_a_front();
+        gaps.note_put(&Bytewise, 9, &[b'x'; LONGEST_KEPT + 1]);
+        assert!(!extended(&gaps, 8));
+        // The reader is older than all that is known, or nothing is.
+        assert!(!extended(&with_a_front(), 6));
+        let gaps = with_a_front();
+        gaps.forget();
+        gaps.extend(&Bytewise, 8, Boundary::Before(b"g".into()), before("k"));
+        assert_eq!(at(&gaps, "h", 99), GapLookup::Unknown);
+        assert!(!gaps.listening());
+    }
+
     #[test]
     fn several_places_are_measured_at_a_time_and_each_is_told() {
         let gaps = KeyGaps::default();
         let all: Vec<u64> = (0..MOST_MEASURED).map(|_| gaps.measure(b"m").unwrap()).collect();
         assert_eq!(gaps.measure(b"a"), None, "there is an end to it");
-        gaps.note_put(&Bytewise, b"p");
+        gaps.note_put(&Bytewise, 4, b"p");
         for id in all {
             finish(&gaps, id, 5, "c", "t");
             assert_eq!(at(&gaps, "m", 5), to("p"));
@@ -475,9 +553,9 @@ mod tests {
     #[test]
     fn what_a_reader_of_the_past_found_is_for_those_of_the_same_moment() {
         let gaps = KeyGaps::default();
-        gaps.note_past(&Bytewise, 5, end("c"), end("t"));
+        gaps.note_past(&Bytewise, 5, behind("c"), before("t"));
         assert!(!gaps.listening(), "nothing that is put changes it");
-        gaps.note_put(&Bytewise, b"m");
+        gaps.note_put(&Bytewise, 4, b"m");
         assert_eq!(at(&gaps, "d", 5), to("t"));
         assert_eq!(at(&gaps, "d", 4), GapLookup::Unknown);
         assert_eq!(at(&gaps, "d", 6), GapLookup::Unknown);
@@ -486,7 +564,7 @@ mod tests {
         assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
         // What is of use stays, however many look once.
         for seq in 10..100 {
-            gaps.note_past(&Bytewise, seq, end("c"), end("t"));
+            gaps.note_past(&Bytewise, seq, behind("c"), before("t"));
         }
         assert_eq!(at(&gaps, "d", 5), to("t"));
         assert_eq!(gaps.known.lock().past.len(), MOST_PAST);
@@ -502,8 +580,8 @@ mod tests {
                 gaps.note_past(
                     &Bytewise,
                     1,
-                    end(&format!("{n:04}")),
-                    end(&format!("{:04}", n + 1)),
+                    behind(&format!("{n:04}")),
+                    before(&format!("{:04}", n + 1)),
                 );
             }
             let found = |n: &usize| matches!(at(&gaps, &format!("{n:04}x"), 2), GapLookup::End(_));
@@ -527,7 +605,7 @@ mod tests {
         let gaps = KeyGaps::default();
         learn(&gaps, "m", 1, "", "");
         for n in 0..=MOST_IDLE {
-            gaps.note_put(&Bytewise, format!("{:08}", n).as_bytes());
+            gaps.note_put(&Bytewise, 4, format!("{:08}", n).as_bytes());
         }
         assert!(!gaps.listening());
     }

@@ -4,6 +4,7 @@
 //! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`]; [`gaps`] says where
 //! a walk need not look, [`refresh`] when a cursor that is kept takes newer sources.
 
+pub(crate) mod boundary;
 pub(crate) mod cursor;
 mod gap_set;
 pub(crate) mod gaps;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::boundary::Boundary;
 use super::gaps::{GapFinder, GapLookup, GapReader, KeyGaps, Measuring};
 use super::merge_cursor::MergeCursor;
 use super::source::SourceCursor;
@@ -41,7 +42,7 @@ pub(crate) struct VisibleCursor {
     value: Value,
     /// What is known of dead keys; nothing where every key is to be read.
     gaps: Option<Arc<dyn GapFinder>>,
-    /// One of the first dead keys of this move; nothing before it came to one.
+    /// One of the first dead keys of this move.
     near: Vec<u8>,
     /// What this move learns, once it has passed so many that this is worth while.
     learning: Option<Learning>,
@@ -51,15 +52,19 @@ pub(crate) struct VisibleCursor {
 const ASK_AFTER: u32 = if cfg!(test) { 2 } else { 4 };
 /// A step is less likely to be repeated than a search: it has to pass so many times as many to be worth a measurement.
 const STEP: u32 = if cfg!(test) { 1 } else { 4 };
+/// So many dead keys behind a gap are worth making it longer: the front of a queue moves on by one at each pop.
+const EXTEND_AFTER: u32 = if cfg!(test) { 1 } else { 3 };
 /// Of one move: a comparator that contradicts itself must not make it endless.
 const MOST_LEAPS: u32 = 10_000;
 
 /// Where a move comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Move {
+enum Move<'k> {
     /// From before the first key, or behind the last.
     Edge,
-    Search,
+    /// From this key.
+    Search(&'k [u8]),
+    /// From the entry before. Its key is not at hand.
     Step,
 }
 
@@ -73,8 +78,8 @@ struct Learning {
 }
 
 /// The dead keys of a move.
-struct Passed {
-    from: Move,
+struct Passed<'k> {
+    from: Move<'k>,
     forward: bool,
     /// Since the last leap, and before.
     dead: u32,
@@ -82,9 +87,16 @@ struct Passed {
     leaps: u32,
 }
 
-impl Passed {
-    fn new(from: Move, forward: bool) -> Passed {
-        Passed { from, forward, dead: 0, before: 0, leaps: 0 }
+impl<'k> Passed<'k> {
+    /// None yet, but for those of the gap where the move began, if it leapt over one.
+    #[inline]
+    fn new(from: Move<'k>, forward: bool, leapt: bool) -> Passed<'k> {
+        Passed { from, forward, dead: 0, before: 0, leaps: u32::from(leapt) }
+    }
+
+    #[inline]
+    fn step(forward: bool) -> Passed<'k> {
+        Passed::new(Move::Step, forward, false)
     }
 
     /// One more. Whether to look up what is known: that may begin further on, and asking is not free.
@@ -100,10 +112,32 @@ impl Passed {
         self.dead >= ASK_AFTER - 1 || self.leaps > 0
     }
 
+    fn all(&self) -> u32 {
+        self.before.saturating_add(self.dead)
+    }
+
     /// How many of a search they are worth.
     fn worth(&self) -> u32 {
-        let all = self.before.saturating_add(self.dead);
-        if self.from == Move::Step { all / STEP } else { all }
+        if self.from == Move::Step { self.all() / STEP } else { self.all() }
+    }
+
+    /// Where they begin, if that is known; `near` is one of the first of them.
+    fn start(&self, near: &[u8]) -> Option<Boundary> {
+        let key = match self.from {
+            Move::Edge => {
+                return Some(if self.forward { Boundary::Front } else { Boundary::Back });
+            }
+            Move::Search(key) => key,
+            Move::Step if near.is_empty() => return None,
+            Move::Step => near,
+        };
+        Some(self.side(key))
+    }
+
+    /// The near side of a key, from where the move comes.
+    fn side(&self, key: &[u8]) -> Boundary {
+        let key = key.to_vec();
+        if self.forward { Boundary::Before(key) } else { Boundary::Behind(key) }
     }
 }
 
@@ -162,40 +196,50 @@ impl VisibleCursor {
 
     pub(crate) fn first(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        match self.known_gaps().map(|g| g.at_front(self.seq)) {
-            Some(GapLookup::End(end)) => self.leap(end, true)?,
-            _ => self.inner.first()?,
+        let gap = match self.known_gaps().map(|g| g.at_front(self.seq)) {
+            Some(GapLookup::End(end)) => Some(end),
+            _ => None,
+        };
+        match &gap {
+            Some(end) => self.leap(end, true)?,
+            None => self.inner.first()?,
         }
-        self.settle_forward(false, Move::Edge)
+        self.settle_forward(false, Passed::new(Move::Edge, true, gap.is_some()))
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
         self.state = WalkState::Invalid;
-        match self.known_gaps().map(|g| g.at_back(self.seq)) {
-            Some(GapLookup::End(end)) => self.leap(end, false)?,
-            _ => self.inner.last()?,
+        let gap = match self.known_gaps().map(|g| g.at_back(self.seq)) {
+            Some(GapLookup::End(end)) => Some(end),
+            _ => None,
+        };
+        match &gap {
+            Some(end) => self.leap(end, false)?,
+            None => self.inner.last()?,
         }
-        self.settle_reverse(Move::Edge)
+        self.settle_reverse(Passed::new(Move::Edge, false, gap.is_some()))
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
         self.note_search();
-        match self.expected_gap(key, true) {
+        let gap = self.expected_gap(key, true);
+        match &gap {
             Some(end) => self.leap(end, true)?,
             None => self.inner.seek(key)?,
         }
-        self.settle_forward(false, Move::Search)
+        self.settle_forward(false, Passed::new(Move::Search(key), true, gap.is_some()))
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
         self.state = WalkState::Invalid;
         self.note_search();
-        match self.expected_gap(key, false) {
+        let gap = self.expected_gap(key, false);
+        match &gap {
             Some(end) => self.leap(end, false)?,
             None => self.inner.seek_for_prev(key)?,
         }
-        self.settle_reverse(Move::Search)
+        self.settle_reverse(Passed::new(Move::Search(key), false, gap.is_some()))
     }
 
     /// Where searches are many, fewer sources are worth more.
@@ -215,16 +259,16 @@ impl VisibleCursor {
                 if self.inner.next_key()? {
                     return match self.take_plain(false) {
                         true => Ok(()),
-                        false => self.settle_forward(false, Move::Step),
+                        false => self.settle_forward(false, Passed::step(true)),
                     };
                 }
                 self.hold_key();
                 self.inner.next()?;
-                self.settle_forward(true, Move::Step)
+                self.settle_forward(true, Passed::step(true))
             }
             WalkState::Before => {
                 self.inner.seek(&self.key_buf)?;
-                self.settle_forward(true, Move::Step)
+                self.settle_forward(true, Passed::step(true))
             }
         }
     }
@@ -238,16 +282,16 @@ impl VisibleCursor {
                 if self.inner.prev_key()? {
                     return match self.take_plain(true) {
                         true => Ok(()),
-                        false => self.settle_reverse(Move::Step),
+                        false => self.settle_reverse(Passed::step(false)),
                     };
                 }
                 self.hold_key();
                 while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                     self.inner.prev()?;
                 }
-                self.settle_reverse(Move::Step)
+                self.settle_reverse(Passed::step(false))
             }
-            WalkState::Before => self.settle_reverse(Move::Step),
+            WalkState::Before => self.settle_reverse(Passed::step(false)),
         }
     }
 
@@ -281,26 +325,35 @@ impl VisibleCursor {
 
     /// Where a search for `key` may begin instead, if it is in a gap, and searches lately were.
     #[inline]
-    fn expected_gap(&self, key: &[u8], forward: bool) -> Option<Option<Vec<u8>>> {
+    fn expected_gap(&self, key: &[u8], forward: bool) -> Option<Boundary> {
         let known = self.gaps.as_ref()?.known();
         known.are_sought().then(|| known.sought(&self.order, key, self.seq, forward)).flatten()
     }
 
     /// On, or back, to the end of a gap.
-    fn leap(&mut self, end: Option<Vec<u8>>, forward: bool) -> Result<()> {
-        match end {
-            Some(key) if forward => self.inner.seek(&key),
-            Some(key) => self.inner.seek_for_prev(&key),
-            None => {
-                self.inner.end();
-                Ok(())
+    fn leap(&mut self, end: &Boundary, forward: bool) -> Result<()> {
+        let Some(key) = end.key() else {
+            self.inner.end();
+            return Ok(());
+        };
+        match forward {
+            true => self.inner.seek(key)?,
+            false => self.inner.seek_for_prev(key)?,
+        }
+        // The key beside it may be in the gap, and then it is dead.
+        let inside = matches!(end, Boundary::Behind(_)) == forward;
+        while inside && self.inner.valid() && self.same(self.inner.key(), key) {
+            match forward {
+                true => self.inner.next()?,
+                false => self.inner.prev()?,
             }
         }
+        Ok(())
     }
 
     /// A move has passed so many dead keys, the last of them in `key_buf`. Whether it has leapt over others.
     #[cold]
-    fn pass(&mut self, passed: &mut Passed) -> Result<bool> {
+    fn pass(&mut self, passed: &mut Passed<'_>) -> Result<bool> {
         let Some(gaps) = &self.gaps else { return Ok(false) };
         if passed.dead < ASK_AFTER {
             if self.near.is_empty() {
@@ -313,12 +366,13 @@ impl VisibleCursor {
             if passed.leaps == MOST_LEAPS {
                 return Ok(false);
             }
-            if passed.leaps == 0 && passed.from == Move::Search && passed.dead == ASK_AFTER {
+            let searched = matches!(passed.from, Move::Search(_));
+            if passed.leaps == 0 && searched && passed.dead == ASK_AFTER {
                 gaps.known().expect_searches();
             }
             passed.leaps += 1;
             passed.before = passed.before.saturating_add(std::mem::take(&mut passed.dead));
-            self.leap(end, passed.forward)?;
+            self.leap(&end, passed.forward)?;
             return Ok(true);
         }
         if self.learning.is_none() && gaps.known().is_worth_measuring(passed.worth()) {
@@ -333,32 +387,40 @@ impl VisibleCursor {
         Ok(false)
     }
 
-    /// The end of a move that passed more than a few dead keys.
+    /// The end of a move that leapt, or passed more than a few dead keys.
     #[cold]
-    fn learn(&mut self, passed: &Passed, arrived: bool) {
-        let near = Some(std::mem::take(&mut self.near)).filter(|_| passed.from != Move::Edge);
-        let (Some(learning), Some(gaps)) = (self.learning.take(), &self.gaps) else { return };
-        if !arrived {
+    fn learn(&mut self, passed: &Passed<'_>, arrived: bool) {
+        let (learning, near) = (self.learning.take(), std::mem::take(&mut self.near));
+        let longer = passed.leaps > 0 && passed.all() >= EXTEND_AFTER;
+        let Some(gaps) = self.gaps.as_ref().filter(|_| arrived) else { return };
+        if learning.is_none() && !longer {
             return;
         }
-        let far = self.valid().then(|| self.key().to_vec());
+        let Some(start) = passed.start(&near) else { return };
+        let end = match (self.valid(), passed.forward) {
+            (true, _) => passed.side(self.key()),
+            (false, true) => Boundary::Back,
+            (false, false) => Boundary::Front,
+        };
         let (order, seq) = (&self.order, self.seq);
-        let (after, before) =
-            if passed.forward { (near.clone(), far) } else { (far, near.clone()) };
-        if let Some(measuring) = learning.present {
-            return measuring.end(order, seq, after, before);
-        }
-        gaps.known().note_past(order, seq, after, before);
-        if learning.unknown {
-            gaps.measure(near.as_deref(), &learning.at, passed.forward);
+        let near = learning.as_ref().map(|_| start.clone());
+        let (from, to) = if passed.forward { (start, end) } else { (end, start) };
+        match learning {
+            None => gaps.known().extend(order, seq, from, to),
+            Some(Learning { present: Some(measuring), .. }) => measuring.end(order, seq, from, to),
+            Some(Learning { at, unknown, .. }) => {
+                gaps.known().note_past(order, seq, from, to);
+                if let Some(near) = near.filter(|_| unknown) {
+                    gaps.measure(&near, &at, passed.forward);
+                }
+            }
         }
     }
 
     /// From the inner entry on to the first one that the reader sees; with `skip`, past all
     /// versions of `key_buf`.
     #[inline]
-    fn settle_forward(&mut self, skip: bool, from: Move) -> Result<()> {
-        let mut passed = Passed::new(from, true);
+    fn settle_forward(&mut self, skip: bool, mut passed: Passed<'_>) -> Result<()> {
         let arrived = self.find_forward(skip, &mut passed);
         if passed.many() {
             self.learn(&passed, arrived.is_ok());
@@ -367,7 +429,7 @@ impl VisibleCursor {
     }
 
     #[inline]
-    fn find_forward(&mut self, mut skip: bool, passed: &mut Passed) -> Result<()> {
+    fn find_forward(&mut self, mut skip: bool, passed: &mut Passed<'_>) -> Result<()> {
         while self.inner.valid() {
             if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
                 self.inner.next()?;
@@ -450,8 +512,7 @@ impl VisibleCursor {
     /// From the inner entry (the oldest version of some key) back to the first key with a visible
     /// version. Leaves the inner cursor on it, if it is known to be the only one; otherwise holds that
     /// version and leaves the inner cursor before the key.
-    fn settle_reverse(&mut self, from: Move) -> Result<()> {
-        let mut passed = Passed::new(from, false);
+    fn settle_reverse(&mut self, mut passed: Passed<'_>) -> Result<()> {
         let arrived = self.find_reverse(&mut passed);
         if passed.many() {
             self.learn(&passed, arrived.is_ok());
@@ -459,7 +520,7 @@ impl VisibleCursor {
         arrived
     }
 
-    fn find_reverse(&mut self, passed: &mut Passed) -> Result<()> {
+    fn find_reverse(&mut self, passed: &mut Passed<'_>) -> Result<()> {
         while self.inner.valid() {
             let visible = self.inner.seq() <= self.seq && self.inner.kind() == Kind::Put;
             if visible && self.inner.is_only_version() {

@@ -230,11 +230,12 @@ impl KeyspaceState {
         }
     }
 
-    /// Tells of a put, under the writer's lock. Before it is in the log: a comparator may panic.
+    /// Tells of a put, which is to get this sequence, under the writer's lock. Before it is in the log: a comparator may
+    /// panic.
     #[cold]
-    pub(crate) fn note_put(&self, key: &[u8]) -> Result<()> {
+    pub(crate) fn note_put(&self, seq: Seq, key: &[u8]) -> Result<()> {
         self.order.guard(|| {
-            self.gaps.note_put(&self.order, key);
+            self.gaps.note_put(&self.order, seq, key);
             Ok(())
         })
     }

@@ -65,11 +65,11 @@ impl Store {
             if ks.order.is_custom() {
                 rehearse(ks, &w, key)?;
             }
+            let seq = w.last_seq + 1;
             if kind == Kind::Put && ks.gaps.listening() {
-                ks.note_put(key)?;
+                ks.note_put(seq, key)?;
             }
             self.write_sync_marker(&mut w);
-            let seq = w.last_seq + 1;
             let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
             let r = match appender.append_one(seq, ks.id, kind, key, value) {
                 Some(r) => r,
@@ -128,11 +128,11 @@ impl Store {
             if keyspaces.iter().any(|ks| ks.order.is_custom()) {
                 rehearse_batch(&keyspaces, &w, batch)?;
             }
+            let seq = w.last_seq + 1;
             if keyspaces.iter().any(|ks| ks.gaps.listening()) {
-                note_batch(&keyspaces, batch)?;
+                note_batch(&keyspaces, seq, batch)?;
             }
             self.write_sync_marker(&mut w);
-            let seq = w.last_seq + 1;
             if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
@@ -379,10 +379,10 @@ fn rehearse_batch(keyspaces: &[Arc<KeyspaceState>], w: &Writer, batch: &WriteBat
 
 /// Tells of all puts of a batch.
 #[cold]
-fn note_batch(keyspaces: &[Arc<KeyspaceState>], batch: &WriteBatch) -> Result<()> {
+fn note_batch(keyspaces: &[Arc<KeyspaceState>], seq: Seq, batch: &WriteBatch) -> Result<()> {
     for (_, record) in batch.records().filter(|(_, r)| r.kind == Kind::Put) {
         let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace);
-        ks.map_or(Ok(()), |ks| ks.note_put(record.key))?;
+        ks.map_or(Ok(()), |ks| ks.note_put(seq, record.key))?;
     }
     Ok(())
 }
