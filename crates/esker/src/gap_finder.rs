@@ -21,13 +21,7 @@ impl CursorKeyspace {
         Arc::new(CursorKeyspace { store: Weak::new(), keyspace: Arc::clone(&self.keyspace) })
     }
 
-    fn try_measure(
-        &self,
-        store: &Store,
-        near: &Boundary,
-        key: &[u8],
-        forward: bool,
-    ) -> Result<()> {
+    fn try_measure(&self, store: &Store, near: &Boundary, key: &[u8], forward: bool) -> Result<()> {
         let (keyspace, order) = (&self.keyspace, &self.keyspace.order);
         // From here on puts tell, and all that came before are visible.
         let Some(writer) = try_lock(store) else { return Ok(()) };

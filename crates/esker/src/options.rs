@@ -408,7 +408,10 @@ impl Options {
     /// Size of a log segment in bytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
         let cap = self.usual_cap();
-        let usual = (cap.min(self.memory) / 8).clamp(2 << 20, 64 << 20);
+        let waits = cap.min(self.memory);
+        // Each is a source of every search, so rather few of them. The index over more than 32 MiB costs writes more than
+        // that saves searches.
+        let usual = (waits / 4).min(32 << 20).max((waits / 8).min(64 << 20)).max(2 << 20);
         // So large that 64 of them are what may wait.
         let size = self.segment_size.unwrap_or(usual.max(cap / 64).min(1 << 32));
         size.next_multiple_of(4096)
@@ -453,8 +456,8 @@ mod tests {
     fn what_may_wait_is_what_the_guide_says() {
         for (memory, waits, segment) in [
             (4, 24, 2),
-            (32, 64, 4),
-            (128, 256, 16),
+            (32, 64, 8),
+            (128, 256, 32),
             (256, 256, 32),
             (512, 256, 32),
             (1024, 512, 64),

@@ -197,7 +197,7 @@ fn a_tiny_store_has_a_small_log() {
     }
     let largest = common::files::ending(&path, ".log");
     let largest = largest.iter().map(|f| fs::metadata(f).unwrap().len()).max().unwrap();
-    assert_eq!(largest, 16 << 20);
+    assert_eq!(largest, 32 << 20);
 }
 
 /// Filled to the last, a disk of 24 MiB had a log of 16 MiB on it, and nothing could be deleted.

@@ -109,7 +109,9 @@ impl Engine for Esker {
 /// flush and the segment that is being written.
 fn log_bytes(memory: u64) -> u64 {
     let waits = (memory * 2).min(256 << 20).max(memory / 2).max(24 << 20);
-    waits + (waits.min(memory) / 8).clamp(2 << 20, 64 << 20).max(waits / 64)
+    let counted = waits.min(memory);
+    let segment = (counted / 4).min(32 << 20).max((counted / 8).min(64 << 20)).max(2 << 20);
+    waits + segment.max(waits / 64)
 }
 
 /// Writes.
@@ -199,7 +201,8 @@ mod tests {
     #[test]
     fn the_log_that_a_setting_allows_beside_it_is_told() {
         assert_eq!(log_bytes(4 << 20), 26 << 20);
-        assert_eq!(log_bytes(128 << 20), (256 + 16) << 20);
+        assert_eq!(log_bytes(32 << 20), (64 + 8) << 20);
+        assert_eq!(log_bytes(128 << 20), (256 + 32) << 20);
         assert_eq!(log_bytes(512 << 20), (256 + 32) << 20);
         assert_eq!(log_bytes(4 << 30), (2048 + 64) << 20);
     }

@@ -12,36 +12,36 @@ const GAP_BYTES: usize = 128;
 
 /// Where a gap ends.
 #[derive(Clone)]
-struct End {
+struct GapEnd {
     at: Boundary,
     order: KeyOrder,
 }
 
-impl End {
-    fn new(order: &KeyOrder, at: Boundary) -> End {
-        End { at, order: order.clone() }
+impl GapEnd {
+    fn new(order: &KeyOrder, at: Boundary) -> GapEnd {
+        GapEnd { at, order: order.clone() }
     }
 }
 
-impl Ord for End {
-    fn cmp(&self, other: &End) -> Ordering {
+impl Ord for GapEnd {
+    fn cmp(&self, other: &GapEnd) -> Ordering {
         self.at.compare(&self.order, &other.at)
     }
 }
 
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &End) -> Option<Ordering> {
+impl PartialOrd for GapEnd {
+    fn partial_cmp(&self, other: &GapEnd) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for End {
-    fn eq(&self, other: &End) -> bool {
+impl PartialEq for GapEnd {
+    fn eq(&self, other: &GapEnd) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for End {}
+impl Eq for GapEnd {}
 
 /// What is known of a gap, but for where it ends.
 #[derive(Clone)]
@@ -76,12 +76,12 @@ impl FoundGap<'_> {
 /// Gaps that neither overlap nor touch.
 #[derive(Default)]
 pub(super) struct GapSet {
-    by_end: BTreeMap<End, Gap>,
+    by_end: BTreeMap<GapEnd, Gap>,
     bytes: usize,
     /// The last that was considered for giving up: the next is behind it.
-    hand: Option<End>,
+    hand: Option<GapEnd>,
     /// What was looked for last, kept for its memory.
-    sought: Option<End>,
+    sought: Option<GapEnd>,
 }
 
 fn bytes_of(from: &Boundary, to: &Boundary) -> usize {
@@ -104,12 +104,12 @@ impl GapSet {
             return None;
         }
         let from = match &mut self.sought {
-            Some(End { at: Boundary::Behind(own), .. }) => {
+            Some(GapEnd { at: Boundary::Behind(own), .. }) => {
                 own.clear();
                 own.extend_from_slice(key);
                 self.sought.as_ref()?
             }
-            other => other.insert(End::new(order, Boundary::Behind(key.to_vec()))),
+            other => other.insert(GapEnd::new(order, Boundary::Behind(key.to_vec()))),
         };
         let (end, gap) = self.by_end.range_mut((Bound::Included(from), Bound::Unbounded)).next()?;
         gap.from.is_before(order, key).then_some(FoundGap { gap, to: &end.at })
@@ -130,9 +130,9 @@ impl GapSet {
     /// Adds a gap. Those that it overlaps or touches become one with it, which is as true as the youngest of them.
     pub(super) fn add(&mut self, order: &KeyOrder, since: Seq, from: Boundary, to: Boundary) {
         let mut new = Gap { from, since, used: false, ever_used: false };
-        let mut end = End::new(order, to);
+        let mut end = GapEnd::new(order, to);
         loop {
-            let from = End::new(order, std::mem::replace(&mut new.from, Boundary::Front));
+            let from = GapEnd::new(order, std::mem::replace(&mut new.from, Boundary::Front));
             let met = self.by_end.range((Bound::Included(&from), Bound::Unbounded)).next();
             let met = met.filter(|(_, gap)| gap.from.compare(order, &end.at).is_le());
             let met = met.map(|(met, _)| met.clone());
@@ -160,20 +160,20 @@ impl GapSet {
             gap.from = behind;
             self.bytes = (self.bytes + key.len()).saturating_sub(left.from.len());
         } else {
-            let end = End::new(order, to.clone());
+            let end = GapEnd::new(order, to.clone());
             self.remove(&end);
         }
         if left.from.compare(order, &before).is_lt() {
-            self.insert(End::new(order, before), left);
+            self.insert(GapEnd::new(order, before), left);
         }
     }
 
-    fn insert(&mut self, end: End, gap: Gap) {
+    fn insert(&mut self, end: GapEnd, gap: Gap) {
         self.bytes += bytes_of(&gap.from, &end.at);
         self.by_end.insert(end, gap);
     }
 
-    fn remove(&mut self, end: &End) -> Option<Gap> {
+    fn remove(&mut self, end: &GapEnd) -> Option<Gap> {
         let gap = self.by_end.remove(end)?;
         self.bytes = self.bytes.saturating_sub(bytes_of(&gap.from, &end.at));
         Some(gap)

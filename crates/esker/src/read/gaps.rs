@@ -15,7 +15,6 @@
 //! for just that sequence.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -23,6 +22,7 @@ use parking_lot::Mutex;
 
 use super::boundary::Boundary;
 use super::gap_set::{FoundGap, GapSet};
+use super::last_puts::LastPuts;
 use crate::key::{KeyOrder, Seq};
 
 /// So many bytes the gaps of a keyspace take at most, and may take in any case, whatever share of the memory is
@@ -33,10 +33,6 @@ const LEAST_BYTES: usize = if cfg!(test) { 1 << 10 } else { 4 << 10 };
 const MOST_PAST: usize = 4;
 /// So many places are measured at the same time.
 const MOST_MEASURED: usize = 4;
-/// So many of the puts that were told of are remembered: more than are made while somebody searches.
-const LAST_PUTS: usize = 8;
-/// Bytes of a key that is kept with them.
-const LONGEST_KEPT: usize = 512;
 /// After so many puts in which no gap was of use all are forgotten, so that those who write do not go on telling.
 const MOST_IDLE: u32 = 100_000;
 /// Measuring begins to pay after so many tombstones, times a power of two that grows while what was measured is of no
@@ -85,28 +81,6 @@ struct Past {
     gaps: GapSet,
     /// When it was last of use; 0 before.
     used: u64,
-}
-
-/// The last puts that were told of, each with its sequence, and its key where that is not too long to be kept.
-#[derive(Default)]
-struct LastPuts(VecDeque<(Seq, Option<Vec<u8>>)>);
-
-impl LastPuts {
-    fn note(&mut self, seq: Seq, key: &[u8]) {
-        let oldest = if self.0.len() < LAST_PUTS { None } else { self.0.pop_front() };
-        let mut own = oldest.and_then(|(_, key)| key).unwrap_or_default();
-        own.clear();
-        own.extend_from_slice(&key[..key.len().min(LONGEST_KEPT)]);
-        self.0.push_back((seq, (key.len() <= LONGEST_KEPT).then_some(own)));
-    }
-
-    /// Whether none of the puts after `seq`, all of which were told of, fell between these.
-    fn none_between(&self, order: &KeyOrder, seq: Seq, from: &Boundary, to: &Boundary) -> bool {
-        let all = self.0.len() < LAST_PUTS || self.0.front().is_none_or(|(first, _)| *first <= seq);
-        let inside = |key: &[u8]| from.is_before(order, key) && to.is_behind(order, key);
-        let may_be_inside = |key: &Option<Vec<u8>>| key.as_ref().is_none_or(|key| inside(key));
-        all && !self.0.iter().any(|(put, key)| *put > seq && may_be_inside(key))
-    }
 }
 
 /// A place that is being measured, and the nearest puts on either side of it meanwhile.
@@ -517,17 +491,6 @@ mod tests {
             gaps.note_put(&Bytewise, 9, key.as_bytes());
             assert!(!extended(&gaps, 8), "{key}");
         }
-        // So many that the first of them is forgotten.
-        for (puts, known) in [(LAST_PUTS - 1, true), (LAST_PUTS, false)] {
-            let gaps = with_a_front();
-            (0..puts).for_each(|_| gaps.note_put(&Bytewise, 9, b"x"));
-            assert_eq!(extended(&gaps, 8), known, "{puts}");
-            assert!(extended(&gaps, 9), "{puts}");
-        }
-        // One whose key is too long to be kept.
-        let gaps = with_a_front();
-        gaps.note_put(&Bytewise, 9, &[b'x'; LONGEST_KEPT + 1]);
-        assert!(!extended(&gaps, 8));
         // The reader is older than all that is known, or nothing is.
         assert!(!extended(&with_a_front(), 6));
         let gaps = with_a_front();

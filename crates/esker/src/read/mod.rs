@@ -10,6 +10,7 @@ mod gap_set;
 pub(crate) mod gaps;
 pub(crate) mod get;
 pub(crate) mod iter;
+mod last_puts;
 pub(crate) mod loaded;
 pub(crate) mod merge_cursor;
 mod merge_queue;
