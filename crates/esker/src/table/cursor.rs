@@ -310,9 +310,9 @@ impl TableCursor {
     }
 
     /// Asks for the block that the walk comes to next. The processor follows a walk through a page by itself, but not into
-    /// the next, and a check of a block reads all of it at once.
+    /// the next. The check of a block that was not touched yet reads all of it at once.
     fn ask_for_neighbour(&self, ordinal: u32) {
-        match self.read_ahead.is_long() {
+        match self.read_ahead.is_long() && !self.table.was_checked(ordinal) {
             true => self.table.prefetch_page(ordinal),
             false => self.table.prefetch_block(ordinal),
         }

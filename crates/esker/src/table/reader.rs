@@ -422,6 +422,12 @@ impl Table {
         Ok(unsafe { self.block_at(page) })
     }
 
+    /// Whether block `ordinal` was touched before.
+    #[inline]
+    pub(super) fn was_checked(&self, ordinal: u32) -> bool {
+        self.blocks_seen.has(self.block_index.page(ordinal))
+    }
+
     /// # Safety
     /// A block that was validated begins at `page`.
     #[inline(always)]
