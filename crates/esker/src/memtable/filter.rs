@@ -11,6 +11,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::util::prefetch;
 use crate::util::sync::OnceLock;
 
 /// Bytes of log that an entry takes at least, for choosing the largest size: 16 bytes of key and
@@ -89,6 +90,12 @@ impl Filter {
     #[inline]
     pub(super) fn insert(&self, hash: u64) {
         insert(self.words(), hash);
+    }
+
+    /// Asks for the word of a hash.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch(std::ptr::from_ref(word(self.words(), hash)).cast());
     }
 
     #[inline]

@@ -115,7 +115,7 @@ impl Memtable {
         // when a comparator panics in the middle: nobody writes here again then.
         assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
         if let Some(filter) = &self.filter {
-            filter.insert(hash);
+            filter.prefetch(hash);
         }
         let make = |present| match present {
             None => r,
@@ -133,6 +133,10 @@ impl Memtable {
         };
         // SAFETY: `writing` lets one caller at a time get here.
         unsafe { self.index.upsert(&self.keys(), key, make) };
+        // Its word has come from memory meanwhile.
+        if let Some(filter) = &self.filter {
+            filter.insert(hash);
+        }
         if self.index.len() >= self.look_at.load(Ordering::Relaxed) {
             self.look_after_filter();
         }
