@@ -81,7 +81,7 @@ pub(super) struct GapSet {
     /// The last that was considered for giving up: the next is behind it.
     hand: Option<GapEnd>,
     /// What was looked for last, kept for its memory.
-    sought: Option<GapEnd>,
+    probe: Option<GapEnd>,
 }
 
 fn bytes_of(from: &Boundary, to: &Boundary) -> usize {
@@ -93,9 +93,11 @@ impl GapSet {
         self.by_end.is_empty()
     }
 
-    /// Whether one of them is known since `seq` or longer.
-    pub(super) fn reaches_back_to(&self, seq: Seq) -> bool {
-        self.by_end.values().any(|gap| gap.since <= seq)
+    /// Whether the first one that ends at `from` or behind it is known since `seq` or longer.
+    pub(super) fn reaches_back_to(&self, order: &KeyOrder, seq: Seq, from: &Boundary) -> bool {
+        let from = Bound::Included(GapEnd::new(order, from.clone()));
+        let first = self.by_end.range((from, Bound::Unbounded)).next();
+        first.is_some_and(|(_, gap)| gap.since <= seq)
     }
 
     /// The gap that `key` is in.
@@ -103,11 +105,11 @@ impl GapSet {
         if self.is_empty() {
             return None;
         }
-        let from = match &mut self.sought {
+        let from = match &mut self.probe {
             Some(GapEnd { at: Boundary::Behind(own), .. }) => {
                 own.clear();
                 own.extend_from_slice(key);
-                self.sought.as_ref()?
+                self.probe.as_ref()?
             }
             other => other.insert(GapEnd::new(order, Boundary::Behind(key.to_vec()))),
         };
@@ -283,7 +285,10 @@ mod tests {
         gaps.add(&Bytewise, 9, boundary(20), boundary(40));
         gaps.add(&Bytewise, 5, boundary(30), boundary(60));
         gaps.add(&Bytewise, 7, boundary(60), boundary(70));
-        assert!(gaps.reaches_back_to(9) && !gaps.reaches_back_to(8));
+        for (from, seq, known) in [(20, 9, true), (70, 9, true), (20, 8, false), (71, 9, false)] {
+            let found = gaps.reaches_back_to(&Bytewise, seq, &boundary(from));
+            assert_eq!(found, known, "from {from}, {seq}");
+        }
         assert_eq!(gaps.find(&Bytewise, &[34]).unwrap().since(), 9);
         assert_eq!(gaps.find(&Bytewise, &[34]).unwrap().leap(false).0, boundary(20));
         // Between those two lives a key.

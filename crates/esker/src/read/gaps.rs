@@ -274,7 +274,7 @@ impl KeyGaps {
     /// since is known.
     pub(crate) fn extend(&self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
         let mut known = self.known.lock();
-        if known.present.reaches_back_to(seq)
+        if known.present.reaches_back_to(order, seq, &from)
             && known.last_puts.none_between(order, seq, &from, &to)
             && from.compare(order, &to).is_lt()
         {
