@@ -205,14 +205,16 @@ impl KeyGaps {
         }
     }
 
-    /// The same of the place before all keys, for a walk forward.
-    pub(crate) fn at_front(&self, seq: Seq) -> GapLookup {
-        self.look_up(seq, true, GapSet::first)
-    }
-
-    /// The same of the place behind all keys, for a walk back.
-    pub(crate) fn at_back(&self, seq: Seq) -> GapLookup {
-        self.look_up(seq, false, GapSet::last)
+    /// The end of the gap before all keys, for a walk forward, or behind them, for one back.
+    pub(crate) fn at_edge(&self, seq: Seq, forward: bool) -> Option<Boundary> {
+        let known = match forward {
+            true => self.look_up(seq, true, GapSet::first),
+            false => self.look_up(seq, false, GapSet::last),
+        };
+        match known {
+            GapLookup::End(end) => Some(end),
+            _ => None,
+        }
     }
 
     fn look_up(
@@ -414,18 +416,18 @@ mod tests {
     #[test]
     fn the_ends_of_the_keyspace() {
         let gaps = KeyGaps::default();
-        assert_eq!(gaps.at_front(1), GapLookup::Unknown);
+        assert_eq!(gaps.at_edge(1, true), None);
         learn(&gaps, "b", 1, "", "f");
         learn(&gaps, "x", 2, "p", "");
-        assert_eq!(gaps.at_front(1), to("f"));
-        assert_eq!(gaps.at_back(1), GapLookup::TooOld);
-        assert_eq!(gaps.at_back(2), back_to("p"));
+        assert_eq!(gaps.at_edge(1, true), Some(before("f")));
+        assert_eq!(gaps.at_edge(1, false), None, "it is older");
+        assert_eq!(gaps.at_edge(2, false), Some(behind("p")));
         // Everything between died: one gap takes the place of both.
         learn(&gaps, "g", 3, "", "");
-        assert_eq!(gaps.at_front(3), to(""));
-        assert_eq!(gaps.at_back(3), back_to(""));
+        assert_eq!(gaps.at_edge(3, true), Some(Boundary::Back));
+        assert_eq!(gaps.at_edge(3, false), Some(Boundary::Front));
         gaps.note_put(&Bytewise, 4, b"");
-        assert_eq!(gaps.at_front(3), GapLookup::End(Boundary::Before(Vec::new())));
+        assert_eq!(gaps.at_edge(3, true), Some(Boundary::Before(Vec::new())));
     }
 
     #[test]

@@ -195,51 +195,44 @@ impl VisibleCursor {
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {
-        self.state = WalkState::Invalid;
-        let gap = match self.known_gaps().map(|g| g.at_front(self.seq)) {
-            Some(GapLookup::End(end)) => Some(end),
-            _ => None,
-        };
-        match &gap {
-            Some(end) => self.leap(end, true)?,
-            None => self.inner.first()?,
-        }
-        self.settle_forward(false, Passed::new(Move::Edge, true, gap.is_some()))
+        self.position(Move::Edge, true)
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
-        self.state = WalkState::Invalid;
-        let gap = match self.known_gaps().map(|g| g.at_back(self.seq)) {
-            Some(GapLookup::End(end)) => Some(end),
-            _ => None,
-        };
-        match &gap {
-            Some(end) => self.leap(end, false)?,
-            None => self.inner.last()?,
-        }
-        self.settle_reverse(Passed::new(Move::Edge, false, gap.is_some()))
+        self.position(Move::Edge, false)
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.state = WalkState::Invalid;
-        self.note_search();
-        let gap = self.expected_gap(key, true);
-        match &gap {
-            Some(end) => self.leap(end, true)?,
-            None => self.inner.seek(key)?,
-        }
-        self.settle_forward(false, Passed::new(Move::Search(key), true, gap.is_some()))
+        self.position(Move::Search(key), true)
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.position(Move::Search(key), false)
+    }
+
+    /// To the first entry that the reader sees from there on, or back; past the gap that it begins in, if that is known.
+    #[inline(always)]
+    fn position(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
         self.state = WalkState::Invalid;
-        self.note_search();
-        let gap = self.expected_gap(key, false);
-        match &gap {
-            Some(end) => self.leap(end, false)?,
-            None => self.inner.seek_for_prev(key)?,
+        let gap = match from {
+            Move::Search(key) => {
+                self.note_search();
+                self.expected_gap(key, forward)
+            }
+            _ => self.known_gaps().and_then(|known| known.at_edge(self.seq, forward)),
+        };
+        match (&gap, from, forward) {
+            (Some(end), ..) => self.leap(end, forward)?,
+            (None, Move::Search(key), true) => self.inner.seek(key)?,
+            (None, Move::Search(key), false) => self.inner.seek_for_prev(key)?,
+            (None, _, true) => self.inner.first()?,
+            (None, _, false) => self.inner.last()?,
         }
-        self.settle_reverse(Passed::new(Move::Search(key), false, gap.is_some()))
+        let passed = Passed::new(from, forward, gap.is_some());
+        match forward {
+            true => self.settle_forward(false, passed),
+            false => self.settle_reverse(passed),
+        }
     }
 
     /// Where searches are many, fewer sources are worth more.
