@@ -9,6 +9,8 @@ use crate::key::{KeyOrder, Seq};
 
 /// About what a gap takes beside its keys, in bytes.
 const GAP_BYTES: usize = 128;
+/// Bytes of a key whose memory is kept from one look to the next.
+const LONGEST_PROBE: usize = 512;
 
 /// Where a gap ends.
 #[derive(Clone)]
@@ -105,7 +107,12 @@ impl GapSet {
         if self.is_empty() {
             return None;
         }
+        let long;
         let from = match &mut self.probe {
+            _ if key.len() > LONGEST_PROBE => {
+                long = GapEnd::new(order, Boundary::Behind(key.to_vec()));
+                &long
+            }
             Some(GapEnd { at: Boundary::Behind(own), .. }) => {
                 own.clear();
                 own.extend_from_slice(key);
