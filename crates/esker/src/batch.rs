@@ -21,6 +21,8 @@ pub struct WriteBatch {
     records: usize,
     /// Bytes of records, also of those that were left out because they can never be written.
     payload: u64,
+    /// Bytes of keys and values.
+    entries: u64,
     longest_key: usize,
     longest_value: usize,
     /// The keyspaces written to, each once. Few: a batch seldom spans more than a handful.
@@ -110,6 +112,7 @@ impl WriteBatch {
             self.keyspaces.push(keyspace);
         }
         self.payload = self.payload.saturating_add(len as u64);
+        self.entries = self.entries.saturating_add((key.len() + value.len()) as u64);
         self.longest_key = self.longest_key.max(key.len());
         self.longest_value = self.longest_value.max(value.len());
         if self.check().is_err() {
@@ -153,6 +156,11 @@ impl WriteBatch {
     /// Bytes of records: what [`segment_bytes_for`](crate::wal::segment_bytes_for) takes.
     pub(crate) fn payload_len(&self) -> u64 {
         self.payload
+    }
+
+    /// Bytes of keys and values.
+    pub(crate) fn entry_bytes(&self) -> u64 {
+        self.entries
     }
 
     /// The batch as a frame whose header is still zero. Only when `check` passed.

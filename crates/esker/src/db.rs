@@ -271,6 +271,9 @@ impl Db {
         let seq = store.visible_seq();
         let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
         store.commit(&mut version_set, ManifestEdit::from(changes))?;
+        if let Some(manifest) = version_set.manifest_mut() {
+            manifest.unlearn(name);
+        }
         ks.dropped.store(true, std::sync::atomic::Ordering::Release);
         {
             let mut names = store.keyspaces.write();
@@ -287,9 +290,13 @@ impl Db {
         store.segments.forget_keyspace(ks.id);
         ks.publish(|_| SuperVersion::empty());
         // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
-        store.dropped_views.lock().extend(ks.old_views());
-        drop((version_set, w));
-        store.release_values(ks, &view);
+        let mut views = store.dropped_views.lock();
+        views.retain(|view| view.strong_count() > 0);
+        views.extend(ks.old_views());
+        drop(views);
+        let tables = view.version.tables().cloned().collect();
+        drop((version_set, w, view));
+        store.release_values(ks, tables);
         store.signal.wake();
         Ok(())
     }
@@ -334,7 +341,8 @@ impl Db {
         self.handle().store.resume()
     }
 
-    /// Reads and checks everything: checksums, order, counts, references.
+    /// Reads and checks all tables, what they refer to, and the manifest: checksums, order, counts, references. Not again what this
+    /// opening has checked or written: large values that were read, and the log. [`Db::verify_path`] reads all there is.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.verify_with(|_, _| {})
     }

@@ -130,7 +130,8 @@ impl File for FaultFile {
         self.plan.call("read").and_then(|()| self.real.read_exact_at(buf, offset))
     }
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        if let Err(e) = self.plan.call("write") {
+        let what = if self.manifest { "write to a manifest" } else { "write" };
+        if let Err(e) = self.plan.call(what) {
             // Some of it was written.
             self.real.write_all_at(&buf[..buf.len() / 2], offset)?;
             return Err(e);
@@ -315,6 +316,44 @@ fn a_manifest_that_could_not_be_synced_takes_no_table_along() {
             let plan = FaultPlan { only, kind, ..FaultPlan::new(at, on) };
             run(plan);
         }
+    }
+}
+
+/// A disk that was full when an edit was due stopped all writes until somebody resumed, though nothing was lost.
+#[test]
+fn a_manifest_that_finds_no_room_stops_nothing() {
+    let only = Some("write to a manifest");
+    for at in 0..12 {
+        for on in [false, true] {
+            run(FaultPlan { only, ..FaultPlan::new(at, on) });
+        }
+    }
+    let plan = Arc::new(FaultPlan { only, ..FaultPlan::new(1, true) });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let env = Arc::new(FaultEnv { real: OsEnv::new(), plan: Arc::clone(&plan) });
+    plan.on.store(false, Ordering::SeqCst);
+    plan.calls.store(2, Ordering::SeqCst);
+    let db = Db::open_in(env, &path, options()).unwrap();
+    db.put("before", "1").unwrap();
+    plan.on.store(true, Ordering::SeqCst);
+    let full = |result: crate::Result<()>| assert!(result.unwrap_err().is_no_space());
+    full(db.create_keyspace("other", KeyspaceOptions::new()).map(drop));
+    full(db.flush());
+    full(db.bulk_load([("loaded", "1")]).map(drop));
+    db.put_with("synced", "1", Durability::Synced).unwrap();
+    db.put("buffered", "1").unwrap();
+    assert_eq!(db.stats().halted, None);
+    assert!(plan.failed.load(Ordering::SeqCst) >= 3);
+    plan.on.store(false, Ordering::SeqCst);
+    db.flush().unwrap();
+    db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    db.close().unwrap();
+    assert_eq!(Db::verify_path(&path).unwrap().problems, []);
+    let db = options().open(&path).unwrap();
+    for (key, there) in [("before", true), ("synced", true), ("buffered", true), ("loaded", false)]
+    {
+        assert_eq!(db.get(key).unwrap().is_some(), there, "{key}");
     }
 }
 

@@ -25,10 +25,10 @@ impl CursorKeyspace {
         let (keyspace, order) = (&self.keyspace, &self.keyspace.order);
         // From here on puts tell, and all that came before are visible.
         let Some(writer) = try_lock(store) else { return Ok(()) };
-        let Some(id) = keyspace.gaps.measure(key) else { return Ok(()) };
+        let Some(held) = keyspace.gaps.measure(key) else { return Ok(()) };
         drop(writer);
         let finder = self.of_measurement();
-        let measuring = Measuring::new(Arc::clone(&finder) as _, id);
+        let measuring = Measuring::new(Arc::clone(&finder) as _, held);
         let (view, seq) = store.consistent_view(keyspace);
         // Asked afterwards: the view of a store that is closed is empty.
         store.check_open()?;
@@ -80,9 +80,9 @@ impl GapFinder for CursorKeyspace {
         if store.visible_seq() != seq {
             return GapReader::Past;
         }
-        let id = self.keyspace.gaps.measure(key);
+        let held = self.keyspace.gaps.measure(key);
         drop(writer);
-        id.map_or(GapReader::Past, GapReader::Present)
+        held.map_or(GapReader::Past, GapReader::Present)
     }
 
     fn measure(&self, near: &Boundary, key: &[u8], forward: bool) {

@@ -75,7 +75,7 @@ pub struct Stats {
     pub pinned_bytes: u64,
     /// Bytes of table files.
     pub table_bytes: u64,
-    /// Bytes that the directory takes on the disk.
+    /// Bytes that the directory takes on the disk, without `lost/`, where a repair puts what was damaged.
     pub disk_bytes: u64,
     /// The memory setting, in bytes.
     pub memory_budget: u64,
@@ -99,7 +99,7 @@ pub struct Stats {
     pub snapshots: usize,
     /// Files held open. Tables and sealed segments are mapped and need none.
     pub open_files: usize,
-    /// Mappings of tables and log segments, one each. Linux allows a process 65,530 of all kinds
+    /// Mappings of tables and log segments, one each, without tables that only readers still hold. Linux allows a process 65,530 of all kinds
     /// (`vm.max_map_count`).
     pub mappings: usize,
     /// Why writes are stopped, if they are.

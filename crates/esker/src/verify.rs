@@ -283,16 +283,14 @@ fn check_pointers(
     if t.references().is_empty() {
         return;
     }
+    // One finding for all values of a segment: there may be millions.
+    let mut missing = BTreeMap::<u64, u64>::new();
     let mut cursor = t.cursor();
     let mut step = cursor.first();
     while step.is_ok() && cursor.valid() {
         if let Stored::Pointer(p) = cursor.stored() {
             match segment(p.segment) {
-                None => report.problem(Error::corrupt(
-                    t.path(),
-                    0,
-                    format!("a value is in log segment {}, which is missing or damaged", p.segment),
-                )),
+                None => *missing.entry(p.segment).or_default() += 1,
                 Some(s) => {
                     report.bytes += u64::from(p.len);
                     if let Err(e) = s.value(&p) {
@@ -302,6 +300,11 @@ fn check_pointers(
             }
         }
         step = cursor.next();
+    }
+    for (segment, values) in missing {
+        let what =
+            format!("{values} values are in log segment {segment}, which is missing or damaged");
+        report.problem(Error::corrupt(t.path(), 0, what));
     }
     // Damage that stops the walk was reported by the table's own verification.
 }

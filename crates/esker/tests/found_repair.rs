@@ -83,6 +83,21 @@ fn killed_with_comparator(root: &Path) -> PathBuf {
 }
 
 #[test]
+fn a_verification_told_of_each_value_in_a_segment_that_is_gone() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = Options::new().open(&path).unwrap();
+    (0..500).for_each(|n| db.put(key(n), vec![7; 5000]).unwrap());
+    db.close().unwrap();
+    let segments = files::ending(&path, ".log");
+    assert!(!segments.is_empty());
+    segments.iter().for_each(|segment| fs::remove_file(segment).unwrap());
+    let problems = Db::verify_path(&path).unwrap().problems;
+    assert!((1..20).contains(&problems.len()), "{problems:?}");
+    assert!(problems.iter().any(|p| p.to_string().contains(" values are in log segment ")));
+}
+
+#[test]
 fn repair_dropped_the_log_of_keyspaces_with_a_comparator_of_the_users() {
     let root = tempdir().unwrap();
     let killed = killed_with_comparator(root.path());

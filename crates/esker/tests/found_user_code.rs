@@ -335,6 +335,40 @@ fn a_cursor_whose_comparator_panicked_was_neither_valid_nor_in_error() {
     assert!(cursor.next().unwrap() && cursor.key() == key(42).as_bytes());
 }
 
+#[test]
+fn a_cursor_whose_comparator_panicked_among_dead_keys_hid_living_ones() {
+    for forward in [true, false] {
+        let dir = tempdir().unwrap();
+        let touchy = Touchy::new();
+        let db = Options::new().open(dir.path().join("db")).unwrap();
+        let ks = db.create_keyspace("strict", strict(touchy.order())).unwrap();
+        // Dead, alive, dead for long, alive: in the direction of the walk.
+        let at = |n: u32| key(if forward { n } else { 209 - n });
+        let mut keys: Vec<String> = (0..210).map(at).collect();
+        keys.sort();
+        ks.bulk_load(keys.iter().map(|key| (key, "1"))).unwrap();
+        (0..10).chain(20..200).for_each(|n| ks.delete(at(n)).unwrap());
+        let begin = |c: &mut esker::Cursor| if forward { c.first() } else { c.last() };
+        for n in 1.. {
+            let mut cursor = ks.cursor();
+            touchy.panic_at(n);
+            let begun = calmly(|| begin(&mut cursor));
+            if !touchy.mend() {
+                assert!(begun.unwrap());
+                assert!(n > 10, "it was asked {n} times");
+                break;
+            }
+            assert!(is(&begun, "ComparatorPanicked"), "{begun:?}");
+            assert!(cursor.seek(at(10)).unwrap());
+            while if forward { cursor.next() } else { cursor.prev() }.unwrap() {}
+            let mut fresh = ks.cursor();
+            assert!(begin(&mut fresh).unwrap());
+            assert_eq!(fresh.key(), at(10).as_bytes(), "a panic at comparison {n}");
+            assert_eq!(ks.iter().count(), 20, "a panic at comparison {n}");
+        }
+    }
+}
+
 /// What is done to a store while a comparator panics.
 type Work = fn(&Db, &Keyspace, &Path) -> Result<(), Error>;
 
@@ -552,6 +586,95 @@ fn a_comparator_that_called_the_store_waited_for_itself() {
         *order.0.lock().unwrap() = None;
         assert!(order.1.load(SeqCst) > 20);
         assert!(db.get("x").unwrap().is_none());
+    });
+}
+
+#[test]
+fn the_comparator_of_a_dropped_keyspace_was_kept_until_the_store_was_closed() {
+    let dir = tempdir().unwrap();
+    let db = Options::new().open(dir.path().join("db")).unwrap();
+    let touchy = Touchy::new();
+    for round in 0..3 {
+        let ks = db.create_keyspace("temporary", strict(touchy.order())).unwrap();
+        (0..100).for_each(|n| ks.put(key(n), "1").unwrap());
+        db.flush().unwrap();
+        db.drop_keyspace("temporary").unwrap();
+        drop(ks);
+        let kept = || Arc::strong_count(&touchy) > 1;
+        // The background thread may be looking at it.
+        for _ in 0..1000 {
+            if kept() {
+                db.wait_for_compactions().unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        assert!(!kept(), "round {round}");
+    }
+}
+
+/// Bytewise. One comparison of a thread named "writer", the n-th from when that was asked for, takes as long as one likes.
+#[derive(Default)]
+struct Slow {
+    left: AtomicI64,
+    waits: AtomicBool,
+}
+
+impl Comparator for Slow {
+    fn name(&self) -> &str {
+        "test.slow"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if std::thread::current().name() == Some("writer") && self.left.fetch_sub(1, SeqCst) == 1 {
+            self.waits.store(true, SeqCst);
+            while self.waits.load(SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn readers_waited_for_a_comparator_that_a_put_into_a_gap_had_asked() {
+    within_seconds(100, || {
+        let dir = tempdir().unwrap();
+        let slow = Arc::new(Slow::default());
+        let db = Options::new().open(dir.path().join("db")).unwrap();
+        let order = KeyOrder::Custom(Arc::clone(&slow) as Arc<dyn Comparator>);
+        let ks = db.create_keyspace("slow", strict(order)).unwrap();
+        ks.bulk_load((0..300).map(|n| (key(n), "1"))).unwrap();
+        (10..290).for_each(|n| ks.delete(key(n)).unwrap());
+        for n in 1.. {
+            // Known, and of use.
+            (0..3).for_each(|_| assert_eq!(ks.iter().count(), 20));
+            slow.left.store(n, SeqCst);
+            let writer = std::thread::Builder::new().name("writer".into()).spawn({
+                let ks = ks.clone();
+                move || ks.put(key(150), "1").and_then(|()| ks.delete(key(150))).unwrap()
+            });
+            let writer = writer.unwrap();
+            while !slow.waits.load(SeqCst) && !writer.is_finished() {
+                std::thread::yield_now();
+            }
+            let met = slow.waits.load(SeqCst);
+            for forward in [true, false] {
+                let mut cursor = ks.cursor();
+                let mut on = if forward { cursor.first() } else { cursor.last() }.unwrap();
+                let mut seen = 0;
+                while on {
+                    seen += 1;
+                    on = if forward { cursor.next() } else { cursor.prev() }.unwrap();
+                }
+                assert!(seen == 20 || seen == 21, "{seen}");
+            }
+            slow.waits.store(false, SeqCst);
+            writer.join().unwrap();
+            if !met {
+                assert!(n > 8, "{n} comparisons");
+                break;
+            }
+        }
     });
 }
 

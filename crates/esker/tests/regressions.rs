@@ -30,6 +30,19 @@ fn within_seconds(seconds: u64, work: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
+fn what_was_written_by_batches_counted_more_than_by_puts() {
+    let dir = tempdir().unwrap();
+    let db = Options::new().open(dir.path().join("db")).unwrap();
+    db.put("key", "value").unwrap();
+    let mut batch = WriteBatch::new();
+    (0..10u64).for_each(|n| batch.put(n.to_be_bytes(), n.to_be_bytes()));
+    batch.delete("key");
+    db.write(&batch).unwrap();
+    db.write(batch).unwrap();
+    assert_eq!(db.stats().bytes_written, 8 + 2 * (160 + 3));
+}
+
+#[test]
 fn a_flush_in_the_middle_of_a_flush_wrote_its_memtables_twice() {
     let dir = tempdir().unwrap();
     let db = small().open(dir.path().join("db")).unwrap();

@@ -96,8 +96,10 @@ impl Store {
         if self.work_once(idle, settle) {
             return Round::Worked;
         }
-        if let Err(e) = self.advance_log() {
-            self.halt(e);
+        match self.advance_log() {
+            // What it was to give up stays until the next round.
+            Err(e) if !e.is_no_space() => self.halt(e),
+            _ => {}
         }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
         if settle || quiet >= TRIM_AFTER {

@@ -11,12 +11,15 @@
 //! Where a gap is known already that is as old as a reader, all puts since its moment have been told: what the reader walks across
 //! then is a gap too, if none of the last puts fell into it, and needs no measurement. So the front of a queue moves on.
 //!
+//! Readers never wait here: who writes may ask a comparator of the user's meanwhile, which may take its time. What a reader cannot have
+//! at once it does without, and walks.
+//!
 //! A reader of the past sees at its sequence what any other sees at the same one, whatever is put: what it finds is kept
 //! for just that sequence.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -69,7 +72,7 @@ struct Known {
     past: Vec<Past>,
     measured: Vec<Measurement>,
     last_puts: LastPuts,
-    /// Counts measurements, and uses of the past.
+    /// Counts uses of the past.
     clock: u64,
     /// Puts since the last use.
     idle: u32,
@@ -85,8 +88,8 @@ struct Past {
 
 /// A place that is being measured, and the nearest puts on either side of it meanwhile.
 struct Measurement {
-    /// Tells it from others.
-    id: u64,
+    /// Held by who measures. Let go of, the measurement is given up.
+    by: Weak<()>,
     at: Vec<u8>,
     from: Boundary,
     to: Boundary,
@@ -156,6 +159,19 @@ impl KeyGaps {
         for _ in 0..known.present.shrink(self.most_bytes()).min(MOST_DOUBLINGS) {
             self.double(1);
         }
+        self.listen(known);
+    }
+
+    /// Measurements have ended or were given up. Compares no keys: the comparator may be panicking.
+    fn tidy(&self) {
+        if let Some(mut known) = self.known.try_lock() {
+            self.listen(&mut known);
+        }
+    }
+
+    /// Has puts tell as long as there is something to tell of.
+    fn listen(&self, known: &mut Known) {
+        known.measured.retain(|m| m.by.strong_count() > 0);
         let listening = !known.present.is_empty() || !known.measured.is_empty();
         self.listening.store(listening, Relaxed);
     }
@@ -223,7 +239,7 @@ impl KeyGaps {
         forward: bool,
         find: impl for<'s> Fn(&'s mut GapSet) -> Option<FoundGap<'s>>,
     ) -> GapLookup {
-        let mut known = self.known.lock();
+        let Some(mut known) = self.known.try_lock() else { return GapLookup::Unknown };
         let known = &mut *known;
         let present = find(&mut known.present);
         let too_old = present.is_some();
@@ -245,37 +261,40 @@ impl KeyGaps {
         if too_old { GapLookup::TooOld } else { GapLookup::Unknown }
     }
 
-    /// Begins to measure the place of `key`, under the writer's lock; `None` when enough is being measured.
-    pub(crate) fn measure(&self, key: &[u8]) -> Option<u64> {
-        let mut known = self.known.lock();
+    /// Begins to measure the place of `key`, under the writer's lock, for as long as what it gives is held; `None` when
+    /// enough is being measured.
+    pub(crate) fn measure(&self, key: &[u8]) -> Option<Arc<()>> {
+        let mut known = self.known.try_lock()?;
+        self.listen(&mut known);
         if known.measured.len() == MOST_MEASURED {
             return None;
         }
-        known.clock += 1;
-        let id = known.clock;
-        let (from, to) = (Boundary::Front, Boundary::Back);
-        known.measured.push(Measurement { id, at: key.to_vec(), from, to });
+        let held = Arc::new(());
+        let (by, from, to) = (Arc::downgrade(&held), Boundary::Front, Boundary::Back);
+        known.measured.push(Measurement { by, at: key.to_vec(), from, to });
         self.listening.store(true, Relaxed);
-        Some(id)
+        Some(held)
     }
 
     /// Ends a measurement: at `seq` nothing lives between these.
-    fn end(&self, id: u64, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
-        let mut known = self.known.lock();
+    fn end(&self, held: &Arc<()>, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
+        let Some(mut known) = self.known.try_lock() else { return };
+        let this = |m: &Measurement| std::ptr::eq(m.by.as_ptr(), Arc::as_ptr(held));
         // A put of the very key, or a bulk load, may have come in between.
-        let Some(place) = known.measured.iter().position(|m| m.id == id) else { return };
+        let Some(place) = known.measured.iter().position(this) else { return };
         let m = known.measured.swap_remove(place);
         let (from, to) = (from.max(order, m.from), to.min(order, m.to));
         // It may live again, by a put before the measurement began.
         if from.is_before(order, &m.at) && to.is_behind(order, &m.at) {
             known.present.add(order, seq, from, to);
         }
+        self.shrink(&mut known);
     }
 
     /// A reader at `seq` leapt over gaps and walked on, and found nothing between these: a gap at present too, if all that was put
     /// since is known.
     pub(crate) fn extend(&self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
-        let mut known = self.known.lock();
+        let Some(mut known) = self.known.try_lock() else { return };
         if known.present.reaches_back_to(order, seq, &from)
             && known.last_puts.none_between(order, seq, &from, &to)
             && from.compare(order, &to).is_lt()
@@ -285,16 +304,9 @@ impl KeyGaps {
         }
     }
 
-    /// A measurement that has ended, or is given up.
-    fn give_up(&self, id: u64) {
-        let mut known = self.known.lock();
-        known.measured.retain(|m| m.id != id);
-        self.shrink(&mut known);
-    }
-
     /// A reader of the past found nothing at `seq` between these.
     pub(crate) fn note_past(&self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
-        let mut known = self.known.lock();
+        let Some(mut known) = self.known.try_lock() else { return };
         let past = &mut known.past;
         let at = past.iter().position(|p| p.seq == seq).unwrap_or_else(|| {
             // Who reads beside a writer sees each sequence once: what was of use stays.
@@ -311,30 +323,33 @@ impl KeyGaps {
 /// A measurement under way. Dropped, it is given up.
 pub(crate) struct Measuring {
     finder: Arc<dyn GapFinder>,
-    id: u64,
+    held: Option<Arc<()>>,
 }
 
 impl Measuring {
-    pub(crate) fn new(finder: Arc<dyn GapFinder>, id: u64) -> Measuring {
-        Measuring { finder, id }
+    pub(crate) fn new(finder: Arc<dyn GapFinder>, held: Arc<()>) -> Measuring {
+        Measuring { finder, held: Some(held) }
     }
 
     /// At `seq` nothing lives between these.
     pub(crate) fn end(self, order: &KeyOrder, seq: Seq, from: Boundary, to: Boundary) {
-        self.finder.known().end(self.id, order, seq, from, to);
+        if let Some(held) = &self.held {
+            self.finder.known().end(held, order, seq, from, to);
+        }
     }
 }
 
 impl Drop for Measuring {
     fn drop(&mut self) {
-        self.finder.known().give_up(self.id);
+        self.held = None;
+        self.finder.known().tidy();
     }
 }
 
 /// How a walk that passes many dead keys can learn of them.
 pub(crate) enum GapReader {
     /// It reads the present: the walk itself measures.
-    Present(u64),
+    Present(Arc<()>),
     /// It reads the past, or who writes is in the way.
     Past,
     /// Not at all.
@@ -355,223 +370,5 @@ pub(crate) trait GapFinder: Send + Sync + std::fmt::Debug {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use KeyOrder::Bytewise;
-
-    fn behind(key: &str) -> Boundary {
-        if key.is_empty() { Boundary::Front } else { Boundary::Behind(key.into()) }
-    }
-
-    fn before(key: &str) -> Boundary {
-        if key.is_empty() { Boundary::Back } else { Boundary::Before(key.into()) }
-    }
-
-    fn finish(gaps: &KeyGaps, id: u64, seq: Seq, from: &str, to: &str) {
-        gaps.end(id, &Bytewise, seq, behind(from), before(to));
-        gaps.give_up(id);
-    }
-
-    fn learn(gaps: &KeyGaps, at: &str, seq: Seq, after: &str, before: &str) {
-        let id = gaps.measure(at.as_bytes()).unwrap();
-        finish(gaps, id, seq, after, before);
-    }
-
-    fn at(gaps: &KeyGaps, key: &str, seq: Seq) -> GapLookup {
-        let [forward, back] = [true, false].map(|way| gaps.at(&Bytewise, key.as_bytes(), seq, way));
-        assert_eq!(matches!(forward, GapLookup::End(_)), matches!(back, GapLookup::End(_)));
-        forward
-    }
-
-    fn to(key: &str) -> GapLookup {
-        GapLookup::End(before(key))
-    }
-
-    fn back_to(key: &str) -> GapLookup {
-        GapLookup::End(behind(key))
-    }
-
-    #[test]
-    fn a_gap_holds_for_readers_from_its_sequence_on_until_a_put_cuts_it() {
-        let gaps = KeyGaps::default();
-        assert!(!gaps.listening());
-        learn(&gaps, "m", 7, "c", "t");
-        assert!(gaps.listening());
-        assert_eq!(at(&gaps, "d", 7), to("t"));
-        assert_eq!(gaps.at(&Bytewise, b"d", 7, false), back_to("c"));
-        assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
-        assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
-        assert_eq!(at(&gaps, "t", 7), GapLookup::Unknown);
-        gaps.note_put(&Bytewise, 8, b"m");
-        assert_eq!(at(&gaps, "d", 9), to("m"));
-        assert_eq!(at(&gaps, "n", 9), to("t"));
-        assert_eq!(at(&gaps, "m", 9), GapLookup::Unknown);
-        gaps.note_put(&Bytewise, 4, b"z");
-        assert_eq!(at(&gaps, "n", 9), to("t"));
-        gaps.forget();
-        assert_eq!(at(&gaps, "n", 9), GapLookup::Unknown);
-        assert!(!gaps.listening());
-    }
-
-    #[test]
-    fn the_ends_of_the_keyspace() {
-        let gaps = KeyGaps::default();
-        assert_eq!(gaps.at_edge(1, true), None);
-        learn(&gaps, "b", 1, "", "f");
-        learn(&gaps, "x", 2, "p", "");
-        assert_eq!(gaps.at_edge(1, true), Some(before("f")));
-        assert_eq!(gaps.at_edge(1, false), None, "it is older");
-        assert_eq!(gaps.at_edge(2, false), Some(behind("p")));
-        // Everything between died: one gap takes the place of both.
-        learn(&gaps, "g", 3, "", "");
-        assert_eq!(gaps.at_edge(3, true), Some(Boundary::Back));
-        assert_eq!(gaps.at_edge(3, false), Some(Boundary::Front));
-        gaps.note_put(&Bytewise, 4, b"");
-        assert_eq!(gaps.at_edge(3, true), Some(Boundary::Before(Vec::new())));
-    }
-
-    #[test]
-    fn what_is_put_while_a_gap_is_measured_ends_it() {
-        let gaps = KeyGaps::default();
-        let measuring = gaps.measure(b"m").unwrap();
-        for key in ["b", "k", "d", "s", "p", "y"] {
-            gaps.note_put(&Bytewise, 4, key.as_bytes());
-        }
-        finish(&gaps, measuring, 5, "e", "q");
-        assert_eq!(at(&gaps, "m", 5), to("p"));
-        assert_eq!(gaps.at(&Bytewise, b"m", 5, false), back_to("k"));
-        // The nearest of both.
-        let measuring = gaps.measure(b"x").unwrap();
-        gaps.note_put(&Bytewise, 4, b"t");
-        finish(&gaps, measuring, 6, "w", "");
-        assert_eq!(at(&gaps, "x", 6), to(""));
-        // The very key, a bulk load, a measurement that is given up.
-        let measuring = gaps.measure(b"c").unwrap();
-        gaps.note_put(&Bytewise, 4, b"c");
-        finish(&gaps, measuring, 7, "", "k");
-        assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
-        let measuring = gaps.measure(b"c").unwrap();
-        gaps.forget();
-        finish(&gaps, measuring, 7, "", "k");
-        assert_eq!(at(&gaps, "c", 7), GapLookup::Unknown);
-        gaps.give_up(gaps.measure(b"c").unwrap());
-        assert!(!gaps.listening());
-    }
-
-    /// The front of a queue: "c" to "g" are taken, "g" was the first when that was measured.
-    fn extended(gaps: &KeyGaps, seq: Seq) -> bool {
-        gaps.extend(&Bytewise, seq, Boundary::Before(b"g".into()), before("k"));
-        let end = at(gaps, "d", 99);
-        assert!(end == to("g") || end == to("k"), "{end:?}");
-        end == to("k")
-    }
-
-    fn with_a_front() -> KeyGaps {
-        let gaps = KeyGaps::default();
-        learn(&gaps, "d", 7, "b", "g");
-        gaps
-    }
-
-    #[test]
-    fn a_gap_becomes_longer_without_a_measurement_where_all_puts_since_are_known() {
-        let gaps = with_a_front();
-        assert!(extended(&gaps, 8));
-        assert_eq!(gaps.at(&Bytewise, b"d", 8, false), back_to("b"));
-        assert_eq!(at(&gaps, "d", 7), GapLookup::TooOld, "it is as true as the youngest part");
-        // What was put elsewhere, and what the reader saw and somebody has deleted since.
-        let gaps = with_a_front();
-        ["x", "a", "k"].iter().for_each(|key| gaps.note_put(&Bytewise, 9, key.as_bytes()));
-        gaps.note_put(&Bytewise, 8, b"h");
-        assert!(extended(&gaps, 8));
-    }
-
-    #[test]
-    fn a_gap_does_not_become_longer_over_what_may_have_been_put_since() {
-        // A put between, of a moment that the reader does not see.
-        for key in ["g", "h"] {
-            let gaps = with_a_front();
-            gaps.note_put(&Bytewise, 9, key.as_bytes());
-            assert!(!extended(&gaps, 8), "{key}");
-        }
-        // The reader is older than all that is known, or nothing is.
-        assert!(!extended(&with_a_front(), 6));
-        let gaps = with_a_front();
-        gaps.forget();
-        gaps.extend(&Bytewise, 8, Boundary::Before(b"g".into()), before("k"));
-        assert_eq!(at(&gaps, "h", 99), GapLookup::Unknown);
-        assert!(!gaps.listening());
-    }
-
-    #[test]
-    fn several_places_are_measured_at_a_time_and_each_is_told() {
-        let gaps = KeyGaps::default();
-        let all: Vec<u64> = (0..MOST_MEASURED).map(|_| gaps.measure(b"m").unwrap()).collect();
-        assert_eq!(gaps.measure(b"a"), None, "there is an end to it");
-        gaps.note_put(&Bytewise, 4, b"p");
-        for id in all {
-            finish(&gaps, id, 5, "c", "t");
-            assert_eq!(at(&gaps, "m", 5), to("p"));
-            assert_eq!(at(&gaps, "q", 5), GapLookup::Unknown);
-        }
-    }
-
-    #[test]
-    fn what_a_reader_of_the_past_found_is_for_those_of_the_same_moment() {
-        let gaps = KeyGaps::default();
-        gaps.note_past(&Bytewise, 5, behind("c"), before("t"));
-        assert!(!gaps.listening(), "nothing that is put changes it");
-        gaps.note_put(&Bytewise, 4, b"m");
-        assert_eq!(at(&gaps, "d", 5), to("t"));
-        assert_eq!(at(&gaps, "d", 4), GapLookup::Unknown);
-        assert_eq!(at(&gaps, "d", 6), GapLookup::Unknown);
-        learn(&gaps, "f", 9, "c", "m");
-        assert_eq!(at(&gaps, "d", 5), to("t"));
-        assert_eq!(at(&gaps, "d", 6), GapLookup::TooOld);
-        // What is of use stays, however many look once.
-        for seq in 10..100 {
-            gaps.note_past(&Bytewise, seq, behind("c"), before("t"));
-        }
-        assert_eq!(at(&gaps, "d", 5), to("t"));
-        assert_eq!(gaps.known.lock().past.len(), MOST_PAST);
-    }
-
-    #[test]
-    fn gaps_take_no_more_than_their_share_of_the_memory() {
-        let kept = |allowed: u64| {
-            let gaps = KeyGaps::default();
-            gaps.allow(allowed);
-            for n in 1..500 {
-                learn(&gaps, &format!("{n:04}x"), 1, &format!("{n:04}"), &format!("{:04}", n + 1));
-                gaps.note_past(
-                    &Bytewise,
-                    1,
-                    behind(&format!("{n:04}")),
-                    before(&format!("{:04}", n + 1)),
-                );
-            }
-            let found = |n: &usize| matches!(at(&gaps, &format!("{n:04}x"), 2), GapLookup::End(_));
-            (1..500).filter(found).count()
-        };
-        let (least, some, most) = (kept(0), kept(2 << 10), kept(u64::MAX));
-        assert!(0 < least && least < some && some < most && most < 40, "{least} {some} {most}");
-    }
-
-    #[test]
-    fn gaps_that_are_of_use_to_nobody_give_way() {
-        let gaps = KeyGaps::default();
-        let key = |n: usize| format!("{n:04}");
-        for n in 1..2000 {
-            learn(&gaps, &format!("{}x", key(n)), 1, &key(n), &key(n + 1));
-            assert!(matches!(at(&gaps, "0001y", 1), GapLookup::End(_)), "in use");
-        }
-        assert_eq!(at(&gaps, "0002y", 1), GapLookup::Unknown);
-        assert!(gaps.doublings.load(Relaxed) > 0, "of use to nobody");
-        // Writing into a gap that nobody reads ends it.
-        let gaps = KeyGaps::default();
-        learn(&gaps, "m", 1, "", "");
-        for n in 0..=MOST_IDLE {
-            gaps.note_put(&Bytewise, 4, format!("{:08}", n).as_bytes());
-        }
-        assert!(!gaps.listening());
-    }
-}
+#[path = "gaps_tests.rs"]
+mod tests;

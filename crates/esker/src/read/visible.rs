@@ -214,6 +214,9 @@ impl VisibleCursor {
     #[inline(always)]
     fn position(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
         self.state = WalkState::Invalid;
+        // A comparator that panicked has left what the move before had passed.
+        self.near.clear();
+        self.learning = None;
         let gap = match from {
             Move::Search(key) => {
                 self.note_search();
@@ -371,7 +374,7 @@ impl VisibleCursor {
         if self.learning.is_none() && gaps.known().is_worth_measuring(passed.worth()) {
             let unknown = known == GapLookup::Unknown;
             let present = match gaps.begin(&self.key_buf, self.seq) {
-                GapReader::Present(id) => Some(Measuring::new(Arc::clone(gaps), id)),
+                GapReader::Present(held) => Some(Measuring::new(Arc::clone(gaps), held)),
                 GapReader::Past => None,
                 GapReader::Nothing => return Ok(false),
             };

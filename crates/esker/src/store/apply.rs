@@ -9,7 +9,7 @@ use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::{InternalCursor, Seq, Stored};
-use crate::read::{LoadedTable, SuperVersion};
+use crate::read::LoadedTable;
 use crate::table::{Table, TableSummary};
 use crate::version::{Change, KeyspaceVersion, ManifestEdit, SegmentRef, TableMeta};
 use crate::wal::Segment;
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// Appends an edit to the manifest and applies it to the state. A failed append stops writes:
-    /// whether the edit is durable is unknown until a new manifest is written.
+    /// whether the edit is durable is unknown until a new manifest is written. One that found no room is none.
     pub(crate) fn commit(
         &self,
         version_set: &mut super::VersionSet,
@@ -120,7 +120,13 @@ impl Store {
         let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
         // Where the manifest is made anew, it is by its path.
         self.check_dir().inspect_err(|e| self.halt(e.clone()))?;
-        manifest.append(&edit).inspect_err(|e| self.halt(e.clone()))?;
+        let appended = manifest.append(&edit);
+        let unharmed = manifest.failed().is_none();
+        appended.inspect_err(|e| {
+            if !(e.is_no_space() && unharmed) {
+                self.halt(e.clone());
+            }
+        })?;
         let durable = version_set.state().log_durable.segment;
         self.tracked_segment.fetch_max(durable, std::sync::atomic::Ordering::AcqRel);
         Ok(())
@@ -205,17 +211,15 @@ impl Store {
     }
 
     /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
-    /// their space goes back once no reader holds the `view`. (A segment that no table points into
+    /// their space goes back once no reader holds a view of it. (A segment that no table points into
     /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
-    pub(crate) fn release_values(&self, ks: &KeyspaceState, view: &SuperVersion) {
-        let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
-        for table in view.version.tables() {
-            let shared = |s: &Arc<Segment>| {
-                self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s))
-            };
-            if !table.segments().iter().any(shared) {
-                continue;
-            }
+    pub(crate) fn release_values(&self, ks: &KeyspaceState, mut tables: Vec<Arc<LoadedTable>>) {
+        let shared =
+            |s: &Arc<Segment>| self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s));
+        tables.retain(|t| t.segments().iter().any(shared));
+        for table in tables {
+            // One table's at a time, and given back at once where nobody reads them: there may be a hundred million.
+            let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
             let mut cursor = table.table.cursor();
             let mut moved = cursor.first();
             while moved.is_ok() && cursor.valid() {
@@ -224,9 +228,10 @@ impl Store {
                 }
                 moved = cursor.next();
             }
+            let dead = self.segments.mark_dead(dead);
+            self.segments.punch_unread(dead, &ks.old_views());
+            self.delete_obsolete(false);
         }
-        let dead = self.segments.mark_dead(dead);
-        self.segments.punch_unread(dead, &ks.old_views());
     }
 
     /// Opens a table that was just written and readies it for a version.

@@ -5,6 +5,7 @@
 //!
 //! - An append is one write and one sync, for each record where an edit needs several. After one of
 //!   them failed, nobody knows what the file holds; the manifest is then *failed* and never written again.
+//!   But where the first write found no room, what got in is taken out, and all is as before.
 //! - Out of that, and also when the file has grown, leads a new file that holds the whole state in
 //!   its first edit: written, synced, its name synced, and only then `CURRENT` swung to it.
 //!   Older manifests are removed when that is durable.
@@ -107,7 +108,6 @@ impl Manifest {
     }
 
     /// The failure after which nothing is appended any more.
-    #[cfg(test)]
     pub(crate) fn failed(&self) -> Option<&Arc<Error>> {
         self.failed.as_ref()
     }
@@ -117,8 +117,14 @@ impl Manifest {
         self.state.learn(keyspace, name, order);
     }
 
+    /// Lets go of the comparator of a keyspace that was dropped.
+    pub(crate) fn unlearn(&mut self, keyspace: &str) {
+        self.state.unlearn(keyspace);
+    }
+
     /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused
-    /// and leaves all as it was; any other error fails the manifest (see the module).
+    /// and leaves all as it was, as does one that there is no room for; any other error fails the manifest (see the
+    /// module).
     pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();
@@ -139,6 +145,13 @@ impl Manifest {
             // Each is durable before the next, as a crash may only touch the last one.
             let written = self.file.write_all_at(record, at);
             let written = written.map_err(|e| Error::io("write", &path, e));
+            if let Err(e) = &written
+                && at == self.end
+                && e.is_no_space()
+                && self.file.set_len(at).is_ok()
+            {
+                return written;
+            }
             let synced =
                 written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e)));
             self.note(synced)?;

@@ -36,6 +36,14 @@ impl Orders {
         self.given.insert(keyspace.to_owned(), (name, order));
     }
 
+    /// What was given for this keyspace is not asked for any more.
+    fn take_back(&mut self, keyspace: &str) {
+        let Some((name, order)) = self.given.remove(keyspace) else { return };
+        if order.is_custom() && self.given.values().all(|(other, _)| *other != name) {
+            self.named.remove(&name);
+        }
+    }
+
     /// The names of all that are known.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.named.keys().map(String::as_str)
@@ -124,6 +132,11 @@ impl State {
     /// Makes the order of a keyspace known that is about to be added.
     pub(crate) fn learn(&mut self, keyspace: &str, name: String, order: KeyOrder) {
         self.orders.give(keyspace, name, order);
+    }
+
+    /// The order of a keyspace that is gone is not needed any more.
+    pub(crate) fn unlearn(&mut self, keyspace: &str) {
+        self.orders.take_back(keyspace);
     }
 
     /// The keyspace of this name.

@@ -170,7 +170,7 @@ impl Store {
             if grown > 0 {
                 self.account_index_memory(&mut w, grown);
             }
-            Ok(self.publish(&mut w, seq, bytes))
+            Ok(self.publish(&mut w, seq, batch.entry_bytes()))
         })?;
         self.wait_if_synced(position, durability)
     }
@@ -304,7 +304,11 @@ impl Store {
     #[inline]
     fn track_segment(&self, segment: u64) -> Result<()> {
         match segment > self.tracked_segment.load(Ordering::Acquire) {
-            true => self.track_synced(&mut self.version_set.lock()),
+            true => match self.track_synced(&mut self.version_set.lock()) {
+                // The write is durable. What is to be known of its segment the next one tells, or the background thread.
+                Err(e) if e.is_no_space() => Ok(()),
+                tracked => tracked,
+            },
             false => Ok(()),
         }
     }
