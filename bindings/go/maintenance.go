@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Verify reads and checks everything in the open store. nil when it is sound; ErrCorruption when it is not, with the first problem.
+// Verify reads and checks the tables of the open store and what they refer to; its log, and large values that were read before, it does not check again. nil when it is sound; ErrCorruption when it is not, with the first problem.
 // The report is text for people, a line for each problem. When ctx is done it stops, and returns ctx's error.
 func (db *DB) Verify(ctx context.Context) (report string, err error) {
 	return verify(ctx, func(stop *C.int32_t, report *C.esker_string) error {

@@ -257,8 +257,9 @@ pub unsafe extern "C" fn esker_options_set_block_size(
     unsafe { change(options, |o| Ok(o.block_size(bytes))) }
 }
 
-/// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default an eighth of the
-/// memory or of the log that may wait for its flush, whichever is less, 2 to 64 MiB.
+/// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default a quarter of the
+/// memory or of the log that may wait for its flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB
+/// where that is more; 2 MiB at least.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_segment_size(
     options: *mut esker_options,

@@ -434,7 +434,7 @@ impl Keyspace {
         self.handle.store.bulk_load(&self.state, entries)
     }
 
-    /// Rewrites the tables in a range into one run: drops what is deleted or overwritten there and
+    /// Rewrites the tables in a range, and those that overlap them, into one run: drops what is deleted or overwritten there and
     /// packs values as the keyspace does now, whatever they were packed with; under
     /// [`Compression::None`](crate::Compression::None) it unpacks them. Large values in the log stay
     /// as they are. Returns when done.

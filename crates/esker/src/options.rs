@@ -315,8 +315,9 @@ impl Options {
         self.block_size = bytes;
         self
     }
-    /// Size of a log segment, in bytes (default: an eighth of the memory or of the log that may wait for its
-    /// flush, whichever is less, from 2 to 64 MiB and a 64th of that log), to which they grow from 256 KiB. A
+    /// Size of a log segment, in bytes (default: a quarter of the memory or of the log that may wait for its
+    /// flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; at least 2 MiB and a 64th of that log), to
+    /// which they grow from 256 KiB. A
     /// larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
     /// memory allows.
     #[doc(alias = "write_buffer_size")]

@@ -362,7 +362,8 @@ public final class Esker implements AutoCloseable {
     }
 
     /**
-     * Reads and checks everything of this store: checksums, order, references.
+     * Reads and checks the tables of this store and what they refer to: checksums, order, references. Its log, and large
+     * values that were read before, it does not check again.
      *
      * @return what was found
      */

@@ -144,8 +144,8 @@ public final class Options {
     /**
      * The size of a log segment.
      *
-     * @param bytes from 64 KiB to 4 GiB; by default an eighth of the memory or of the log that may wait for its
-     *     flush, whichever is less, from 2 to 64 MiB
+     * @param bytes from 64 KiB to 4 GiB; by default a quarter of the memory or of the log that may wait for its
+     *     flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; 2 MiB at least
      * @return these options
      */
     public Options segmentSize(long bytes) {
