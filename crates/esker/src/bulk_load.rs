@@ -14,7 +14,8 @@ use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::store::apply::VersionEdit;
 use crate::store::{KeyspaceState, Store};
-use crate::table::{Dictionary, SAMPLE, TableBuilder, TableOptions, TableSummary};
+use crate::table::{Dictionary, SAMPLE, TableBuilder, TableOptions};
+use crate::version::TableMeta;
 use crate::write::{check_key, check_value};
 
 impl Store {
@@ -67,7 +68,7 @@ struct BulkLoad<'a> {
     builder: Option<TableBuilder>,
     /// The tables that it made and that no version names.
     numbers: Vec<u64>,
-    done: Vec<TableSummary>,
+    done: Vec<TableMeta>,
     /// Size from which another table is begun.
     full: u64,
     held: FirstEntries,
@@ -271,8 +272,8 @@ impl BulkLoad<'_> {
         let seq = w.last_seq + 1;
         let run = store.next_run(self.ks);
         let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
-        for summary in self.done.drain(..) {
-            added.push((run, Arc::new(store.load_table(self.ks, summary, seq)?)));
+        for meta in self.done.drain(..) {
+            added.push((run, Arc::new(store.load_table(self.ks, meta.based_on(seq))?)));
         }
         // Its sequence lies between two frames of the log: the seal of one segment accounts for it,
         // and the log is durable before the load is, as the load comes after it.

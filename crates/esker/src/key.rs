@@ -1,4 +1,4 @@
-//! Keys and their order, sequence numbers, and what a stored entry looks like.
+//! Keys and their order, sequence numbers, what a stored entry looks like, and what is known of a table.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -178,6 +178,36 @@ pub(crate) struct SegmentRef {
     pub bytes: u64,
     /// Number of values.
     pub count: u64,
+}
+
+/// One immutable table, as its builder, the table itself and the manifest describe it. It stands here because
+/// `table` and `version` do not know each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableMeta {
+    /// Number of the file.
+    pub number: u64,
+    /// Length of the file in bytes.
+    pub size: u64,
+    /// Entries in it, all versions and tombstones counted.
+    pub entries: u64,
+    /// Deletes among the entries.
+    pub tombstones: u64,
+    /// Length of all keys and unpacked values, in bytes (of separated values, the pointers').
+    pub raw_bytes: u64,
+    /// The first user key.
+    pub smallest: Vec<u8>,
+    /// The last user key.
+    pub largest: Vec<u8>,
+    /// The lowest sequence among the entries.
+    pub min_seq: Seq,
+    /// The highest sequence among the entries.
+    pub max_seq: Seq,
+    /// The sequence of the entries that carry none of their own.
+    pub base_seq: Seq,
+    /// Whether no key is there twice.
+    pub unique_keys: bool,
+    /// Values that stayed in log segments, by ascending segment.
+    pub references: Vec<SegmentRef>,
 }
 
 /// How a packed value is compressed. The numbers are stored, as bytes.

@@ -266,8 +266,8 @@ impl<'a> CompactionJob<'a> {
         // What was written by then is discarded below.
         let result = comparator::catch(|| groups.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
-            for (summary, share) in std::mem::take(&mut written.tables) {
-                let table = self.store.load_table(self.ks, summary, 0)?.repeating(share);
+            for (meta, share) in std::mem::take(&mut written.tables) {
+                let table = self.store.load_table(self.ks, meta)?.repeating(share);
                 edit.added.push((self.run, Arc::new(table)));
             }
             Ok(())

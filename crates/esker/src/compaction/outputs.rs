@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::filename;
 use crate::read::LoadedTable;
 use crate::store::{Counters, KeyspaceState, Store};
-use crate::table::{Dictionary, TableBuilder, TableOptions, TableSummary};
-use crate::version::KeyspaceVersion;
+use crate::table::{Dictionary, TableBuilder, TableOptions};
+use crate::version::{KeyspaceVersion, TableMeta};
 
 /// What a step of a compaction has written so far.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Written {
     /// Numbers of all files begun.
     numbers: Vec<u64>,
     /// Tables, and the share of their entries that repeat the oldest run.
-    pub tables: Vec<(TableSummary, f64)>,
+    pub tables: Vec<(TableMeta, f64)>,
     /// Separated values that tables point to from now on, and those that none does: segment, ranges.
     pub live: HashMap<u64, Vec<(u64, u64)>>,
     pub dead: HashMap<u64, Vec<(u64, u64)>>,
@@ -93,10 +93,10 @@ impl<'a> Outputs<'a> {
 
     pub fn finish(&mut self, written: &mut Written) -> Result<()> {
         if let Some(builder) = self.builder.take() {
-            let summary = builder.finish()?;
-            Counters::add(&self.store.counters.merge_written, summary.size);
-            self.store.room.took(summary.size);
-            written.tables.push((summary, self.repeats.take_share()));
+            let meta = builder.finish()?;
+            Counters::add(&self.store.counters.merge_written, meta.size);
+            self.store.room.took(meta.size);
+            written.tables.push((meta, self.repeats.take_share()));
         }
         Ok(())
     }

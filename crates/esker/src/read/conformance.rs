@@ -16,7 +16,6 @@ use crate::filename;
 use crate::key::{Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
-use crate::store::apply::meta_of;
 use crate::table::{Table, TableBuilder, TableOptions};
 use crate::util::Rng;
 use crate::version::KeyspaceVersion;
@@ -319,7 +318,7 @@ impl TestDir {
         for e in entries {
             builder.add(&e.key, Some(e.seq), e.kind, Stored::Inline(&e.value)).unwrap();
         }
-        let meta = meta_of(builder.finish().unwrap(), 0);
+        let meta = builder.finish().unwrap();
         let opened = Table::open(&*self.env, &path, number, meta.size, order.clone(), 0).unwrap();
         Arc::new(LoadedTable::new(
             Arc::new(opened),

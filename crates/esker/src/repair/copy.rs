@@ -9,8 +9,8 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::filename;
 use crate::key::{Kind, Seq, Stored};
-use crate::table::{Table, TableBuilder, TableOptions, TableSummary};
-use crate::version::{SegmentRef, TableMeta};
+use crate::table::{TableBuilder, TableOptions};
+use crate::version::TableMeta;
 
 /// The files that a repair makes. They are removed again when it does not get so far that a manifest
 /// names them, whether by an error or by a panic of a comparator.
@@ -84,7 +84,7 @@ pub(super) struct Copy {
     builder: Option<TableBuilder>,
     /// Key and sequence of the last entry.
     last: Option<(Vec<u8>, Seq)>,
-    done: Vec<TableSummary>,
+    done: Vec<TableMeta>,
 }
 
 impl Copy {
@@ -146,29 +146,6 @@ impl Copy {
     /// The tables, durable; their names are not yet.
     pub(super) fn finish(mut self, base_seq: Seq) -> Result<Vec<TableMeta>> {
         self.end_table()?;
-        let meta = |s| crate::store::apply::meta_of(s, base_seq);
-        Ok(self.done.into_iter().map(meta).collect())
-    }
-}
-
-/// What a manifest says of this table.
-pub(super) fn meta_of_table(t: &Table) -> TableMeta {
-    TableMeta {
-        number: t.number(),
-        size: t.size(),
-        entries: t.entries(),
-        tombstones: t.tombstones(),
-        raw_bytes: t.raw_bytes(),
-        smallest: t.smallest().to_vec(),
-        largest: t.largest().to_vec(),
-        min_seq: t.min_seq(),
-        max_seq: t.max_seq(),
-        base_seq: t.base_seq(),
-        unique_keys: t.unique_keys(),
-        references: t
-            .references()
-            .iter()
-            .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
-            .collect(),
+        Ok(self.done.into_iter().map(|meta| meta.based_on(base_seq)).collect())
     }
 }

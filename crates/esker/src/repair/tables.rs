@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Repair;
-use super::copy::meta_of_table;
 use super::damaged::{Damaged, Source};
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
@@ -40,7 +39,7 @@ impl Repair<'_> {
             match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
                 Ok(t) => {
                     // Where the two do not agree the table is right: its checksums say so.
-                    let own = meta_of_table(&t);
+                    let own = t.meta();
                     let agree = (own.entries, own.tombstones) == (meta.entries, meta.tombstones)
                         && (&own.smallest, &own.largest) == (&meta.smallest, &meta.largest);
                     let meta = if agree { meta } else { own };
@@ -118,7 +117,7 @@ impl Repair<'_> {
         }
         match opened {
             Ok(t) if self.know_keyspace(t.keyspace(), order.name()) => {
-                let (id, meta) = (t.keyspace(), meta_of_table(&t));
+                let (id, meta) = (t.keyspace(), t.meta());
                 match self.order_of(id) {
                     Some(order) => self.keep_or_copy(id, 0, order, Arc::new(t), meta)?,
                     None => self.adopt(id, meta),

@@ -8,10 +8,10 @@ use super::{KeyspaceState, Store};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::key::{InternalCursor, Seq, Stored};
+use crate::key::{InternalCursor, Stored};
 use crate::read::LoadedTable;
-use crate::table::{Table, TableSummary};
-use crate::version::{Change, KeyspaceVersion, ManifestEdit, SegmentRef, TableMeta};
+use crate::table::Table;
+use crate::version::{Change, KeyspaceVersion, ManifestEdit, TableMeta};
 use crate::wal::Segment;
 
 /// The open tables of a keyspace at one moment.
@@ -235,13 +235,7 @@ impl Store {
     }
 
     /// Opens a table that was just written and readies it for a version.
-    pub(crate) fn load_table(
-        &self,
-        ks: &KeyspaceState,
-        summary: TableSummary,
-        base_seq: Seq,
-    ) -> Result<LoadedTable> {
-        let meta = meta_of(summary, base_seq);
+    pub(crate) fn load_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<LoadedTable> {
         let table = self.map_table(ks, &meta)?.just_written();
         self.ready_table(table, meta)
     }
@@ -285,27 +279,4 @@ fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
         }
         next
     });
-}
-
-/// What the manifest says of a table just written.
-pub(crate) fn meta_of(s: TableSummary, base_seq: Seq) -> TableMeta {
-    TableMeta {
-        number: s.number,
-        size: s.size,
-        entries: s.entries,
-        tombstones: s.tombstones,
-        raw_bytes: s.raw_bytes,
-        smallest: s.smallest,
-        largest: s.largest,
-        // Entries without a sequence count as 0 in the summary, and have the table's.
-        min_seq: s.min_seq.max(base_seq),
-        max_seq: s.max_seq.max(base_seq),
-        base_seq,
-        unique_keys: s.unique_keys,
-        references: s
-            .references
-            .iter()
-            .map(|r| SegmentRef { segment: r.segment, bytes: r.bytes, count: r.count })
-            .collect(),
-    }
 }

@@ -12,10 +12,12 @@ use super::dictionary::SAMPLE;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::hash_index::{self, Geometry, Keyed};
 use super::wire::{ONLY, checksum};
-use super::{SegmentRef, TableOptions, TableSummary};
+use super::{SegmentRef, TableOptions};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
-use crate::key::{Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, key_hash};
+use crate::key::{
+    Codec, KeyOrder, Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, Stored, TableMeta, key_hash,
+};
 use crate::util::abbreviated_key::{Heads, common_prefix};
 
 /// The file is written in pieces of this many bytes, each at a multiple of it: file systems with
@@ -227,11 +229,12 @@ impl TableBuilder {
             + FOOTER_LEN as u64
     }
 
-    /// Completes the file and makes it durable (its name in the directory is the caller's to sync).
+    /// Completes the file and makes it durable (its name in the directory is the caller's to sync). The base
+    /// sequence counts as 0: see [`TableMeta::based_on`].
     ///
     /// # Panics
     /// When there is no entry: an empty table is abandoned.
-    pub(crate) fn finish(mut self) -> Result<TableSummary> {
+    pub(crate) fn finish(mut self) -> Result<TableMeta> {
         assert!(self.props.entries > 0, "an empty table is abandoned, not finished");
         self.blocks.finish();
         self.props.largest = std::mem::take(&mut self.last_key);
@@ -275,24 +278,7 @@ impl TableBuilder {
         self.blocks.out.extend_from_slice(&footer);
         self.write_out()?;
         self.file.sync().map_err(|e| Error::io("sync table", &self.path, e))?;
-        Ok(self.summary(size))
-    }
-
-    fn summary(self, size: u64) -> TableSummary {
-        let p = self.props;
-        TableSummary {
-            number: self.blocks.number,
-            size,
-            entries: p.entries,
-            tombstones: p.tombstones,
-            min_seq: if p.base_entries > 0 { 0 } else { p.min_seq },
-            max_seq: p.max_seq,
-            raw_bytes: p.raw_bytes,
-            unique_keys: p.keys == p.entries,
-            smallest: p.smallest,
-            largest: p.largest,
-            references: p.references,
-        }
+        Ok(self.props.meta(self.blocks.number, size, 0))
     }
 
     /// Removes the file.

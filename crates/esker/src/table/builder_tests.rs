@@ -21,11 +21,11 @@ fn text(value: &str) -> Value {
 
 fn footer(m: &Made) -> Footer {
     let bytes = std::fs::read(&m.path).unwrap();
-    Footer::decode(&bytes[bytes.len() - FOOTER_LEN..], m.summary.size).unwrap()
+    Footer::decode(&bytes[bytes.len() - FOOTER_LEN..], m.meta.size).unwrap()
 }
 
 #[test]
-fn the_summary_counts_what_was_added() {
+fn the_description_counts_what_was_added() {
     let pointer =
         |segment, len| Value::Pointer(ValuePointer { segment, offset: 1, len, checksum: 2 });
     let m = make(
@@ -39,7 +39,7 @@ fn the_summary_counts_what_was_added() {
         ],
         TableOptions::default(),
     );
-    let s = &m.summary;
+    let s = &m.meta;
     assert_eq!((s.number, s.entries, s.tombstones, s.unique_keys), (7, 6, 2, false));
     assert_eq!((s.min_seq, s.max_seq), (4, 9));
     assert_eq!((&s.smallest[..], &s.largest[..]), (&b"ab"[..], &b"z"[..]));
@@ -49,7 +49,7 @@ fn the_summary_counts_what_was_added() {
     assert_eq!(s.references, [reference(3, 10, 1), reference(8, 1001, 2)]);
     assert_eq!(s.size, std::fs::metadata(&m.path).unwrap().len());
     let table = m.open().unwrap();
-    assert!(!table.unique_keys());
+    assert_eq!(table.meta(), *s);
     assert_eq!((table.number(), table.path(), table.size()), (7, &*m.path, s.size));
 }
 
@@ -71,8 +71,9 @@ fn an_open_table_says_how_much_memory_it_takes() {
 #[test]
 fn an_entry_without_a_sequence_counts_as_the_oldest() {
     let none = make(vec![entry("a", None, text("1"))], TableOptions::default());
-    assert_eq!((none.summary.min_seq, none.summary.max_seq), (0, 0));
-    assert!(none.summary.unique_keys && none.open().unwrap().unique_keys());
+    assert_eq!((none.meta.min_seq, none.meta.max_seq), (0, 0));
+    assert!(none.meta.unique_keys);
+    assert_eq!(none.open().unwrap().meta(), none.meta);
     for first in [None, Some(30)] {
         let both = vec![
             entry("a", first, text("1")),
@@ -80,7 +81,7 @@ fn an_entry_without_a_sequence_counts_as_the_oldest() {
             entry("c", None, text("3")),
             entry("d", Some(20), text("4")),
         ];
-        let s = make(both, TableOptions::default()).summary;
+        let s = make(both, TableOptions::default()).meta;
         assert_eq!((s.min_seq, s.max_seq), (0, 40));
     }
 }
@@ -92,7 +93,7 @@ fn raw_bytes_are_those_of_unpacked_values() {
     };
     for compression in Compression::built_in() {
         let options = TableOptions { compression, ..TableOptions::default() };
-        let s = make(entries(100), options).summary;
+        let s = make(entries(100), options).meta;
         assert_eq!(s.raw_bytes, 100 * 304);
         assert_eq!(s.size < 20_000, compression != Compression::None, "{}", s.size);
     }

@@ -120,7 +120,7 @@ fn truncated_files_are_refused() {
 fn wrong_number_and_order_are_named() {
     let m = small(KeyOrder::Bytewise, Compression::None);
     let open = |number, order| {
-        Table::open(&*m.env, &m.path, number, m.summary.size, order, 0).unwrap_err().to_string()
+        Table::open(&*m.env, &m.path, number, m.meta.size, order, 0).unwrap_err().to_string()
     };
     assert!(open(8, KeyOrder::Bytewise).contains("this is table 7"));
     assert!(open(7, KeyOrder::Reverse).contains("esker.bytewise"));

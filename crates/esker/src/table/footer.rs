@@ -8,7 +8,7 @@ use super::block::PAGE;
 use super::dictionary::Dictionary;
 use super::hash_index::Geometry;
 use super::wire::{ONLY, SectionReader, SectionWriter, checksum};
-use crate::key::{Codec, MAX_KEY_LEN, Seq};
+use crate::key::{Codec, MAX_KEY_LEN, Seq, TableMeta};
 
 /// "ESKERTBL", the last eight bytes of every table.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ESKERTBL");
@@ -160,6 +160,29 @@ pub(super) struct Properties {
 }
 
 impl Properties {
+    /// What a manifest says of the table. Its entries without a sequence of their own have `base_seq`.
+    pub fn meta(&self, number: u64, size: u64, base_seq: Seq) -> TableMeta {
+        let (min_seq, max_seq) = match self.base_entries {
+            0 => (self.min_seq, self.max_seq),
+            n if n == self.entries => (base_seq, base_seq),
+            _ => (self.min_seq.min(base_seq), self.max_seq.max(base_seq)),
+        };
+        TableMeta {
+            number,
+            size,
+            entries: self.entries,
+            tombstones: self.tombstones,
+            raw_bytes: self.raw_bytes,
+            smallest: self.smallest.clone(),
+            largest: self.largest.clone(),
+            min_seq,
+            max_seq,
+            base_seq,
+            unique_keys: self.keys == self.entries,
+            references: self.references.clone(),
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut w = SectionWriter::default();
         w.u32(self.keyspace);
@@ -357,6 +380,20 @@ mod tests {
             }
             assert!(Properties::decode(&[&bytes[..], &[0]].concat()).is_none());
         }
+    }
+
+    #[test]
+    fn entries_without_a_sequence_have_that_of_the_table() {
+        let seqs = |base_entries: u64| {
+            [0, 7, 20].map(|base_seq| {
+                let m = Properties { base_entries, ..properties() }.meta(3, 4096, base_seq);
+                assert_eq!(m.base_seq, base_seq);
+                (m.min_seq, m.max_seq)
+            })
+        };
+        assert_eq!(seqs(0), [(5, 9); 3]);
+        assert_eq!(seqs(4), [(0, 9), (5, 9), (5, 20)]);
+        assert_eq!(seqs(10), [(0, 0), (7, 7), (20, 20)]);
     }
 
     #[test]

@@ -88,33 +88,6 @@ impl Default for TableOptions {
     }
 }
 
-/// What the builder made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TableSummary {
-    /// Number of the file.
-    pub number: u64,
-    /// Its length in bytes.
-    pub size: u64,
-    /// All entries, tombstones included.
-    pub entries: u64,
-    /// Deletes among them.
-    pub tombstones: u64,
-    /// The first key in the order of the table.
-    pub smallest: Vec<u8>,
-    /// The last.
-    pub largest: Vec<u8>,
-    /// Smallest sequence; an entry without one of its own counts as 0.
-    pub min_seq: Seq,
-    /// Largest sequence, counted likewise.
-    pub max_seq: Seq,
-    /// Length of all keys and unpacked values, in bytes (of separated values, the pointers').
-    pub raw_bytes: u64,
-    /// One version per key.
-    pub unique_keys: bool,
-    /// Where its separated values are.
-    pub references: Vec<SegmentRef>,
-}
-
 /// What [`Table::get`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableEntry<'a> {

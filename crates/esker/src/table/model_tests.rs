@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Dictionary, Table, TableBuilder, TableOptions, TableSummary};
+use super::{Dictionary, Table, TableBuilder, TableOptions};
 use crate::env::{Env, OsEnv};
 use crate::filename;
 use crate::key::{
-    Codec, Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer, key_hash,
+    Codec, Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored, TableMeta, ValuePointer,
+    key_hash,
 };
 use crate::options::Compression;
 
@@ -45,7 +46,7 @@ pub(super) struct Entry {
 pub(super) struct Made {
     pub env: Arc<dyn Env>,
     pub path: PathBuf,
-    pub summary: TableSummary,
+    pub meta: TableMeta,
     pub entries: Vec<Entry>,
     pub order: KeyOrder,
     _dir: tempfile::TempDir,
@@ -72,14 +73,14 @@ pub(super) fn make(mut entries: Vec<Entry>, options: TableOptions) -> Made {
         b.add(&e.key, e.seq, kind, stored).unwrap();
     }
     let estimate = b.size_estimate();
-    let summary = b.finish().unwrap();
-    assert!(estimate < summary.size * 2 + 8192 && summary.size < estimate * 2 + 300_000);
-    Made { env, path, summary, entries, order, _dir: dir }
+    let meta = b.finish().unwrap();
+    assert!(estimate < meta.size * 2 + 8192 && meta.size < estimate * 2 + 300_000);
+    Made { env, path, meta, entries, order, _dir: dir }
 }
 
 impl Made {
     pub fn open(&self) -> crate::Result<Arc<Table>> {
-        let size = self.summary.size;
+        let size = self.meta.size;
         Table::open(&*self.env, &self.path, 7, size, self.order.clone(), BASE).map(Arc::new)
     }
 }
@@ -183,7 +184,7 @@ fn compare(m: &Made, probes: &[Vec<u8>], seed: u64) {
     // Of keys that compare equal, any stands for all.
     assert!(m.order.compare(table.smallest(), &m.entries[0].key).is_eq());
     assert!(m.order.compare(table.largest(), &m.entries[n - 1].key).is_eq());
-    assert_eq!(table.references(), m.summary.references);
+    assert_eq!(table.references(), m.meta.references);
 }
 
 fn bytes(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
@@ -281,7 +282,7 @@ fn versions_of_one_key_run_over_many_blocks() {
     let probes = [b"k", b"a", b"z", b"j", b"l"].map(|k| k.to_vec());
     for order in [KeyOrder::Bytewise, KeyOrder::Reverse, KeyOrder::Custom(Arc::new(NoCase))] {
         let m = make(entries.clone(), TableOptions { order, ..TableOptions::default() });
-        assert!(!m.summary.unique_keys);
+        assert!(!m.meta.unique_keys);
         compare(&m, &probes, 5);
     }
 }
@@ -409,12 +410,12 @@ fn packed_values_pass_through_and_references_are_counted() {
         b.add(b"x", Some(2), Kind::Put, p(9, 10_000)).unwrap();
         b.add(b"x", Some(1), Kind::Put, p(3, 5_000)).unwrap();
         b.add(b"y", None, Kind::Put, p(9, 5)).unwrap();
-        let summary = b.finish().unwrap();
+        let meta = b.finish().unwrap();
         let refs: BTreeMap<u64, (u64, u64)> =
-            summary.references.iter().map(|r| (r.segment, (r.bytes, r.count))).collect();
+            meta.references.iter().map(|r| (r.segment, (r.bytes, r.count))).collect();
         assert_eq!(refs, BTreeMap::from([(3, (5_000, 1)), (9, (10_005, 2))]));
         let env = &*first.env;
-        let second = Table::open(env, &path, 8, summary.size, KeyOrder::Bytewise, 77).unwrap();
+        let second = Table::open(env, &path, 8, meta.size, KeyOrder::Bytewise, 77).unwrap();
         for (n, sample) in samples.iter().enumerate() {
             let key = format!("{n:05}");
             let hash = key_hash(key.as_bytes());
@@ -492,7 +493,7 @@ fn space_per_entry_stays_within_a_tenth() {
             })
             .collect();
         let m = make(entries, TableOptions::default());
-        let each = m.summary.size as f64 / n as f64;
+        let each = m.meta.size as f64 / n as f64;
         eprintln!("random {random}: {each:.1} bytes an entry of 116");
         assert!(each < 116.0 * 1.1, "{each}");
     }

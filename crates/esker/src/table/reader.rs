@@ -15,7 +15,7 @@ use super::wire::{ONLY, checksum};
 use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, Stored};
+use crate::key::{KeyOrder, Seq, Stored, TableMeta};
 use crate::util::prefetch;
 
 /// A table in its mapping. Shared by threads.
@@ -177,10 +177,6 @@ impl Table {
     pub(crate) fn tombstones(&self) -> u64 {
         self.props.tombstones
     }
-    /// Whether there is one version per key.
-    pub(crate) fn unique_keys(&self) -> bool {
-        self.props.keys == self.props.entries
-    }
     /// The first key.
     pub(crate) fn smallest(&self) -> &[u8] {
         &self.props.smallest
@@ -193,29 +189,13 @@ impl Table {
     pub(crate) fn base_seq(&self) -> Seq {
         self.base_seq
     }
-    /// Smallest sequence of an entry.
-    pub(crate) fn min_seq(&self) -> Seq {
-        match self.props.base_entries {
-            0 => self.props.min_seq,
-            n if n == self.props.entries => self.base_seq,
-            _ => self.props.min_seq.min(self.base_seq),
-        }
-    }
-    /// Largest sequence of an entry.
-    pub(crate) fn max_seq(&self) -> Seq {
-        match self.props.base_entries {
-            0 => self.props.max_seq,
-            n if n == self.props.entries => self.base_seq,
-            _ => self.props.max_seq.max(self.base_seq),
-        }
-    }
-    /// Length of all keys and unpacked values in bytes (of separated values, the pointers').
-    pub(crate) fn raw_bytes(&self) -> u64 {
-        self.props.raw_bytes
-    }
     /// Where its separated values are.
     pub(crate) fn references(&self) -> &[SegmentRef] {
         &self.props.references
+    }
+    /// What a manifest says of it.
+    pub(crate) fn meta(&self) -> TableMeta {
+        self.props.meta(self.number(), self.size, self.base_seq)
     }
     /// The dictionary of its packed values.
     pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {

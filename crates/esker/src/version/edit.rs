@@ -4,10 +4,9 @@
 //! length of its body and the body (`docs/format/manifest.md`). One that is too long for a record lies
 //! in several, of which all but the last end by saying so.
 
-use super::meta::TableMeta;
 use super::wire::{Reader, put_bytes, put_option, put_u64};
 use super::{Invalid, MAX_NUMBER};
-use crate::key::Seq;
+use crate::key::{Seq, TableMeta};
 use crate::wal::Position;
 
 /// Longest name of a keyspace or an order, in bytes.

@@ -1,44 +1,22 @@
-//! What the manifest knows of a table.
+//! What the manifest knows of a table: its bytes, and what must hold of it.
 
 use std::sync::Arc;
 
 use super::wire::{Reader, put_bytes, put_u64};
 use super::{Invalid, MAX_NUMBER};
-use crate::key::{MAX_KEY_LEN, SegmentRef, Seq};
-
-/// One immutable table, as the manifest describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TableMeta {
-    /// Number of the file.
-    pub number: u64,
-    /// Length of the file in bytes.
-    pub size: u64,
-    /// Entries in it, all versions and tombstones counted.
-    pub entries: u64,
-    /// Deletes among the entries.
-    pub tombstones: u64,
-    /// Bytes of keys and values before compression.
-    pub raw_bytes: u64,
-    /// The first user key.
-    pub smallest: Vec<u8>,
-    /// The last user key.
-    pub largest: Vec<u8>,
-    /// The lowest sequence among the entries.
-    pub min_seq: Seq,
-    /// The highest sequence among the entries.
-    pub max_seq: Seq,
-    /// The sequence of the entries that carry none of their own.
-    pub base_seq: Seq,
-    /// Whether no key is there twice.
-    pub unique_keys: bool,
-    /// Values that stayed in log segments, by ascending segment.
-    pub references: Vec<SegmentRef>,
-}
+use crate::key::{MAX_KEY_LEN, SegmentRef, Seq, TableMeta};
 
 impl TableMeta {
     /// Bytes of values that stayed in log segments.
     pub(crate) fn separated_bytes(&self) -> u64 {
         self.references.iter().fold(0, |sum, r| sum.saturating_add(r.bytes))
+    }
+
+    /// The same with a base sequence, which the builder does not know: entries without one of their own
+    /// counted as 0 until now.
+    pub(crate) fn based_on(self, base_seq: Seq) -> TableMeta {
+        let (min_seq, max_seq) = (self.min_seq.max(base_seq), self.max_seq.max(base_seq));
+        TableMeta { min_seq, max_seq, base_seq, ..self }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {

@@ -30,12 +30,12 @@ pub(crate) mod script;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::key::SegmentRef;
+pub(crate) use crate::key::{SegmentRef, TableMeta};
 pub(crate) use current::refuse_foreign;
 pub(crate) use edit::{Change, ManifestEdit};
 pub(crate) use load::{Loaded, load, load_prefix, no_current};
 pub(crate) use manifest::Manifest;
-pub(crate) use meta::{HasMeta, TableMeta};
+pub(crate) use meta::HasMeta;
 #[cfg(test)]
 pub(crate) use record::FORMAT;
 pub(crate) use run::{KeyspaceVersion, Run};

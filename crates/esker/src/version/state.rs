@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::meta::TableMeta;
 use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
-use crate::key::{KeyOrder, Seq};
+use crate::key::{KeyOrder, Seq, TableMeta};
 use crate::wal::{LogSpan, Position};
 
 /// The orders that this process knows. A keyspace has the one that was given for it; one that none was
