@@ -34,7 +34,6 @@ mod read_ahead;
 mod reader;
 mod salvage;
 mod sample;
-mod seen;
 mod verify;
 mod wire;
 mod zstd;

@@ -10,13 +10,12 @@ use super::dictionary::Dictionary;
 use super::dictionary::Problem;
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
-use super::seen::{AtomicBits, GROUP};
 use super::wire::{ONLY, checksum};
 use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq, Stored, TableMeta};
-use crate::util::prefetch;
+use crate::util::{AtomicBits, prefetch};
 
 /// A table in its mapping. Shared by threads.
 pub(crate) struct Table {
@@ -55,6 +54,11 @@ unsafe impl Sync for Table {}
 
 /// How far into a record its lines are asked for ahead; the hardware follows longer ones by itself.
 const MOST_AHEAD: usize = 192;
+
+/// So many pages are asked for when the first of them is touched: a fault of its own reads one page
+/// only, and a store that was not read for a while would come back page by page. A group is read
+/// around once in a table's life at most, and not while memory is short. A part of 64.
+const GROUP: u32 = 16;
 
 impl Table {
     /// Opens a complete table. `expected_size` is what the manifest says of it, `base_seq` the
@@ -431,7 +435,7 @@ impl Table {
 
     /// Whether the first touch of this part is to have its group read.
     fn reads_group(&self, seen: &AtomicBits, part: u32) -> bool {
-        self.reads_groups && seen.group_is_new(part) && page_hints::reads_around()
+        self.reads_groups && seen.group_is_new(part, GROUP) && page_hints::reads_around()
     }
 
     /// Checks the block at `page` anew; gives its bytes.

@@ -1,12 +1,14 @@
 //! Small helpers that know nothing of the store.
 
 pub(crate) mod abbreviated_key;
+mod atomic_bits;
 mod prefetch;
 #[cfg(any(test, feature = "fuzzing"))]
 mod rng;
 pub(crate) mod sync;
 mod varint;
 
+pub(crate) use atomic_bits::AtomicBits;
 pub(crate) use prefetch::prefetch;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use rng::Rng;
