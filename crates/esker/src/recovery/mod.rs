@@ -15,13 +15,13 @@ use crate::destroy;
 use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
-use crate::key::{KeyOrder, Seq};
+use crate::key::KeyOrder;
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options};
 use crate::read::SuperVersion;
 use crate::store::{
-    DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, VersionSet, Writer, lock_dir, patiently,
+    DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, StoreParts, VersionSet, lock_dir, patiently,
 };
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::list_store;
@@ -171,18 +171,9 @@ fn check_compression(state: &State, options: &Options) -> Result<()> {
 
 /// What opening has found so far.
 struct Recovery {
-    env: Arc<dyn Env>,
-    dir: PathBuf,
-    options: Options,
-    lock: DirLock,
-    version_set: VersionSet,
-    segments: SegmentManager,
-    obsolete: Arc<ObsoleteFiles>,
-    sync: SyncGroup,
+    parts: StoreParts,
     /// Names in the directory.
     names: Vec<String>,
-    last_seq: Seq,
-    next_file: u64,
     /// Sealed memtables by keyspace, newest first.
     memtables: HashMap<u32, Vec<Arc<Memtable>>>,
     /// The log's last segment, not sealed, and where its frames end.
@@ -231,7 +222,7 @@ impl Recovery {
             return Err(no_numbers_left(&dir, named, newest.map(|(_, name)| name), &version_set));
         }
         let obsolete = Arc::new(ObsoleteFiles::default());
-        Ok(Recovery {
+        let parts = StoreParts {
             segments: SegmentManager::new(
                 Arc::clone(&env),
                 dir.clone(),
@@ -240,17 +231,15 @@ impl Recovery {
             ),
             sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
             last_seq: version_set.state().last_seq,
-            memtables: HashMap::new(),
-            open_end: None,
             env,
             dir,
             options,
             lock,
             version_set,
             obsolete,
-            names,
             next_file,
-        })
+        };
+        Ok(Recovery { parts, names, memtables: HashMap::new(), open_end: None })
     }
 
     fn finish(mut self, fresh: bool, keep_all: bool) -> Result<Store> {
@@ -258,72 +247,46 @@ impl Recovery {
             self.open_value_segments()?;
             self.replay()?;
         }
-        let stale = match self.options.read_only || keep_all {
+        let stale = match self.parts.options.read_only || keep_all {
             true => Vec::new(),
             false => self.leftovers(),
         };
-        let Recovery {
-            env,
-            dir,
-            options,
-            lock,
-            version_set,
-            segments,
-            obsolete,
-            sync,
-            last_seq,
-            next_file,
-            open_end,
-            ..
-        } = self;
-        let writer = Writer::new(last_seq);
-        let read_only = options.read_only;
-        let store = Store::new(
-            env,
-            dir,
-            options,
-            lock,
-            writer,
-            version_set,
-            segments,
-            sync,
-            obsolete,
-            last_seq,
-            next_file,
-        );
+        let store = Store::new(self.parts);
         add_keyspaces(&store, self.memtables)?;
         if store.options.paranoid {
             crate::verify::check_open(&store)?;
         }
         // Only a store that opens loses files.
         crate::obsolete_files::remove_files(&*store.env, &store.dir, &stale);
-        if !read_only {
-            start_log(&store, open_end)?;
+        if !store.options.read_only {
+            start_log(&store, self.open_end)?;
         }
         Ok(store)
     }
 
     /// Segments below the log's start that tables still point into.
     fn open_value_segments(&mut self) -> Result<()> {
-        let state = self.version_set.state();
+        let parts = &self.parts;
+        let state = parts.version_set.state();
         for number in state.segment_references().into_keys() {
             if number < state.log_start {
-                let segment = Segment::open(&self.env, &self.dir, number, !self.options.read_only)?;
-                self.segments.add_values(Arc::new(segment));
+                let writable = !parts.options.read_only;
+                let segment = Segment::open(&parts.env, &parts.dir, number, writable)?;
+                parts.segments.add_values(Arc::new(segment));
             }
         }
         Ok(())
     }
 
     fn remove_segment(&mut self, number: u64) {
-        let path = self.dir.join(filename::segment(number));
-        drop(self.env.remove(&path));
+        let path = self.parts.dir.join(filename::segment(number));
+        drop(self.parts.env.remove(&path));
         self.names.retain(|n| filename::segment_number(n) != Some(number));
     }
 
     /// What a crash left: tables and segments that nothing names.
     fn leftovers(&self) -> Vec<String> {
-        let state = self.version_set.state();
+        let state = self.parts.version_set.state();
         let references = state.segment_references();
         let stale = |name: &String| {
             if let Some(n) = filename::table_number(name) {

@@ -16,8 +16,8 @@ use crate::wal::{self, End, Frame, LogReader, Lookup, Segment};
 impl Recovery {
     /// Indexes what the log holds, and removes what of its files is no part of it.
     pub(super) fn replay(&mut self) -> Result<()> {
-        let (dir, strict) = (self.dir.clone(), self.options.paranoid);
-        let log = self.version_set.state().log();
+        let (dir, strict) = (self.parts.dir.clone(), self.parts.options.paranoid);
+        let log = self.parts.version_set.state().log();
         let mut present: Vec<u64> =
             self.names.iter().filter_map(|n| filename::segment_number(n)).collect();
         present.sort_unstable();
@@ -37,27 +37,27 @@ impl Recovery {
     /// Removes files that are no part of the log, for good before its end is sealed: lest a crash in
     /// between leaves them behind a segment that looks complete.
     fn remove_useless(&mut self, useless: Vec<u64>) -> Result<()> {
-        if self.options.read_only || useless.is_empty() {
+        if self.parts.options.read_only || useless.is_empty() {
             return Ok(());
         }
         for number in useless {
             self.remove_segment(number);
         }
-        self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
+        self.parts.env.sync_dir(&self.parts.dir).map_err(|e| Error::io("sync", &self.parts.dir, e))
     }
 
     fn segments_add(&mut self, segment: &Arc<Segment>) {
         // Its header may be in the page cache only.
-        self.segments.add(Arc::clone(segment), true);
+        self.parts.segments.add(Arc::clone(segment), true);
         for (ks, list) in &self.memtables {
             if let Some(m) = list.first().filter(|m| m.segment().number() == segment.number()) {
-                self.segments.note_memtable(segment.number(), *ks, m);
+                self.parts.segments.note_memtable(segment.number(), *ks, m);
             }
         }
         // There may be many: whoever syncs one opens it again.
         segment.release();
-        if !self.options.read_only {
-            self.sync.rotate(Arc::clone(segment), false);
+        if !self.parts.options.read_only {
+            self.parts.sync.rotate(Arc::clone(segment), false);
         }
     }
 }
@@ -79,14 +79,15 @@ impl LogReader for Replay<'_> {
         if !r.names.contains(&filename::segment(number)) {
             return Ok(Lookup::Missing);
         }
-        let found = Lookup::open(&r.env, &r.dir, number, in_log && !r.options.read_only)?;
+        let found =
+            Lookup::open(&r.parts.env, &r.parts.dir, number, in_log && !r.parts.options.read_only)?;
         if let Lookup::Segment(segment) = &found
             && in_log
         {
             self.segment = Some(Arc::clone(segment));
-            let keyspaces = r.version_set.state().keyspaces.values();
+            let keyspaces = r.parts.version_set.state().keyspaces.values();
             let wanted = keyspaces.filter(|ks| ks.flushed < number).filter_map(|ks| {
-                let blob_threshold = blob_threshold(&r.options, ks.separate_values_from);
+                let blob_threshold = blob_threshold(&r.parts.options, ks.separate_values_from);
                 Some((ks.id, (ks.order.clone()?, blob_threshold)))
             });
             self.wanted = wanted.collect();
@@ -97,7 +98,7 @@ impl LogReader for Replay<'_> {
     fn frame(&mut self, segment: &Arc<Segment>, frame: &Frame<'_>) -> Result<()> {
         for (r, record) in frame.records() {
             let Some((order, blob_threshold)) = self.wanted.get(&record.keyspace) else {
-                if record.keyspace >= self.recovery.version_set.state().next_keyspace {
+                if record.keyspace >= self.recovery.parts.version_set.state().next_keyspace {
                     let (path, id) = (segment.path(), record.keyspace);
                     return Err(unknown_keyspace(path, frame.offset, id));
                 }
@@ -110,7 +111,7 @@ impl LogReader for Replay<'_> {
             let (key, len) = (record.key, record.value.len());
             memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);
         }
-        self.recovery.last_seq = self.recovery.last_seq.max(frame.seq);
+        self.recovery.parts.last_seq = self.recovery.parts.last_seq.max(frame.seq);
         Ok(())
     }
 
@@ -120,7 +121,7 @@ impl LogReader for Replay<'_> {
         }
         segment.note_found(end);
         if let End::Clean { last_seq, .. } = *end {
-            self.recovery.last_seq = self.recovery.last_seq.max(last_seq);
+            self.recovery.parts.last_seq = self.recovery.parts.last_seq.max(last_seq);
         }
         self.recovery.segments_add(segment);
         Ok(())

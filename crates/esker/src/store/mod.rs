@@ -95,6 +95,20 @@ pub(crate) struct Store {
     lock: Mutex<Option<DirLock>>,
 }
 
+/// What opening hands over to a store.
+pub(crate) struct StoreParts {
+    pub env: Arc<dyn Env>,
+    pub dir: PathBuf,
+    pub options: Options,
+    pub lock: DirLock,
+    pub version_set: VersionSet,
+    pub segments: SegmentManager,
+    pub obsolete: Arc<ObsoleteFiles>,
+    pub sync: SyncGroup,
+    pub last_seq: Seq,
+    pub next_file: u64,
+}
+
 /// The manifest and what it says.
 pub(crate) enum VersionSet {
     /// Open for writing.
@@ -249,51 +263,37 @@ impl KeyspaceState {
 }
 
 impl Store {
-    #[expect(clippy::too_many_arguments, reason = "called once, by recovery")]
-    pub(crate) fn new(
-        env: Arc<dyn Env>,
-        dir: PathBuf,
-        options: Options,
-        lock: DirLock,
-        writer: Writer,
-        version_set: VersionSet,
-        segments: SegmentManager,
-        sync: SyncGroup,
-        obsolete: Arc<ObsoleteFiles>,
-        last_seq: Seq,
-        next_file: u64,
-    ) -> Store {
-        let backpressure = Backpressure::new(&options);
-        let read_only = options.read_only;
-        let active = writer.active_number();
+    /// A store of these, which has no keyspaces and no active segment yet.
+    pub(crate) fn new(parts: StoreParts) -> Store {
+        let writer = Writer::new(parts.last_seq);
         Store {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            env,
-            dir,
-            options,
-            visible: Padded(Visible::new(last_seq)),
+            backpressure: Backpressure::new(&parts.options),
+            gate: Gate::new(parts.options.read_only),
+            env: parts.env,
+            dir: parts.dir,
+            options: parts.options,
+            visible: Padded(Visible::new(parts.last_seq)),
+            active: AtomicU64::new(writer.active_number()),
             writer: Mutex::new(writer),
             spare: Mutex::default(),
             room: Room::default(),
             keyspaces: RwLock::default(),
             dropped_views: Mutex::default(),
-            version_set: Mutex::new(version_set),
+            version_set: Mutex::new(parts.version_set),
             jobs: Mutex::new(()),
-            segments,
-            sync,
+            segments: parts.segments,
+            sync: parts.sync,
             snapshots: Arc::default(),
             nested: AtomicBool::new(false),
-            obsolete,
-            backpressure,
+            obsolete: parts.obsolete,
             signal: Signal::default(),
             counters: Counters::default(),
-            next_file: AtomicU64::new(next_file),
-            active: AtomicU64::new(active),
+            next_file: AtomicU64::new(parts.next_file),
             tracked_segment: AtomicU64::new(0),
             failed_sync_below: AtomicU64::new(0),
             unindexed: AtomicBool::new(false),
-            gate: Gate::new(read_only),
-            lock: Mutex::new(Some(lock)),
+            lock: Mutex::new(Some(parts.lock)),
         }
     }
 
