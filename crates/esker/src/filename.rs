@@ -25,9 +25,9 @@ pub(crate) enum FileKind {
     CurrentTemp,
     Destroyed,
     Lock,
-    Manifest(u64),
-    Segment(u64),
-    Table(u64),
+    Manifest,
+    Segment,
+    Table,
 }
 
 /// The name of manifest `number`.
@@ -48,48 +48,36 @@ pub(crate) fn table(number: u64) -> String {
 /// What file of a store has this name; `None` when none has.
 pub(crate) fn parse(name: &str) -> Option<FileKind> {
     match name {
-        CURRENT => return Some(FileKind::Current),
-        CURRENT_TEMP => return Some(FileKind::CurrentTemp),
-        DESTROYED => return Some(FileKind::Destroyed),
-        LOCK => return Some(FileKind::Lock),
-        _ => {}
-    }
-    let number = |digits: &str, named: fn(u64) -> String| {
-        let number = digits.parse().ok().filter(|n| *n <= MAX_NUMBER)?;
-        (named(number) == name).then_some(number)
-    };
-    if let Some(digits) = name.strip_prefix(MANIFEST_PREFIX) {
-        return number(digits, manifest).map(FileKind::Manifest);
-    }
-    match name.split_once('.')? {
-        (digits, "log") => number(digits, segment).map(FileKind::Segment),
-        (digits, "tbl") => number(digits, table).map(FileKind::Table),
+        CURRENT => Some(FileKind::Current),
+        CURRENT_TEMP => Some(FileKind::CurrentTemp),
+        DESTROYED => Some(FileKind::Destroyed),
+        LOCK => Some(FileKind::Lock),
+        _ if manifest_number(name).is_some() => Some(FileKind::Manifest),
+        _ if segment_number(name).is_some() => Some(FileKind::Segment),
+        _ if table_number(name).is_some() => Some(FileKind::Table),
         _ => None,
     }
 }
 
 /// The number of the manifest of this name.
 pub(crate) fn manifest_number(name: &str) -> Option<u64> {
-    match parse(name)? {
-        FileKind::Manifest(number) => Some(number),
-        _ => None,
-    }
+    number_in(name, name.strip_prefix(MANIFEST_PREFIX)?, manifest)
 }
 
 /// The number of the log segment of this name.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
-    match parse(name)? {
-        FileKind::Segment(number) => Some(number),
-        _ => None,
-    }
+    number_in(name, name.strip_suffix(".log")?, segment)
 }
 
 /// The number of the table of this name.
 pub(crate) fn table_number(name: &str) -> Option<u64> {
-    match parse(name)? {
-        FileKind::Table(number) => Some(number),
-        _ => None,
-    }
+    number_in(name, name.strip_suffix(".tbl")?, table)
+}
+
+/// The number that these digits of a name are, where the file of that number has this name.
+fn number_in(name: &str, digits: &str, named: fn(u64) -> String) -> Option<u64> {
+    let number = digits.parse().ok().filter(|n| *n <= MAX_NUMBER)?;
+    (named(number) == name).then_some(number)
 }
 
 /// The number of the log segment or table of this name: they are counted together.
@@ -112,9 +100,12 @@ mod tests {
         assert_eq!(segment(42), "0000000042.log");
         assert_eq!(table(12_345_678_901), "12345678901.tbl");
         for number in [0, 42, 12_345_678_901, MAX_NUMBER] {
-            assert_eq!(parse(&segment(number)), Some(FileKind::Segment(number)));
-            assert_eq!(parse(&table(number)), Some(FileKind::Table(number)));
-            assert_eq!(parse(&manifest(number)), Some(FileKind::Manifest(number)));
+            assert_eq!(parse(&segment(number)), Some(FileKind::Segment));
+            assert_eq!(parse(&table(number)), Some(FileKind::Table));
+            assert_eq!(parse(&manifest(number)), Some(FileKind::Manifest));
+            assert_eq!(segment_number(&segment(number)), Some(number));
+            assert_eq!(table_number(&table(number)), Some(number));
+            assert_eq!(manifest_number(&manifest(number)), Some(number));
         }
         for name in [
             "42.log",

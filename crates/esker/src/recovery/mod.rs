@@ -102,7 +102,7 @@ fn find_dir(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<()> {
     }
     // Do not leave a lock file in a directory that is none of ours.
     let ours =
-        |n: &String| matches!(filename::parse(n), Some(FileKind::Current | FileKind::Manifest(_)));
+        |n: &String| matches!(filename::parse(n), Some(FileKind::Current | FileKind::Manifest));
     match list_store(&**env, dir)?.iter().any(ours) {
         true => Ok(()),
         false => Err(version::no_current(&**env, dir)?),

@@ -143,7 +143,7 @@ pub(crate) fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
     let manifest = names.iter().find(|n| filename::manifest_number(n).is_some());
     let unfinished = |n: &String| {
         use FileKind::{CurrentTemp, Lock, Manifest};
-        matches!(filename::parse(n), Some(Lock | CurrentTemp | Manifest(_)))
+        matches!(filename::parse(n), Some(Lock | CurrentTemp | Manifest))
     };
     // Nothing is lost with an empty one.
     let holds = |n: &&String| {
