@@ -149,6 +149,11 @@ impl ValuePointer {
     /// Encoded size in bytes: little-endian segment u64, offset u64, len u32, checksum u32.
     pub(crate) const ENCODED_LEN: usize = 24;
 
+    /// Where it lies in its segment: offset and length.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        (self.offset, self.len.into())
+    }
+
     pub(crate) fn encode(&self) -> [u8; Self::ENCODED_LEN] {
         let mut b = [0; Self::ENCODED_LEN];
         b[0..8].copy_from_slice(&self.segment.to_le_bytes());

@@ -331,11 +331,7 @@ impl<'a> CompactionJob<'a> {
             match filter.decide(seq, kind) {
                 Decision::Drop => {
                     if let (Stored::Pointer(p), SourceCursor::Run(_)) = (value, cursor.current()) {
-                        written
-                            .dead
-                            .entry(p.segment)
-                            .or_default()
-                            .push((p.offset, u64::from(p.len)));
+                        written.dead.entry(p.segment).or_default().push(p.range());
                     }
                 }
                 decision => {
@@ -343,11 +339,7 @@ impl<'a> CompactionJob<'a> {
                     if let (Stored::Pointer(p), SourceCursor::Memtable(_)) =
                         (value, cursor.current())
                     {
-                        written
-                            .live
-                            .entry(p.segment)
-                            .or_default()
-                            .push((p.offset, u64::from(p.len)));
+                        written.live.entry(p.segment).or_default().push(p.range());
                     }
                     let builder = outputs.builder(key, written)?;
                     match (value, cursor.current()) {
@@ -362,11 +354,7 @@ impl<'a> CompactionJob<'a> {
                         {
                             let bytes = run.table().segment(&p)?.value(&p)?;
                             builder.add(key, seq, kind, Stored::Inline(bytes))?;
-                            written
-                                .dead
-                                .entry(p.segment)
-                                .or_default()
-                                .push((p.offset, u64::from(p.len)));
+                            written.dead.entry(p.segment).or_default().push(p.range());
                         }
                         _ => builder.add(key, seq, kind, value)?,
                     }

@@ -456,14 +456,7 @@ fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction>
         }
         dead -= g.dead;
     }
-    let run =
-        (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
-    Some(Compaction {
-        memtables: 0,
-        runs: run..run + 1,
-        reason: CompactionReason::Garbage,
-        relocate,
-    })
+    moving(s, relocate)
 }
 
 /// The runs' values in the segments that hold least, where there are too many of these.
@@ -486,14 +479,15 @@ fn too_many_segments<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
         moved += g.live;
         relocate.push(g.segment);
     }
+    moving(s, relocate)
+}
+
+/// A compaction of the newest run that may be read and has values in these segments: it moves them.
+fn moving<T: HasMeta>(s: &PickerInput<'_, T>, relocate: Vec<u64>) -> Option<Compaction> {
     let run =
         (0..s.runs.len()).find(|&i| uses(&s.runs[i], &relocate) && is_free(s, &(i..i + 1)))?;
-    Some(Compaction {
-        memtables: 0,
-        runs: run..run + 1,
-        reason: CompactionReason::Garbage,
-        relocate,
-    })
+    let compaction = Compaction::new(0, run..run + 1, CompactionReason::Garbage)?;
+    Some(Compaction { relocate, ..compaction })
 }
 
 fn uses<T: HasMeta>(run: &Run<T>, segments: &[u64]) -> bool {

@@ -224,7 +224,7 @@ impl Store {
             let mut moved = cursor.first();
             while moved.is_ok() && cursor.valid() {
                 if let Stored::Pointer(p) = cursor.stored() {
-                    dead.entry(p.segment).or_default().push((p.offset, u64::from(p.len)));
+                    dead.entry(p.segment).or_default().push(p.range());
                 }
                 moved = cursor.next();
             }
