@@ -16,7 +16,7 @@ use filter::Filter;
 use index::{Index, IndexCursor, KeySource};
 use version_chains::Chains;
 
-use crate::key::{InternalCursor, KeyOrder, Kind, Seq, key_hash};
+use crate::key::{InternalCursor, KeyOrder, Seq, key_hash};
 use crate::wal::{Record, Segment};
 
 /// The entries of one keyspace in one segment. One writer at a time; readers never wait.
@@ -31,14 +31,12 @@ pub(crate) struct Memtable {
     /// The filter's level in the end, for the keyspace's next memtable to begin with.
     level: Arc<AtomicUsize>,
     entries: AtomicUsize,
-    tombstones: AtomicUsize,
     /// Bytes that a flush moves into tables: keys, and values shorter than `blob_threshold`.
     moved: AtomicU64,
     /// Bytes of values that stay in the segment.
     staying: AtomicU64,
     blob_threshold: usize,
     min_seq: AtomicU64,
-    max_seq: AtomicU64,
     /// Bytes of memory when that was last asked, and from how many entries on it is asked again.
     counted: AtomicUsize,
     count_at: AtomicUsize,
@@ -84,12 +82,10 @@ impl Memtable {
             chains: Chains::default(),
             segment,
             entries: AtomicUsize::new(0),
-            tombstones: AtomicUsize::new(0),
             moved: AtomicU64::new(0),
             staying: AtomicU64::new(0),
             blob_threshold,
             min_seq: AtomicU64::new(u64::MAX),
-            max_seq: AtomicU64::new(0),
             counted: AtomicUsize::new(0),
             count_at: AtomicUsize::new(0),
             writing: AtomicBool::new(false),
@@ -110,7 +106,7 @@ impl Memtable {
     /// Adds record `r`, whose value has so many bytes. One caller at a time. Readers at `seq` or later see it once the caller has
     /// published the sequence.
     #[inline]
-    pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, kind: Kind, value: usize) {
+    pub(crate) fn insert(&self, r: u32, key: &[u8], hash: u64, seq: Seq, value: usize) {
         // The store's write lock sees to it; this makes sure, for the price of one swap. It stays set
         // when a comparator panics in the middle: nobody writes here again then.
         assert!(!self.writing.swap(true, Ordering::Acquire), "two writers in one memtable");
@@ -141,10 +137,6 @@ impl Memtable {
             self.look_after_filter();
         }
         // One writer: plain stores.
-        let add = |n: &AtomicUsize| n.store(n.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if kind == Kind::Delete {
-            add(&self.tombstones);
-        }
         let count = |n: &AtomicU64, bytes: usize| {
             n.store(n.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
         };
@@ -157,7 +149,6 @@ impl Memtable {
         if self.min_seq.load(Ordering::Relaxed) == u64::MAX {
             self.min_seq.store(seq, Ordering::Relaxed);
         }
-        self.max_seq.store(seq, Ordering::Relaxed);
         // Last, and with release: a reader that finds the memtable not empty sees what is in it.
         self.entries.store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Release);
         self.writing.store(false, Ordering::Release);

@@ -305,7 +305,7 @@ impl TestDir {
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {
             let r = appender.append_one(e.seq, 0, e.kind, &e.key, &e.value).unwrap();
-            memtable.insert(r, &e.key, key_hash(&e.key), e.seq, e.kind, e.value.len());
+            memtable.insert(r, &e.key, key_hash(&e.key), e.seq, e.value.len());
         }
         memtable
     }

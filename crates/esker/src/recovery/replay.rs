@@ -109,7 +109,7 @@ impl LogReader for Replay<'_> {
                 Arc::new(Memtable::new(Arc::clone(segment), order, *blob_threshold, filter_level))
             });
             let (key, len) = (record.key, record.value.len());
-            memtable.insert(r, key, key_hash(key), frame.seq, record.kind, len);
+            memtable.insert(r, key, key_hash(key), frame.seq, len);
         }
         self.recovery.parts.last_seq = self.recovery.parts.last_seq.max(frame.seq);
         Ok(())

@@ -113,7 +113,7 @@ impl LogReader for SaveLog<'_, '_> {
                 self.memtables.len() - 1
             });
             let (key, len) = (record.key, record.value.len());
-            self.memtables[at].1.insert(r, key, key_hash(key), frame.seq, record.kind, len);
+            self.memtables[at].1.insert(r, key, key_hash(key), frame.seq, len);
         }
         Ok(())
     }

@@ -83,7 +83,7 @@ impl Store {
             };
             let memtable = self.recent_memtable(ks, &mut w);
             let insert = || {
-                memtable.insert(r, key, hash, seq, kind, value.len());
+                memtable.insert(r, key, hash, seq, value.len());
                 Ok(())
             };
             if let Err(e) = ks.order.guard(insert) {
@@ -146,7 +146,7 @@ impl Store {
             let mut at = 0;
             let mut failed = None;
             appender
-                .append_batch(seq, batch, |r, keyspace, kind, key, value| {
+                .append_batch(seq, batch, |r, keyspace, _, key, value| {
                     if memtables[at].0.id != keyspace {
                         at = memtables
                             .iter()
@@ -155,7 +155,7 @@ impl Store {
                     }
                     let (ks, memtable) = &memtables[at];
                     let insert = || {
-                        memtable.insert(r, key, key_hash(key), seq, kind, value.len());
+                        memtable.insert(r, key, key_hash(key), seq, value.len());
                         Ok(())
                     };
                     if failed.is_none() {
