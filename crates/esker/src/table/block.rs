@@ -244,26 +244,6 @@ impl<'a> Block<'a> {
             KeyOrder::Custom(c) => c.compare(&[prefix, record.suffix()].concat(), key),
         }
     }
-
-    /// Compares the first key of the block with `key`.
-    pub fn compare_first(&self, order: &KeyOrder, key: &[u8]) -> Ordering {
-        let (prefix, suffix) = (self.prefix(), self.record(0).suffix());
-        let bytewise = || {
-            let common = prefix.len().min(key.len());
-            prefix[..common].cmp(&key[..common]).then_with(|| {
-                if key.len() < prefix.len() {
-                    Ordering::Greater
-                } else {
-                    suffix.cmp(&key[common..])
-                }
-            })
-        };
-        match order {
-            KeyOrder::Bytewise => bytewise(),
-            KeyOrder::Reverse => bytewise().reverse(),
-            KeyOrder::Custom(c) => c.compare(&[prefix, suffix].concat(), key),
-        }
-    }
 }
 
 impl<'a> BlockRecord<'a> {

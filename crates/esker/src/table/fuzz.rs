@@ -181,7 +181,7 @@ pub(crate) fn a_block(data: &[u8]) {
         for order in [KeyOrder::Bytewise, KeyOrder::Reverse] {
             assert!(block.rank(&order, &key, false) <= block.count);
             assert!(block.rank(&order, &key, true) <= block.count);
-            block.compare_first(&order, &key);
+            block.compare(&order, 0, &key);
         }
     }
 }

@@ -360,7 +360,7 @@ impl Table {
     /// The same, of a search for `key` that was begun.
     pub(super) fn located(&self, search: HeadSearch, key: &[u8], or_equal: bool) -> Result<u32> {
         self.block_index.found(search, or_equal, |i| {
-            Ok(self.block(self.block_index.page(i))?.compare_first(&self.order, key))
+            Ok(self.block(self.block_index.page(i))?.compare(&self.order, 0, key))
         })
     }
 
