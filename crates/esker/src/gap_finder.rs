@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::read::boundary::Boundary;
 use crate::read::cursor::Cursor;
 use crate::read::gaps::{GapFinder, GapReader, KeyGaps, Measuring};
+use crate::read::visible::Move;
 use crate::store::{Store, Writer};
 
 /// So often the writer's lock is tried. A put holds it for less than a microsecond; nobody waits for more.
@@ -34,12 +35,7 @@ impl CursorKeyspace {
         store.check_open()?;
         keyspace.check_alive()?;
         let mut cursor = Cursor::new(view, order, seq, true, Some(finder));
-        let found = match (near.key(), forward) {
-            (Some(near), true) => cursor.seek(near)?,
-            (Some(near), false) => cursor.seek_for_prev(near)?,
-            (None, true) => cursor.first()?,
-            (None, false) => cursor.last()?,
-        };
+        let found = cursor.position(near.key().map_or(Move::Edge, Move::Search), forward)?;
         let (key, near) = (cursor.key().to_vec(), near.clone());
         let (from, to) = match (found, forward) {
             (true, true) => (near, Boundary::Before(key)),

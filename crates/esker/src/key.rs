@@ -257,18 +257,13 @@ pub(crate) enum Stored<'a> {
 pub(crate) trait InternalCursor {
     /// Whether the cursor is on an entry.
     fn valid(&self) -> bool;
-    /// To the first entry.
-    fn first(&mut self) -> crate::Result<()>;
-    /// To the last entry.
-    fn last(&mut self) -> crate::Result<()>;
-    /// To the first entry whose user key is at or after `key`.
-    fn seek(&mut self, key: &[u8]) -> crate::Result<()>;
-    /// To the last entry whose user key is at or before `key` (the oldest version of that key).
-    fn seek_for_prev(&mut self, key: &[u8]) -> crate::Result<()>;
-    /// One entry on. Only when valid.
-    fn next(&mut self) -> crate::Result<()>;
-    /// One entry back. Only when valid.
-    fn prev(&mut self) -> crate::Result<()>;
+    /// To where a walk begins: the first entry, or for a walk back the last one.
+    fn edge(&mut self, forward: bool) -> crate::Result<()>;
+    /// To the first entry whose user key is at or after `key`, or for a walk back to the last one at or before
+    /// it (the oldest version of that key).
+    fn search(&mut self, key: &[u8], forward: bool) -> crate::Result<()>;
+    /// One entry on, or back. Only when valid.
+    fn step(&mut self, forward: bool) -> crate::Result<()>;
     /// The user key. Only when valid.
     fn key(&self) -> &[u8];
     /// The sequence. Only when valid.
@@ -277,4 +272,30 @@ pub(crate) trait InternalCursor {
     fn kind(&self) -> Kind;
     /// The value as stored; empty `Inline` for a delete. Only when valid.
     fn stored(&self) -> Stored<'_>;
+
+    #[inline(always)]
+    fn first(&mut self) -> crate::Result<()> {
+        self.edge(true)
+    }
+    #[inline(always)]
+    fn last(&mut self) -> crate::Result<()> {
+        self.edge(false)
+    }
+    #[inline(always)]
+    fn seek(&mut self, key: &[u8]) -> crate::Result<()> {
+        self.search(key, true)
+    }
+    #[cfg(any(test, feature = "fuzzing"))]
+    #[inline(always)]
+    fn seek_for_prev(&mut self, key: &[u8]) -> crate::Result<()> {
+        self.search(key, false)
+    }
+    #[inline(always)]
+    fn next(&mut self) -> crate::Result<()> {
+        self.step(true)
+    }
+    #[inline(always)]
+    fn prev(&mut self) -> crate::Result<()> {
+        self.step(false)
+    }
 }

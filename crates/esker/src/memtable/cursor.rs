@@ -80,13 +80,16 @@ impl MemtableCursor {
         self.memtable.segment.value_at(self.current())
     }
 
-    /// On to the next key, past all versions of the present one.
+    /// On to the next key, or back to the one before, past all versions of the present one.
     #[inline]
-    pub(crate) fn next_key(&mut self) {
+    pub(crate) fn step_key(&mut self, forward: bool) {
         let m = &self.memtable;
-        self.index.next(&m.index, &m.keys());
-        self.load_one_ahead(true);
-        self.load(false);
+        match forward {
+            true => self.index.next(&m.index, &m.keys()),
+            false => self.index.prev(&m.index, &m.keys()),
+        }
+        self.load_one_ahead(forward);
+        self.load(forward);
     }
 
     /// Whether the current key has one version.
@@ -101,15 +104,15 @@ impl MemtableCursor {
         &self,
         order: &KeyOrder,
         limit: &[u8],
-        backwards: bool,
+        forward: bool,
         reach: usize,
     ) -> usize {
-        let n = reach.min(self.index.left(!backwards));
-        let Some(r) = n.checked_sub(1).and_then(|n| self.index.nth(!backwards, n)) else {
+        let n = reach.min(self.index.left(forward));
+        let Some(r) = n.checked_sub(1).and_then(|n| self.index.nth(forward, n)) else {
             return 0;
         };
         let side = order.compare(self.memtable.keys().key(r), limit);
-        let before = if backwards { side.is_gt() } else { side.is_lt() };
+        let before = if forward { side.is_lt() } else { side.is_gt() };
         if before { n } else { 0 }
     }
 
@@ -132,23 +135,22 @@ impl MemtableCursor {
     }
 
     /// The second: finds the place in the leaf, and asks for the record.
-    pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) {
+    pub(crate) fn locate(&mut self, key: &[u8], forward: bool) {
         let m = &self.memtable;
-        if at_or_before {
-            self.index.seek_for_prev(&m.index, &m.keys(), key);
-        } else {
-            self.index.seek(&m.index, &m.keys(), key);
+        match forward {
+            true => self.index.seek(&m.index, &m.keys(), key),
+            false => self.index.seek_for_prev(&m.index, &m.keys(), key),
         }
         self.ahead = AHEAD_AT_FIRST;
         if let Some(r) = self.index.current() {
             self.ask_for(r);
         }
-        self.load_ahead(!at_or_before);
+        self.load_ahead(forward);
     }
 
     /// The third: takes the record up.
-    pub(crate) fn arrive(&mut self, at_or_before: bool) {
-        self.load(at_or_before);
+    pub(crate) fn arrive(&mut self, forward: bool) {
+        self.load(forward);
     }
 
     /// Starts loading the records that come next.
@@ -179,19 +181,19 @@ impl MemtableCursor {
         self.memtable.segment.prefetch(self.memtable.chains.resolve(r).0, self.lines);
     }
 
-    /// Takes up the versions of the key that the index cursor is on.
+    /// Takes up the versions of the key that the index cursor is on: the newest, or in a walk back the oldest.
     #[inline]
-    fn load(&mut self, last: bool) {
+    fn load(&mut self, forward: bool) {
         self.older.clear();
         let Some(r) = self.index.current() else {
             self.current = None;
             return;
         };
         (self.newest, self.before) = self.memtable.chains.resolve(r);
-        if last {
+        if !forward {
             self.load_older();
         }
-        self.turn_to(if last { self.older.len() } else { 0 });
+        self.turn_to(if forward { 0 } else { self.older.len() });
     }
 
     /// Takes up what the newest record replaced, if that was not done.
@@ -219,56 +221,34 @@ impl InternalCursor for MemtableCursor {
         self.current.is_some()
     }
 
-    fn first(&mut self) -> Result<()> {
+    fn edge(&mut self, forward: bool) -> Result<()> {
         let m = &self.memtable;
-        self.index.first(&m.index, &m.keys());
-        self.ahead = AHEAD;
-        self.load_ahead(true);
-        self.load(false);
-        Ok(())
-    }
-
-    fn last(&mut self) -> Result<()> {
-        let m = &self.memtable;
-        self.index.last(&m.index, &m.keys());
-        self.ahead = AHEAD;
-        self.load_ahead(false);
-        self.load(true);
-        Ok(())
-    }
-
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.approach();
-        self.locate(key, false);
-        self.arrive(false);
-        Ok(())
-    }
-
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.approach();
-        self.locate(key, true);
-        self.arrive(true);
-        Ok(())
-    }
-
-    fn next(&mut self) -> Result<()> {
-        self.load_older();
-        match self.at < self.older.len() {
-            true => self.turn_to(self.at + 1),
-            false => self.next_key(),
+        match forward {
+            true => self.index.first(&m.index, &m.keys()),
+            false => self.index.last(&m.index, &m.keys()),
         }
+        self.ahead = AHEAD;
+        self.load_ahead(forward);
+        self.load(forward);
+        Ok(())
+    }
+
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        self.approach();
+        self.locate(key, forward);
+        self.arrive(forward);
         Ok(())
     }
 
     #[inline]
-    fn prev(&mut self) -> Result<()> {
-        if self.at > 0 {
-            self.turn_to(self.at - 1);
-        } else {
-            let m = &self.memtable;
-            self.index.prev(&m.index, &m.keys());
-            self.load_one_ahead(false);
-            self.load(true);
+    fn step(&mut self, forward: bool) -> Result<()> {
+        if forward {
+            self.load_older();
+        }
+        let more = if forward { self.at < self.older.len() } else { self.at > 0 };
+        match more {
+            true => self.turn_to(if forward { self.at + 1 } else { self.at - 1 }),
+            false => self.step_key(forward),
         }
         Ok(())
     }

@@ -443,11 +443,11 @@ fn a_source_that_stays_in_front_stops_at_each_key_of_another() {
                 data.visible(Seq::MAX).into_iter().map(|e| (e.key, e.value)).collect();
             for forward in [true, false] {
                 let mut walked = Vec::new();
-                if forward { c.first() } else { c.last() }.unwrap();
+                c.edge(forward).unwrap();
                 while c.valid() {
                     let Stored::Inline(value) = c.stored() else { unreachable!() };
                     walked.push((c.key().to_vec(), value.to_vec()));
-                    if forward { c.next() } else { c.prev() }.unwrap();
+                    c.step(forward).unwrap();
                 }
                 assert!(
                     walked == expected,
@@ -467,23 +467,17 @@ impl InternalCursor for Adapter {
     fn valid(&self) -> bool {
         self.0.valid()
     }
-    fn first(&mut self) -> Result<()> {
-        self.0.first().map(|on| assert_eq!(on, self.0.valid()))
+    fn edge(&mut self, forward: bool) -> Result<()> {
+        let moved = if forward { self.0.first() } else { self.0.last() };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
     }
-    fn last(&mut self) -> Result<()> {
-        self.0.last().map(|on| assert_eq!(on, self.0.valid()))
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        let moved = if forward { self.0.seek(key) } else { self.0.seek_for_prev(key) };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
     }
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.0.seek(key).map(|on| assert_eq!(on, self.0.valid()))
-    }
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.0.seek_for_prev(key).map(|on| assert_eq!(on, self.0.valid()))
-    }
-    fn next(&mut self) -> Result<()> {
-        self.0.next().map(|on| assert_eq!(on, self.0.valid()))
-    }
-    fn prev(&mut self) -> Result<()> {
-        self.0.prev().map(|on| assert_eq!(on, self.0.valid()))
+    fn step(&mut self, forward: bool) -> Result<()> {
+        let moved = if forward { self.0.next() } else { self.0.prev() };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
     }
     fn key(&self) -> &[u8] {
         self.0.key()

@@ -9,7 +9,7 @@ use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
 use super::source::SourceCursor;
 use super::super_version::SuperVersion;
-use super::visible::VisibleCursor;
+use super::visible::{Move, VisibleCursor};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
@@ -150,24 +150,22 @@ impl Cursor {
 
     /// To the first key.
     pub fn first(&mut self) -> Result<bool> {
-        self.position(|c| c.first(), |c| c.first())
+        self.position(Move::Edge, true)
     }
 
     /// To the last key.
     pub fn last(&mut self) -> Result<bool> {
-        self.position(|c| c.last(), |c| c.last())
+        self.position(Move::Edge, false)
     }
 
     /// To the first key at or after `key`.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        self.position(|c| c.seek(key), |c| c.seek(key))
+        self.position(Move::Search(key.as_ref()), true)
     }
 
     /// To the last key at or before `key`.
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        self.position(|c| c.seek_for_prev(key), |c| c.seek_for_prev(key))
+        self.position(Move::Search(key.as_ref()), false)
     }
 
     /// One key on. `false` at the end, and when the cursor was on no entry.
@@ -177,18 +175,7 @@ impl Cursor {
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "the field's name for it; not an Iterator")]
     pub fn next(&mut self) -> Result<bool> {
-        let moved = match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.next(),
-            Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.next()),
-            // Without a detour through `arrive`, which has nothing to make ready here.
-            Walk::Merged(c) => match c.next() {
-                Ok(()) => return Ok(c.valid()),
-                Err(e) => Err(e),
-            },
-            Walk::Failed(e, _) => return Err(e.clone()),
-        };
-        self.arrive(moved)
+        self.step(true)
     }
 
     /// One key back. `false` before the first, and when the cursor was on no entry.
@@ -197,12 +184,18 @@ impl Cursor {
     /// As for [`next`](Cursor::next).
     #[inline]
     pub fn prev(&mut self) -> Result<bool> {
+        self.step(false)
+    }
+
+    /// One key on, or back.
+    #[inline(always)]
+    pub(super) fn step(&mut self, forward: bool) -> Result<bool> {
         let moved = match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.prev(),
+            Walk::Clean(c) if c.valid() => c.step(forward),
             Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.prev()),
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.step(forward)),
             // Without a detour through `arrive`, which has nothing to make ready here.
-            Walk::Merged(c) => match c.prev() {
+            Walk::Merged(c) => match c.step(forward) {
                 Ok(()) => return Ok(c.valid()),
                 Err(e) => Err(e),
             },
@@ -213,19 +206,18 @@ impl Cursor {
 
     /// Goes somewhere else, whatever happened before.
     #[inline]
-    fn position(
-        &mut self,
-        clean: impl FnOnce(&mut RunCursor) -> Result<()>,
-        merged: impl FnOnce(&mut VisibleCursor) -> Result<()>,
-    ) -> Result<bool> {
+    pub(crate) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<bool> {
         self.refresh();
         if let Walk::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }
         let walk = &mut self.walk;
-        let go = || match walk {
-            Walk::Clean(c) => clean(c),
-            Walk::Merged(c) => merged(c),
+        let mut go = || match walk {
+            Walk::Clean(c) => match from {
+                Move::Search(key) => c.search(key, forward),
+                _ => c.edge(forward),
+            },
+            Walk::Merged(c) => c.position(from, forward),
             Walk::Failed(e, _) => Err(e.clone()),
         };
         let moved = if self.custom { comparator::catch(go) } else { go() };

@@ -1,5 +1,6 @@
 //! The public iterator: a range of keys, from both ends.
 
+use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use super::cursor::Cursor;
 use super::gaps::GapFinder;
 use super::slice::{Pin, Slice};
 use super::super_version::SuperVersion;
+use super::visible::Move;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
@@ -61,22 +63,31 @@ struct Limits {
 }
 
 impl Limits {
+    /// Whether `key` is not past the end that a walk in this direction comes to.
     #[inline]
-    fn below_upper(&self, key: &[u8]) -> bool {
-        match &self.upper {
+    fn not_past(&self, key: &[u8], forward: bool) -> bool {
+        let (end, past) = match forward {
+            true => (&self.upper, Ordering::Greater),
+            false => (&self.lower, Ordering::Less),
+        };
+        match end {
             Bound::Unbounded => true,
-            Bound::Included(u) => self.order.compare(key, u).is_le(),
-            Bound::Excluded(u) => self.order.compare(key, u).is_lt(),
+            Bound::Included(end) => self.order.compare(key, end) != past,
+            Bound::Excluded(end) => self.order.compare(key, end) == past.reverse(),
         }
     }
 
-    #[inline]
-    fn above_lower(&self, key: &[u8]) -> bool {
-        match &self.lower {
-            Bound::Unbounded => true,
-            Bound::Included(l) => self.order.compare(key, l).is_ge(),
-            Bound::Excluded(l) => self.order.compare(key, l).is_gt(),
+    /// To the first key of the range, or the last; whether there is any behind the end where the walk begins.
+    fn enter(&self, cursor: &mut Cursor, forward: bool) -> Result<bool> {
+        let from = match if forward { &self.lower } else { &self.upper } {
+            Bound::Unbounded => Move::Edge,
+            Bound::Included(key) | Bound::Excluded(key) => Move::Search(key),
+        };
+        let mut on = cursor.position(from, forward)?;
+        while on && !self.not_past(cursor.key(), !forward) {
+            on = cursor.step(forward)?;
         }
+        Ok(on)
     }
 
     #[inline]
@@ -166,90 +177,36 @@ impl Iter {
         iter
     }
 
-    /// Goes to the next entry; whether there is one.
-    #[inline]
-    fn step_front(&mut self) -> Result<bool> {
+    /// Goes to the next entry, or the next one from the end; whether there is one.
+    #[inline(always)]
+    fn step(&mut self, forward: bool) -> Result<bool> {
         let limits = &self.limits;
-        let (cursor, mut on) = match &mut self.front {
+        let (own, other) = match forward {
+            true => (&mut self.front, &self.back),
+            false => (&mut self.back, &self.front),
+        };
+        let (cursor, mut on) = match own {
             Some(c) => {
-                let on = c.next()?;
+                let on = c.step(forward)?;
                 (c, on)
             }
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
-                let view = Arc::clone(&self.view.0);
-                let mut c = Cursor::new(
-                    view,
-                    &limits.order,
-                    self.seq,
-                    self.keys_only,
-                    Some(Arc::clone(&self.gaps)),
-                );
-                let mut on = match &limits.lower {
-                    Bound::Unbounded => c.first()?,
-                    Bound::Included(l) | Bound::Excluded(l) => c.seek(l)?,
-                };
-                while on && !limits.above_lower(c.key()) {
-                    on = c.next()?;
-                }
-                (self.front.insert(c), on)
+                let (view, gaps) = (Arc::clone(&self.view.0), Arc::clone(&self.gaps));
+                let mut c = Cursor::new(view, &limits.order, self.seq, self.keys_only, Some(gaps));
+                let on = limits.enter(&mut c, forward)?;
+                (own.insert(c), on)
             }
         };
         while on && !limits.wanted(cursor.key()) {
-            on = cursor.next()?;
+            on = cursor.step(forward)?;
         }
-        if !on || !limits.below_upper(cursor.key()) {
+        if !on || !limits.not_past(cursor.key(), forward) {
             return Ok(false);
         }
-        if let Some(back) = &self.back
-            && limits.order.compare(cursor.key(), back.key()).is_ge()
-        {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    /// The same from the end.
-    #[inline]
-    fn step_back(&mut self) -> Result<bool> {
-        let limits = &self.limits;
-        let (cursor, mut on) = match &mut self.back {
-            Some(c) => {
-                let on = c.prev()?;
-                (c, on)
-            }
-            None => {
-                self.refused.take().map_or(Ok(()), Err)?;
-                let view = Arc::clone(&self.view.0);
-                let mut c = Cursor::new(
-                    view,
-                    &limits.order,
-                    self.seq,
-                    self.keys_only,
-                    Some(Arc::clone(&self.gaps)),
-                );
-                let mut on = match &limits.upper {
-                    Bound::Unbounded => c.last()?,
-                    Bound::Included(u) | Bound::Excluded(u) => c.seek_for_prev(u)?,
-                };
-                while on && !limits.below_upper(c.key()) {
-                    on = c.prev()?;
-                }
-                (self.back.insert(c), on)
-            }
-        };
-        while on && !limits.wanted(cursor.key()) {
-            on = cursor.prev()?;
-        }
-        if !on || !limits.above_lower(cursor.key()) {
-            return Ok(false);
-        }
-        if let Some(front) = &self.front
-            && limits.order.compare(cursor.key(), front.key()).is_le()
-        {
-            return Ok(false);
-        }
-        Ok(true)
+        let short_of = if forward { Ordering::Less } else { Ordering::Greater };
+        let met = |other: &Cursor| limits.order.compare(cursor.key(), other.key()) != short_of;
+        Ok(!other.as_ref().is_some_and(met))
     }
 
     /// As [`next`](Iterator::next), without anything to keep: key and value are lent until the next call.
@@ -269,35 +226,32 @@ impl Iter {
     /// ```
     #[inline]
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        match self.go(Iter::step_front) {
-            Ok(true) => self.front.as_ref().map(|c| Ok((c.key(), c.value()))),
-            Ok(false) => None,
-            Err(e) => Some(Err(e)),
-        }
+        Some(self.go(true)?.map(|(c, _)| (c.key(), c.value())))
     }
 
     /// As [`next_ref`](Iter::next_ref), from the end.
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        match self.go(Iter::step_back) {
-            Ok(true) => self.back.as_ref().map(|c| Ok((c.key(), c.value()))),
+        Some(self.go(false)?.map(|(c, _)| (c.key(), c.value())))
+    }
+
+    /// One step, after which the iterator ends if it led to no entry; else the cursor that is on it, and its view.
+    #[inline(always)]
+    fn go(&mut self, forward: bool) -> Option<Result<(&Cursor, &Arc<Pin>)>> {
+        if self.done {
+            return None;
+        }
+        let on = match self.limits.order.is_custom() {
+            true => comparator::catch(|| self.step(forward)),
+            false => self.step(forward),
+        };
+        self.done = !matches!(on, Ok(true));
+        let cursor = if forward { &self.front } else { &self.back };
+        match on {
+            Ok(true) => cursor.as_ref().map(|c| Ok((c, &self.view))),
             Ok(false) => None,
             Err(e) => Some(Err(e)),
         }
-    }
-
-    /// One step, after which the iterator ends if it led to no entry.
-    #[inline]
-    fn go(&mut self, step: impl FnOnce(&mut Iter) -> Result<bool>) -> Result<bool> {
-        if self.done {
-            return Ok(false);
-        }
-        let on = match self.limits.order.is_custom() {
-            true => comparator::catch(|| step(self)),
-            false => step(self),
-        };
-        self.done = !matches!(on, Ok(true));
-        on
     }
 }
 
@@ -306,22 +260,14 @@ impl Iterator for Iter {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.go(Iter::step_front) {
-            Ok(true) => self.front.as_ref().map(|c| Ok(c.entry(&self.view))),
-            Ok(false) => None,
-            Err(e) => Some(Err(e)),
-        }
+        Some(self.go(true)?.map(|(c, view)| c.entry(view)))
     }
 }
 
 impl DoubleEndedIterator for Iter {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        match self.go(Iter::step_back) {
-            Ok(true) => self.back.as_ref().map(|c| Ok(c.entry(&self.view))),
-            Ok(false) => None,
-            Err(e) => Some(Err(e)),
-        }
+        Some(self.go(false)?.map(|(c, view)| c.entry(view)))
     }
 }
 

@@ -9,16 +9,9 @@
 use std::cmp::Ordering;
 
 use super::merge_queue::MergeQueue;
-use super::run_cursor::SeekTo;
 use super::source::SourceCursor;
 use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Reverse,
-}
 
 /// A merge of sources. They hold the same (key, sequence) twice only after a repair that had to guess
 /// which tables belong to the store: entries without a sequence then count by the age of their run,
@@ -28,7 +21,8 @@ pub(crate) struct MergeCursor {
     sources: Vec<SourceCursor>,
     /// The valid sources; the current entry is that of the first.
     queue: MergeQueue,
-    direction: Direction,
+    /// The direction of the walk, which is that of the queue.
+    forward: bool,
     /// For so many moves the first source is known to stay in front, and to have its keys alone.
     ahead: u32,
     /// So many times in a row it was found there.
@@ -46,15 +40,7 @@ impl MergeCursor {
     /// Merges `sources`, however many, runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<SourceCursor>) -> MergeCursor {
         let queue = MergeQueue::new(&order, sources.len());
-        MergeCursor {
-            order,
-            sources,
-            queue,
-            direction: Direction::Forward,
-            ahead: 0,
-            stayed: 0,
-            reach: LOOK_AFTER,
-        }
+        MergeCursor { order, sources, queue, forward: true, ahead: 0, stayed: 0, reach: LOOK_AFTER }
     }
 
     #[inline]
@@ -78,7 +64,7 @@ impl MergeCursor {
     /// move) otherwise. Only when valid.
     #[inline]
     pub(crate) fn next_key(&mut self) -> Result<bool> {
-        if self.direction != Direction::Forward || !self.first_differs() {
+        if !self.forward || !self.first_differs() {
             return Ok(false);
         }
         let first = self.first_source();
@@ -107,9 +93,7 @@ impl MergeCursor {
     /// nothing. Only when valid.
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
-        self.direction == Direction::Reverse
-            && self.first_differs()
-            && self.current().is_only_version()
+        !self.forward && self.first_differs() && self.current().is_only_version()
     }
 
     /// To no entry.
@@ -141,29 +125,13 @@ impl MergeCursor {
         }
     }
 
-    /// Positions all sources. A search waits for memory that nobody has used lately, several times over: at each
-    /// level of a memtable's index, at a table's index and its block. All sources are searched in step, so that they
-    /// wait together.
-    fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        self.clear();
-        self.sources.iter_mut().for_each(|s| s.approach(key, to));
-        // One that is alone has nobody to wait beside.
-        if self.sources.len() > 1 {
-            while self.sources.iter_mut().fold(false, |more, s| s.come_nearer(key) | more) {}
-        }
-        self.sources.iter_mut().try_for_each(|s| s.locate(key, to))?;
-        self.sources.iter_mut().try_for_each(|s| s.enter(key))?;
-        while self.sources.iter_mut().fold(false, |more, s| s.narrow(key, to) | more) {}
-        self.sources.iter_mut().try_for_each(|s| s.arrive(to))
-    }
-
-    fn rebuild(&mut self, direction: Direction) {
-        self.direction = direction;
+    fn rebuild(&mut self, forward: bool) {
+        self.forward = forward;
         let sources = &self.sources;
         let valid = (0..sources.len()).filter(|i| sources[*i].valid()).map(|i| i as u32);
-        let before = in_order(&self.order, sources, direction);
+        let before = in_order(&self.order, sources, forward);
         let key = |i: u32| sources[i as usize].key();
-        self.queue.fill(direction == Direction::Reverse, valid, key, before);
+        self.queue.fill(forward, valid, key, before);
     }
 
     /// The first source has moved: puts it where it belongs now.
@@ -173,7 +141,7 @@ impl MergeCursor {
         if !sources[self.queue.fronts()[0].source as usize].valid() {
             return self.queue.remove_first();
         }
-        let before = in_order(&self.order, sources, self.direction);
+        let before = in_order(&self.order, sources, self.forward);
         let stays = self.queue.sift_first(|i| sources[i as usize].key(), before);
         self.stayed = if stays { self.stayed + 1 } else { 0 };
         if self.stayed >= LOOK_AFTER {
@@ -186,9 +154,8 @@ impl MergeCursor {
     fn look_ahead(&mut self) {
         let [first, second, ..] = self.queue.fronts() else { return };
         let limit = self.sources[second.source as usize].key();
-        let backwards = self.direction == Direction::Reverse;
         let source = &self.sources[first.source as usize];
-        self.ahead = source.known_before(&self.order, limit, backwards, self.reach);
+        self.ahead = source.known_before(&self.order, limit, self.forward, self.reach);
         (self.stayed, self.reach) = match self.ahead {
             0 => (0, LOOK_AFTER),
             _ => (LOOK_AFTER - 1, (2 * self.reach).min(LONGEST_REACH)),
@@ -196,7 +163,8 @@ impl MergeCursor {
     }
 
     /// Puts every source but the current one just past the current entry in the new direction.
-    fn turn(&mut self, direction: Direction) -> Result<()> {
+    fn turn(&mut self, forward: bool) -> Result<()> {
+        let passed = if forward { Ordering::Less } else { Ordering::Greater };
         let current = self.first_source();
         let key = self.sources[current].key().to_vec();
         let seq = self.sources[current].seq();
@@ -207,29 +175,16 @@ impl MergeCursor {
                 continue;
             }
             let source = &mut self.sources[i];
+            source.search(&key, forward)?;
             // Versions of one key may lie in several sources, so the sequence decides among them.
-            match direction {
-                Direction::Forward => {
-                    source.seek(&key)?;
-                    while source.valid()
-                        && (source.seq() > seq || source.seq() == seq && i < current)
-                        && self.order.compare(source.key(), &key).is_eq()
-                    {
-                        source.next()?;
-                    }
-                }
-                Direction::Reverse => {
-                    source.seek_for_prev(&key)?;
-                    while source.valid()
-                        && (source.seq() < seq || source.seq() == seq && i > current)
-                        && self.order.compare(source.key(), &key).is_eq()
-                    {
-                        source.prev()?;
-                    }
-                }
+            while source.valid()
+                && seq.cmp(&source.seq()).then(i.cmp(&current)) == passed
+                && self.order.compare(source.key(), &key).is_eq()
+            {
+                source.step(forward)?;
             }
         }
-        self.rebuild(direction);
+        self.rebuild(forward);
         Ok(())
     }
 }
@@ -240,16 +195,13 @@ impl MergeCursor {
 fn in_order<'s>(
     order: &'s KeyOrder,
     sources: &'s [SourceCursor],
-    direction: Direction,
+    forward: bool,
 ) -> impl Fn(u32, u32) -> bool + use<'s> {
+    let before = if forward { Ordering::Less } else { Ordering::Greater };
     move |a, b| {
         let (x, y) = (&sources[a as usize], &sources[b as usize]);
         let by_key = order.compare(x.key(), y.key());
-        let ordering = by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b)));
-        match direction {
-            Direction::Forward => ordering == Ordering::Less,
-            Direction::Reverse => ordering == Ordering::Greater,
-        }
+        by_key.then_with(|| y.seq().cmp(&x.seq()).then(a.cmp(&b))) == before
     }
 }
 
@@ -259,53 +211,37 @@ impl InternalCursor for MergeCursor {
         !self.queue.fronts().is_empty()
     }
 
-    fn first(&mut self) -> Result<()> {
+    fn edge(&mut self, forward: bool) -> Result<()> {
         self.clear();
-        for s in &mut self.sources {
-            s.first()?;
-        }
-        self.rebuild(Direction::Forward);
+        self.sources.iter_mut().try_for_each(|s| s.edge(forward))?;
+        self.rebuild(forward);
         Ok(())
     }
 
-    fn last(&mut self) -> Result<()> {
+    /// A search waits for memory that nobody has used lately, several times over: at each level of a memtable's
+    /// index, at a table's index and its block. All sources are searched in step, so that they wait together.
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
         self.clear();
-        for s in &mut self.sources {
-            s.last()?;
+        self.sources.iter_mut().for_each(|s| s.approach(key, forward));
+        // One that is alone has nobody to wait beside.
+        if self.sources.len() > 1 {
+            while self.sources.iter_mut().fold(false, |more, s| s.come_nearer(key) | more) {}
         }
-        self.rebuild(Direction::Reverse);
-        Ok(())
-    }
-
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, SeekTo::AtOrAfter)?;
-        self.rebuild(Direction::Forward);
-        Ok(())
-    }
-
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, SeekTo::AtOrBefore)?;
-        self.rebuild(Direction::Reverse);
+        self.sources.iter_mut().try_for_each(|s| s.locate(key, forward))?;
+        self.sources.iter_mut().try_for_each(|s| s.enter(key))?;
+        while self.sources.iter_mut().fold(false, |more, s| s.narrow(key, forward) | more) {}
+        self.sources.iter_mut().try_for_each(|s| s.arrive(forward))?;
+        self.rebuild(forward);
         Ok(())
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
-        if self.direction == Direction::Reverse {
-            self.turn(Direction::Forward)?;
+    fn step(&mut self, forward: bool) -> Result<()> {
+        if self.forward != forward {
+            self.turn(forward)?;
         }
         let first = self.first_source();
-        let moved = self.sources[first].next().map(|()| true);
-        self.arrive(moved).map(drop)
-    }
-
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        if self.direction == Direction::Forward {
-            self.turn(Direction::Reverse)?;
-        }
-        let first = self.first_source();
-        let moved = self.sources[first].prev().map(|()| true);
+        let moved = self.sources[first].step(forward).map(|()| true);
         self.arrive(moved).map(drop)
     }
 

@@ -69,12 +69,12 @@ impl MergeQueue {
     /// Begins again with these sources in this direction. `before` decides by the keys.
     pub(super) fn fill<'k>(
         &mut self,
-        backwards: bool,
+        forward: bool,
         sources: impl Iterator<Item = u32>,
         key: impl Fn(u32) -> &'k [u8],
         before: impl Fn(u32, u32) -> bool,
     ) {
-        self.direction = if backwards { !0 } else { 0 };
+        self.direction = if forward { 0 } else { !0 };
         self.fronts.clear();
         self.fronts.extend(sources.map(|source| Front { word: 0, source }));
         self.measure(key);
@@ -199,7 +199,7 @@ mod tests {
     use crate::util::Rng;
 
     /// Merges sources of keys with a queue; also says how often it had to ask for a comparison.
-    fn merged(order: &KeyOrder, backwards: bool, sources: &[Vec<Vec<u8>>]) -> (Vec<Vec<u8>>, u32) {
+    fn merged(order: &KeyOrder, forward: bool, sources: &[Vec<Vec<u8>>]) -> (Vec<Vec<u8>>, u32) {
         let mut at = vec![0; sources.len()];
         let asked = Cell::new(0);
         let mut queue = MergeQueue::new(order, sources.len());
@@ -209,10 +209,10 @@ mod tests {
             let (x, y) =
                 (&sources[a as usize][at[a as usize]], &sources[b as usize][at[b as usize]]);
             let by_key = order.compare(x, y).then(a.cmp(&b));
-            if backwards { by_key.is_gt() } else { by_key.is_lt() }
+            if forward { by_key.is_lt() } else { by_key.is_gt() }
         };
         let valid = (0..sources.len()).filter(|s| !sources[*s].is_empty()).map(|s| s as u32);
-        queue.fill(backwards, valid, |s| &sources[s as usize][0][..], |a, b| before(&at, a, b));
+        queue.fill(forward, valid, |s| &sources[s as usize][0][..], |a, b| before(&at, a, b));
         asked.set(0);
         while let Some(first) = queue.fronts().first() {
             let s = first.source as usize;
@@ -249,12 +249,12 @@ mod tests {
         for seed in 0..300 {
             let mut rng = Rng::new(seed);
             let order = if rng.below(2) == 0 { KeyOrder::Bytewise } else { KeyOrder::Reverse };
-            let backwards = rng.below(2) == 0;
+            let forward = rng.below(2) == 1;
             let sources: Vec<Vec<Vec<u8>>> = (0..rng.below(6))
                 .map(|_| {
                     let mut keys: Vec<_> = (0..rng.below(30)).map(|_| key(&mut rng)).collect();
                     keys.sort_by(|a, b| order.compare(a, b));
-                    if backwards {
+                    if !forward {
                         keys.reverse();
                     }
                     keys
@@ -262,10 +262,10 @@ mod tests {
                 .collect();
             let mut expected: Vec<Vec<u8>> = sources.iter().flatten().cloned().collect();
             expected.sort_by(|a, b| order.compare(a, b));
-            if backwards {
+            if !forward {
                 expected.reverse();
             }
-            assert_eq!(merged(&order, backwards, &sources).0, expected, "seed {seed}");
+            assert_eq!(merged(&order, forward, &sources).0, expected, "seed {seed}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
             let key = |n: u32| format!("{prefix}{:08}", n).into_bytes();
             let sources: Vec<Vec<_>> =
                 (0..5).map(|s| (s..50_000).step_by(5).map(key).collect()).collect();
-            let (out, asked) = merged(&KeyOrder::Bytewise, false, &sources);
+            let (out, asked) = merged(&KeyOrder::Bytewise, true, &sources);
             assert!(out.is_sorted() && out.len() == 50_000);
             assert!(asked < 500, "{asked} of {} by whole keys, behind {prefix:?}", out.len());
         }

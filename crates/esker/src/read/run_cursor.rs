@@ -7,15 +7,6 @@ use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::table::TableCursor;
 
-/// Which entry a search is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SeekTo {
-    /// The first one at or after the key.
-    AtOrAfter,
-    /// The last one at or before it.
-    AtOrBefore,
-}
-
 /// Walks the tables of a run one after the other.
 pub(crate) struct RunCursor {
     run: Arc<LoadedRun>,
@@ -75,14 +66,12 @@ impl RunCursor {
     /// The first of the parts of a search: finds the table, and asks for its block index. Whoever searches
     /// several runs does each part for all of them, so that they wait for memory at the same time. All
     /// are given the same.
-    pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
-        let at = match to {
-            SeekTo::AtOrAfter => {
-                Some(self.run.run.seek(&self.order, key)).filter(|at| *at < self.run.tables().len())
-            }
-            SeekTo::AtOrBefore => self.run.run.seek_for_prev(&self.order, key),
+    pub(super) fn approach(&mut self, key: &[u8], forward: bool) {
+        let at = match forward {
+            true => Some(self.run.run.seek(&self.order, key)),
+            false => self.run.run.seek_for_prev(&self.order, key),
         };
-        match at {
+        match at.filter(|at| *at < self.run.tables().len()) {
             Some(at) => self.open(at).approach(),
             None => self.cursor = None,
         }
@@ -95,9 +84,8 @@ impl RunCursor {
     }
 
     /// The third part: finds the block, and asks for it.
-    pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        let at_or_before = to == SeekTo::AtOrBefore;
-        self.cursor.as_mut().map_or(Ok(()), |c| c.locate(key, at_or_before))
+    pub(super) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        self.cursor.as_mut().map_or(Ok(()), |c| c.locate(key, forward))
     }
 
     /// The fourth part: enters the block, and asks for the records that a search there begins with.
@@ -107,62 +95,43 @@ impl RunCursor {
 
     /// The fifth, as long as it says that there is more to do: comes nearer to the entry.
     #[inline]
-    pub(super) fn narrow(&mut self, key: &[u8], to: SeekTo) -> bool {
-        self.cursor.as_mut().is_some_and(|c| c.narrow(key, to == SeekTo::AtOrBefore))
+    pub(super) fn narrow(&mut self, key: &[u8], forward: bool) -> bool {
+        self.cursor.as_mut().is_some_and(|c| c.narrow(key, forward))
     }
 
     /// The last part: takes the entry into view.
-    pub(super) fn arrive(&mut self, to: SeekTo) -> Result<()> {
-        self.cursor.as_mut().map_or(Ok(()), |c| c.arrive(to == SeekTo::AtOrBefore))
+    pub(super) fn arrive(&mut self, forward: bool) -> Result<()> {
+        self.cursor.as_mut().map_or(Ok(()), |c| c.arrive(forward))
     }
 
-    fn search(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
-        self.approach(key, to);
-        self.locate(key, to)?;
-        self.enter(key)?;
-        while self.narrow(key, to) {}
-        self.arrive(to)
-    }
-
-    /// Asks for the entry after next, in a walk over several sources: until its turn comes there is time.
+    /// Asks for the entry beyond the next one, in a walk over several sources: until its turn comes there is time.
     #[inline]
-    pub(super) fn prefetch_next(&self) {
+    pub(super) fn prefetch_beyond(&self, forward: bool) {
         if let Some(c) = &self.cursor {
-            c.prefetch_next();
-        }
-    }
-
-    /// The same backwards.
-    #[inline]
-    pub(super) fn prefetch_prev(&self) {
-        if let Some(c) = &self.cursor {
-            c.prefetch_prev();
+            c.prefetch_beyond(forward);
         }
     }
 
     /// See [`SourceCursor::known_before`](super::source::SourceCursor).
-    pub(super) fn known_before(&self, limit: &[u8], backwards: bool, reach: u32) -> u32 {
-        self.inner().known_before(limit, backwards, reach)
+    pub(super) fn known_before(&self, limit: &[u8], forward: bool, reach: u32) -> u32 {
+        self.inner().known_before(limit, forward, reach)
     }
 
     #[cold]
-    fn enter_next_table(&mut self) -> Result<()> {
-        if self.at + 1 >= self.run.tables().len() {
-            self.cursor = None;
-            return Ok(());
-        }
-        let next = self.at + 1;
-        self.open(next).first()
+    fn leave_table(&mut self, forward: bool) -> Result<()> {
+        let next = if forward { Some(self.at + 1) } else { self.at.checked_sub(1) };
+        self.enter_table(next, forward)
     }
 
-    #[cold]
-    fn enter_prev_table(&mut self) -> Result<()> {
-        if self.at == 0 {
-            self.cursor = None;
-            return Ok(());
+    /// To where a walk through a table begins; to no entry, if there is no such table.
+    fn enter_table(&mut self, at: Option<usize>, forward: bool) -> Result<()> {
+        match at.filter(|at| *at < self.run.tables().len()) {
+            Some(at) => self.open(at).edge(forward),
+            None => {
+                self.cursor = None;
+                Ok(())
+            }
         }
-        let prev = self.at - 1;
-        self.open(prev).last()
     }
 }
 
@@ -172,48 +141,25 @@ impl InternalCursor for RunCursor {
         self.cursor.as_ref().is_some_and(|c| c.valid())
     }
 
-    fn first(&mut self) -> Result<()> {
-        if self.run.tables().is_empty() {
-            self.cursor = None;
-            return Ok(());
-        }
-        self.open(0).first()
+    fn edge(&mut self, forward: bool) -> Result<()> {
+        let at = if forward { Some(0) } else { self.run.tables().len().checked_sub(1) };
+        self.enter_table(at, forward)
     }
 
-    fn last(&mut self) -> Result<()> {
-        match self.run.tables().len() {
-            0 => {
-                self.cursor = None;
-                Ok(())
-            }
-            n => self.open(n - 1).last(),
-        }
-    }
-
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, SeekTo::AtOrAfter)
-    }
-
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, SeekTo::AtOrBefore)
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        self.approach(key, forward);
+        self.locate(key, forward)?;
+        self.enter(key)?;
+        while self.narrow(key, forward) {}
+        self.arrive(forward)
     }
 
     #[inline]
-    fn next(&mut self) -> Result<()> {
-        let cursor = self.cursor.as_mut().expect("next on a valid cursor");
-        cursor.next()?;
+    fn step(&mut self, forward: bool) -> Result<()> {
+        let cursor = self.cursor.as_mut().expect("a step of a valid cursor");
+        cursor.step(forward)?;
         if !cursor.valid() {
-            return self.enter_next_table();
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        let cursor = self.cursor.as_mut().expect("prev on a valid cursor");
-        cursor.prev()?;
-        if !cursor.valid() {
-            return self.enter_prev_table();
+            return self.leave_table(forward);
         }
         Ok(())
     }

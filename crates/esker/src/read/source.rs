@@ -1,6 +1,6 @@
 //! What a compaction reads from: a memtable or a run, without dynamic dispatch.
 
-use super::run_cursor::{RunCursor, SeekTo};
+use super::run_cursor::RunCursor;
 use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::memtable::MemtableCursor;
@@ -28,10 +28,10 @@ impl SourceCursor {
     #[inline]
     pub(super) fn next_key(&mut self) -> Result<bool> {
         match self {
-            SourceCursor::Memtable(c) => c.next_key(),
+            SourceCursor::Memtable(c) => c.step_key(true),
             SourceCursor::Run(c) if c.has_unique_keys() => {
                 c.next()?;
-                c.prefetch_next();
+                c.prefetch_beyond(true);
             }
             SourceCursor::Run(_) => return Ok(false),
         }
@@ -57,10 +57,10 @@ impl SourceCursor {
     }
 
     /// The parts of a search: see [`RunCursor::approach`].
-    pub(super) fn approach(&mut self, key: &[u8], to: SeekTo) {
+    pub(super) fn approach(&mut self, key: &[u8], forward: bool) {
         match self {
             SourceCursor::Memtable(c) => c.approach(),
-            SourceCursor::Run(c) => c.approach(key, to),
+            SourceCursor::Run(c) => c.approach(key, forward),
         }
     }
 
@@ -73,13 +73,13 @@ impl SourceCursor {
         }
     }
 
-    pub(super) fn locate(&mut self, key: &[u8], to: SeekTo) -> Result<()> {
+    pub(super) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
         match self {
             SourceCursor::Memtable(c) => {
-                c.locate(key, to == SeekTo::AtOrBefore);
+                c.locate(key, forward);
                 Ok(())
             }
-            SourceCursor::Run(c) => c.locate(key, to),
+            SourceCursor::Run(c) => c.locate(key, forward),
         }
     }
 
@@ -92,20 +92,20 @@ impl SourceCursor {
     }
 
     #[inline]
-    pub(super) fn narrow(&mut self, key: &[u8], to: SeekTo) -> bool {
+    pub(super) fn narrow(&mut self, key: &[u8], forward: bool) -> bool {
         match self {
             SourceCursor::Memtable(_) => false,
-            SourceCursor::Run(c) => c.narrow(key, to),
+            SourceCursor::Run(c) => c.narrow(key, forward),
         }
     }
 
-    pub(super) fn arrive(&mut self, to: SeekTo) -> Result<()> {
+    pub(super) fn arrive(&mut self, forward: bool) -> Result<()> {
         match self {
             SourceCursor::Memtable(c) => {
-                c.arrive(to == SeekTo::AtOrBefore);
+                c.arrive(forward);
                 Ok(())
             }
-            SourceCursor::Run(c) => c.arrive(to),
+            SourceCursor::Run(c) => c.arrive(forward),
         }
     }
 
@@ -115,14 +115,14 @@ impl SourceCursor {
         &self,
         order: &KeyOrder,
         limit: &[u8],
-        backwards: bool,
+        forward: bool,
         reach: u32,
     ) -> u32 {
         match self {
             SourceCursor::Memtable(c) => {
-                c.known_before(order, limit, backwards, reach as usize) as u32
+                c.known_before(order, limit, forward, reach as usize) as u32
             }
-            SourceCursor::Run(c) => c.known_before(limit, backwards, reach),
+            SourceCursor::Run(c) => c.known_before(limit, forward, reach),
         }
     }
 
@@ -141,30 +141,17 @@ impl InternalCursor for SourceCursor {
     fn valid(&self) -> bool {
         each!(self, c => c.valid())
     }
-    fn first(&mut self) -> Result<()> {
-        each!(self, c => c.first())
+    fn edge(&mut self, forward: bool) -> Result<()> {
+        each!(self, c => c.edge(forward))
     }
-    fn last(&mut self) -> Result<()> {
-        each!(self, c => c.last())
-    }
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        each!(self, c => c.seek(key))
-    }
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        each!(self, c => c.seek_for_prev(key))
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        each!(self, c => c.search(key, forward))
     }
     #[inline]
-    fn next(&mut self) -> Result<()> {
+    fn step(&mut self, forward: bool) -> Result<()> {
         match self {
-            SourceCursor::Memtable(c) => c.next(),
-            SourceCursor::Run(c) => c.next().inspect(|()| c.prefetch_next()),
-        }
-    }
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        match self {
-            SourceCursor::Memtable(c) => c.prev(),
-            SourceCursor::Run(c) => c.prev().inspect(|()| c.prefetch_prev()),
+            SourceCursor::Memtable(c) => c.step(forward),
+            SourceCursor::Run(c) => c.step(forward).inspect(|()| c.prefetch_beyond(forward)),
         }
     }
     #[inline]

@@ -59,7 +59,7 @@ const MOST_LEAPS: u32 = 10_000;
 
 /// Where a move comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Move<'k> {
+pub(crate) enum Move<'k> {
     /// From before the first key, or behind the last.
     Edge,
     /// From this key.
@@ -194,25 +194,8 @@ impl VisibleCursor {
         }
     }
 
-    pub(crate) fn first(&mut self) -> Result<()> {
-        self.position(Move::Edge, true)
-    }
-
-    pub(crate) fn last(&mut self) -> Result<()> {
-        self.position(Move::Edge, false)
-    }
-
-    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.position(Move::Search(key), true)
-    }
-
-    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.position(Move::Search(key), false)
-    }
-
     /// To the first entry that the reader sees from there on, or back; past the gap that it begins in, if that is known.
-    #[inline(always)]
-    fn position(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
+    pub(crate) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
         self.state = WalkState::Invalid;
         // A comparator that panicked has left what the move before had passed.
         self.near.clear();
@@ -224,12 +207,10 @@ impl VisibleCursor {
             }
             _ => self.known_gaps().and_then(|known| known.at_edge(self.seq, forward)),
         };
-        match (&gap, from, forward) {
-            (Some(end), ..) => self.leap(end, forward)?,
-            (None, Move::Search(key), true) => self.inner.seek(key)?,
-            (None, Move::Search(key), false) => self.inner.seek_for_prev(key)?,
-            (None, _, true) => self.inner.first()?,
-            (None, _, false) => self.inner.last()?,
+        match (&gap, from) {
+            (Some(end), _) => self.leap(end, forward)?,
+            (None, Move::Search(key)) => self.inner.search(key, forward)?,
+            (None, _) => self.inner.edge(forward)?,
         }
         let passed = Passed::new(from, forward, gap.is_some());
         match forward {
@@ -246,14 +227,19 @@ impl VisibleCursor {
         }
     }
 
-    /// One key on. Only when valid.
+    /// One key on, or back. Only when valid.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, forward: bool) -> Result<()> {
+        if forward { self.next() } else { self.prev() }
+    }
+
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<()> {
+    fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.next_key()? {
-                    return match self.take_plain(false) {
+                    return match self.take_plain(true) {
                         true => Ok(()),
                         false => self.settle_forward(false, Passed::step(true)),
                     };
@@ -269,14 +255,13 @@ impl VisibleCursor {
         }
     }
 
-    /// One key back. Only when valid.
     #[inline]
-    pub(crate) fn prev(&mut self) -> Result<()> {
+    fn prev(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
             WalkState::Invalid => Ok(()),
             WalkState::OnEntry => {
                 if self.inner.prev_key()? {
-                    return match self.take_plain(true) {
+                    return match self.take_plain(false) {
                         true => Ok(()),
                         false => self.settle_reverse(Passed::step(false)),
                     };
@@ -294,12 +279,12 @@ impl VisibleCursor {
     /// Stays on the inner entry, if it is what most are: a value as it was put, which the reader sees, and walking
     /// back the only version of its key.
     #[inline]
-    fn take_plain(&mut self, backwards: bool) -> bool {
+    fn take_plain(&mut self, forward: bool) -> bool {
         let plain = !self.keys_only
             && matches!(self.value, Value::Inner)
             && self.inner.valid()
             && self.inner.current().is_plain(self.seq)
-            && (!backwards || self.inner.is_only_version());
+            && (forward || self.inner.is_only_version());
         if plain {
             self.state = WalkState::OnEntry;
         }
@@ -332,17 +317,11 @@ impl VisibleCursor {
             self.inner.end();
             return Ok(());
         };
-        match forward {
-            true => self.inner.seek(key)?,
-            false => self.inner.seek_for_prev(key)?,
-        }
+        self.inner.search(key, forward)?;
         // The key beside it may be in the gap, and then it is dead.
         let inside = matches!(end, Boundary::Behind(_)) == forward;
         while inside && self.inner.valid() && self.same(self.inner.key(), key) {
-            match forward {
-                true => self.inner.next()?,
-                false => self.inner.prev()?,
-            }
+            self.inner.step(forward)?;
         }
         Ok(())
     }

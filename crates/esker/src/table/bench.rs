@@ -109,7 +109,7 @@ fn measure(store: &BenchTable, n: u64) {
         let mut c = t.cursor();
         c.first().unwrap();
         while c.valid() {
-            c.next_fast().unwrap();
+            c.next().unwrap();
         }
         for i in 0..200_000u64 {
             let k = key(i * 7919);
@@ -166,25 +166,21 @@ fn measure(store: &BenchTable, n: u64) {
             for _ in 0..10 {
                 if c.valid() {
                     black_box((c.key()[15], c.stored()));
-                    c.next_fast().unwrap();
+                    c.next().unwrap();
                 }
             }
         }
     });
     let walk = |c: &mut super::TableCursor, forward: bool, touch: bool| {
         let mut sum = 0u64;
-        if forward {
-            c.first().unwrap()
-        } else {
-            c.last().unwrap()
-        }
+        c.edge(forward).unwrap();
         while c.valid() {
             sum += u64::from(c.key_fast()[15]);
             let s = black_box(c.stored_fast());
             if let (true, Stored::Inline(v) | Stored::Compressed { bytes: v, .. }) = (touch, s) {
                 sum += u64::from(v[0]) + u64::from(v[v.len() - 1]);
             }
-            if forward { c.next_fast().unwrap() } else { c.prev_fast().unwrap() }
+            if forward { c.next().unwrap() } else { c.prev().unwrap() }
         }
         black_box(sum);
     };
@@ -229,14 +225,14 @@ fn cold() {
         let mut c = open().cursor();
         c.first().unwrap();
         while c.valid() {
-            c.next_fast().unwrap();
+            c.next().unwrap();
         }
     });
     rate("cold prev", n, || {
         let mut c = open().cursor();
         c.last().unwrap();
         while c.valid() {
-            c.prev_fast().unwrap();
+            c.prev().unwrap();
         }
     });
     rate("cold gets in order", n, || {

@@ -155,29 +155,6 @@ impl TableCursor {
         self.valid = true;
     }
 
-    /// One entry on, for callers that know the type.
-    #[inline]
-    pub(crate) fn next_fast(&mut self) -> Result<()> {
-        debug_assert!(self.valid);
-        let slot = self.slot + 1;
-        if slot < self.block.count {
-            self.load(slot);
-            return Ok(());
-        }
-        self.next_block()
-    }
-
-    /// One entry back.
-    #[inline]
-    pub(crate) fn prev_fast(&mut self) -> Result<()> {
-        debug_assert!(self.valid);
-        if self.slot > 0 {
-            self.load(self.slot - 1);
-            return Ok(());
-        }
-        self.prev_block()
-    }
-
     /// The first part of a search: asks for the heads that it begins with. Whoever searches several tables does each
     /// part for all of them, so that they wait for memory at the same time. All parts are given the same.
     #[inline]
@@ -195,13 +172,13 @@ impl TableCursor {
         heads.goes_on()
     }
 
-    /// The third: finds the block, and asks for its memory. `at_or_before`: for `seek_for_prev`.
-    pub(crate) fn locate(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
+    /// The third: finds the block, and asks for its memory.
+    pub(crate) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
         self.valid = false;
         self.read_ahead.restart();
         let begun = self.heads.take();
         let heads = begun.unwrap_or_else(|| self.table.block_index.search(&self.table.order, key));
-        self.located = self.table.located(heads, key, at_or_before)?;
+        self.located = self.table.located(heads, key, !forward)?;
         self.table.prefetch_block(self.located);
         Ok(())
     }
@@ -216,20 +193,20 @@ impl TableCursor {
 
     /// The fifth, as long as it says that there is more to do: comes nearer to the entry in the block.
     #[inline]
-    pub(crate) fn narrow(&mut self, key: &[u8], at_or_before: bool) -> bool {
+    pub(crate) fn narrow(&mut self, key: &[u8], forward: bool) -> bool {
         if self.search.goes_on() {
-            self.block.narrow(&mut self.search, &self.table.order, key, at_or_before);
+            self.block.narrow(&mut self.search, &self.table.order, key, !forward);
         }
         self.search.goes_on()
     }
 
     /// The last: takes the entry into view.
-    pub(crate) fn arrive(&mut self, at_or_before: bool) -> Result<()> {
+    pub(crate) fn arrive(&mut self, forward: bool) -> Result<()> {
         let rank = self.search.rank();
         if page_hints::is_due() {
             self.table.mark_sought(self.located);
         }
-        if at_or_before {
+        if !forward {
             // Only the first block may hold nothing at or before the key.
             if rank > 0 {
                 self.load(rank - 1);
@@ -243,68 +220,45 @@ impl TableCursor {
         Ok(())
     }
 
-    /// All parts, one after the other.
-    fn search(&mut self, key: &[u8], at_or_before: bool) -> Result<()> {
-        self.heads = None;
-        self.locate(key, at_or_before)?;
-        self.enter_located(key)?;
-        while self.narrow(key, at_or_before) {}
-        self.arrive(at_or_before)
-    }
-
-    /// Asks for the entry after the next one, if it is in the same block.
+    /// Asks for the entry beyond the one that the walk comes to next, if it is in the same block.
     #[inline]
-    pub(crate) fn prefetch_next(&self) {
-        if self.valid && self.slot + 2 < self.block.count {
-            self.block.prefetch(self.slot + 2);
-        }
-    }
-
-    /// Asks for the entry before the previous one, if it is in the same block.
-    #[inline]
-    pub(crate) fn prefetch_prev(&self) {
-        if self.valid && self.slot >= 2 {
-            self.block.prefetch(self.slot - 2);
+    pub(crate) fn prefetch_beyond(&self, forward: bool) {
+        let inside = if forward { self.slot + 2 < self.block.count } else { self.slot >= 2 };
+        if self.valid && inside {
+            self.block.prefetch(if forward { self.slot + 2 } else { self.slot - 2 });
         }
     }
 
     /// So many of the next entries of the block, at most `reach`, are known to come before `limit` in the walk's
     /// direction, by a look at the last of them. Only when valid.
-    pub(crate) fn known_before(&self, limit: &[u8], backwards: bool, reach: u32) -> u32 {
-        let left = if backwards { self.slot } else { self.block.count - 1 - self.slot };
+    pub(crate) fn known_before(&self, limit: &[u8], forward: bool, reach: u32) -> u32 {
+        let left = if forward { self.block.count - 1 - self.slot } else { self.slot };
         let n = reach.min(left);
-        let at = if backwards { self.slot - n } else { self.slot + n };
+        let at = if forward { self.slot + n } else { self.slot - n };
         let side = self.block.compare(&self.table.order, at, limit);
-        let before = if backwards { side.is_gt() } else { side.is_lt() };
+        let before = if forward { side.is_lt() } else { side.is_gt() };
         if before { n } else { 0 }
     }
 
-    #[inline(never)]
-    fn next_block(&mut self) -> Result<()> {
-        if self.ordinal + 1 >= self.table.block_index.blocks {
-            self.valid = false;
-            return Ok(());
+    /// The block that the walk comes to next, if there is one.
+    fn neighbour(&self, forward: bool) -> Option<u32> {
+        match forward {
+            true => Some(self.ordinal + 1).filter(|next| *next < self.table.block_index.blocks),
+            false => self.ordinal.checked_sub(1),
         }
-        self.leaves(true);
-        self.enter(self.ordinal + 1)?;
-        self.load(0);
-        if self.ordinal + 1 < self.table.block_index.blocks {
-            self.ask_for_neighbour(self.ordinal + 1);
-        }
-        Ok(())
     }
 
     #[inline(never)]
-    fn prev_block(&mut self) -> Result<()> {
-        if self.ordinal == 0 {
+    fn leave_block(&mut self, forward: bool) -> Result<()> {
+        let Some(next) = self.neighbour(forward) else {
             self.valid = false;
             return Ok(());
-        }
-        self.leaves(false);
-        self.enter(self.ordinal - 1)?;
-        self.load(self.block.count - 1);
-        if self.ordinal > 0 {
-            self.ask_for_neighbour(self.ordinal - 1);
+        };
+        self.leaves(forward);
+        self.enter(next)?;
+        self.load(if forward { 0 } else { self.block.count - 1 });
+        if let Some(beyond) = self.neighbour(forward) {
+            self.ask_for_neighbour(beyond);
         }
         Ok(())
     }
@@ -355,36 +309,31 @@ impl InternalCursor for TableCursor {
         self.valid
     }
 
-    fn first(&mut self) -> Result<()> {
+    fn edge(&mut self, forward: bool) -> Result<()> {
         self.read_ahead.restart();
-        self.enter(0)?;
-        self.load(0);
+        self.enter(if forward { 0 } else { self.table.block_index.blocks - 1 })?;
+        self.load(if forward { 0 } else { self.block.count - 1 });
         Ok(())
     }
 
-    fn last(&mut self) -> Result<()> {
-        self.read_ahead.restart();
-        self.enter(self.table.block_index.blocks - 1)?;
-        self.load(self.block.count - 1);
-        Ok(())
+    /// All parts, one after the other.
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        self.heads = None;
+        self.locate(key, forward)?;
+        self.enter_located(key)?;
+        while self.narrow(key, forward) {}
+        self.arrive(forward)
     }
 
-    fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, false)
-    }
-
-    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.search(key, true)
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        self.next_fast()
-    }
-
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        self.prev_fast()
+    #[inline(always)]
+    fn step(&mut self, forward: bool) -> Result<()> {
+        debug_assert!(self.valid);
+        let inside = if forward { self.slot + 1 < self.block.count } else { self.slot > 0 };
+        if inside {
+            self.load(if forward { self.slot + 1 } else { self.slot - 1 });
+            return Ok(());
+        }
+        self.leave_block(forward)
     }
 
     #[inline]

@@ -169,10 +169,10 @@ fn compare(m: &Made, probes: &[Vec<u8>], seed: u64) {
                 break;
             }
             if roll(2) == 0 {
-                c.next_fast().unwrap();
+                c.next().unwrap();
                 i += 1;
             } else {
-                c.prev_fast().unwrap();
+                c.prev().unwrap();
                 i = i.wrapping_sub(1);
             }
             assert_eq!(current(&c), at(i));
@@ -319,10 +319,10 @@ fn a_search_that_was_given_up_leaves_nothing_for_the_next() {
         let wanted = key(100 + steps);
         c.approach();
         while c.come_nearer(&wanted) {}
-        c.locate(&wanted, false).unwrap();
+        c.locate(&wanted, true).unwrap();
         c.enter_located(&wanted).unwrap();
-        while c.narrow(&wanted, false) {}
-        c.arrive(false).unwrap();
+        while c.narrow(&wanted, true) {}
+        c.arrive(true).unwrap();
         assert_eq!(c.key(), wanted, "after {steps}");
     }
 }
