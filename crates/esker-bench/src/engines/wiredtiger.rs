@@ -128,8 +128,11 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             false => "; more cache for loads before rows that have less memory than data",
         };
         let ascending = if bulk { ", bulk cursor for ascending keys (not logged)" } else { "" };
+        // Where the library lies on this machine is nobody's setting.
+        let shown = snappy.as_ref().map(|name| connection.replace(name.as_str(), SNAPPY));
+        let shown = shown.as_ref().unwrap_or(&connection);
         Ok(Setup {
-            words: format!("{compression}; {connection}; {table}{ascending}{loads}"),
+            words: format!("{compression}; {shown}; {table}{ascending}{loads}"),
             connection,
             table,
             page_size: 0,

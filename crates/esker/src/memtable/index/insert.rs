@@ -12,8 +12,6 @@
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-#[cfg(debug_assertions)]
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arena::Arena;
 use super::image::Image;
@@ -60,8 +58,6 @@ impl Index {
         key: &[u8],
         make: impl FnOnce(Option<u32>) -> u32,
     ) {
-        #[cfg(debug_assertions)]
-        let _alone = Alone::enter(&self.writing);
         let writer = self.writer.get();
         // SAFETY: no other call runs; the borrow ends here.
         let (appending, tail) = unsafe { ((*writer).appending, &*(*writer).tail) };
@@ -309,25 +305,5 @@ fn node_of<T>(node: &T) -> *mut NodeHeader {
 fn write_children(inner: &InnerNode, children: &[*mut NodeHeader]) {
     for (to, &child) in inner.children.iter().zip(children) {
         to.store(child, Release);
-    }
-}
-
-/// Notices two writers, in debug builds.
-#[cfg(debug_assertions)]
-struct Alone<'a>(&'a AtomicBool);
-
-#[cfg(debug_assertions)]
-impl Alone<'_> {
-    fn enter(writing: &AtomicBool) -> Alone<'_> {
-        // Relaxed, so that the check adds no order of its own that could hide a race.
-        assert!(!writing.swap(true, Ordering::Relaxed), "two writers in one index");
-        Alone(writing)
-    }
-}
-
-#[cfg(debug_assertions)]
-impl Drop for Alone<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
     }
 }

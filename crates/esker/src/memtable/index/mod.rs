@@ -24,8 +24,6 @@ mod search;
 mod tests;
 
 use std::cell::UnsafeCell;
-#[cfg(debug_assertions)]
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::key::KeyOrder;
@@ -57,9 +55,6 @@ pub(crate) struct Index {
     memory: AtomicUsize,
     /// The writer's own: readers never look at it.
     writer: UnsafeCell<IndexWriter>,
-    /// Whether a writer is at work.
-    #[cfg(debug_assertions)]
-    writing: AtomicBool,
 }
 
 // SAFETY: what readers touch is atomic or never changes after `new`; `writer` is used by `upsert`
@@ -85,8 +80,6 @@ impl Index {
             len: AtomicUsize::new(0),
             memory,
             writer: UnsafeCell::new(IndexWriter::new(arena, first)),
-            #[cfg(debug_assertions)]
-            writing: AtomicBool::new(false),
         }
     }
 
