@@ -414,7 +414,8 @@ esker_code esker_options_set_block_size(esker_options *options, size_t bytes);
 // Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default a quarter of the
 // memory or of the log that may wait for its flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB
 // where that is more; 2 MiB at least.
-esker_code esker_options_set_segment_size(esker_options *options, uint64_t bytes);
+esker_code esker_options_set_segment_size(esker_options *options,
+                                          uint64_t bytes);
 
 // From how many bytes on a value is written once, and stays in the log. 64 at least, 4096 by default.
 esker_code esker_options_set_blob_threshold(esker_options *options,

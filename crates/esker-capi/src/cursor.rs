@@ -28,6 +28,8 @@ pub(crate) struct CursorState {
     cursor: Cursor,
     /// Why it is on no entry, if its last move failed.
     failed: Option<Error>,
+    /// The key that it last went to: the caller's may be the cursor's own, which its moves write over.
+    sought: Vec<u8>,
 }
 
 /// A key and its value, where they lie: valid until the cursor moves or is closed. All zero when there
@@ -137,7 +139,7 @@ pub unsafe extern "C" fn esker_cursor_open(
             let keyspace = shared(keyspace)?;
             let cursor = keyspace.cursor(keys_only);
             keyspace.check_open()?;
-            at.write(ffi::hand_out(CursorState { cursor, failed: None }));
+            at.write(ffi::hand_out(CursorState { cursor, failed: None, sought: Vec::new() }));
             Ok(ESKER_OK)
         })
     }
@@ -256,8 +258,12 @@ unsafe fn to(
             set(entry, esker_entry::NONE);
             let key = bytes(key, key_len, "key")?;
             let state = exclusive(cursor)?;
-            let on_entry = state.go(|cursor| step(cursor, key))?;
-            Ok(arrived(state, on_entry, entry))
+            let mut sought = std::mem::take(&mut state.sought);
+            sought.clear();
+            sought.extend_from_slice(key);
+            let on_entry = state.go(|cursor| step(cursor, &sought));
+            state.sought = sought;
+            Ok(arrived(state, on_entry?, entry))
         })
     }
 }

@@ -107,13 +107,17 @@ pub unsafe extern "C" fn esker_multi_get(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let ks = shared(keyspace)?;
-            if count > 0 && (keys.is_null() || key_lens.is_null() || values.is_null()) {
-                return Err(Failure::null("keys, key_lens or values"));
+            if count > 0 && values.is_null() {
+                return Err(Failure::null("values"));
             }
+            // First of all: on an error too, each may be released.
             for i in 0..count {
                 value::clear(values.add(i));
             }
+            if count > 0 && (keys.is_null() || key_lens.is_null()) {
+                return Err(Failure::null("keys or key_lens"));
+            }
+            let ks = shared(keyspace)?;
             let key = |i| bytes(*keys.add(i), *key_lens.add(i), "a key");
             let wanted = (0..count).map(key).collect::<Result<Vec<_>, _>>()?;
             for (i, found) in ks.multi_get(&wanted)?.into_iter().enumerate() {

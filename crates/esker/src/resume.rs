@@ -37,7 +37,9 @@ impl Store {
             self.flush_together(self.failed_sync_below.load(Ordering::Acquire))?;
             // Nothing leads from a segment that failed to the new one: unless the flush said so, the
             // manifest must say that the log starts there, before anything is promised in it.
-            self.advance_log()
+            self.advance_log()?;
+            self.sync.settle();
+            Ok(())
         })();
         if let Err(e) = &resumed {
             let cause: &Error = e;

@@ -325,7 +325,11 @@ fn open_segments(
     for number in numbers {
         report.files += 1;
         match Lookup::open(env, dir, number, false) {
-            Ok(Lookup::Segment(segment)) => drop(segments.insert(number, Ok(segment))),
+            Ok(Lookup::Segment(segment)) => {
+                // There may be thousands.
+                segment.release();
+                segments.insert(number, Ok(segment));
+            }
             // Made, and never used before a crash: nothing was in it.
             Ok(Lookup::Unused(behind, _)) if number >= state.log_start && !behind.frames => {}
             Ok(Lookup::Missing) => {}

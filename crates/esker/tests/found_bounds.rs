@@ -333,3 +333,24 @@ fn segments_that_wait_hold_no_descriptors() {
     assert!(waiting > 5, "{waiting} segments are no test");
     assert!(most <= 10, "{most} files are open, for {waiting} segments");
 }
+
+/// A verification, and a repair, had a file open for each segment that is kept for its values.
+#[test]
+fn a_verification_held_a_descriptor_for_each_segment() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().canonicalize().unwrap().join("db");
+    let options = Options::new().memory(1 << 20).segment_size(64 << 10).blob_threshold(1000);
+    let db = options.clone().open(&path).unwrap();
+    for n in 0..2000u32 {
+        db.put(n.to_be_bytes(), vec![n as u8; 20_000]).unwrap();
+    }
+    db.wait_for_compactions().unwrap();
+    db.close().unwrap();
+    let segments = fs::read_dir(&path).unwrap().flatten();
+    let segments = segments.filter(|f| f.path().extension().is_some_and(|e| e == "log")).count();
+    assert!(segments > 20, "{segments} segments are no test");
+    let mut most = 0;
+    let report = options.verify_with(&path, |_, _| most = most.max(open_files(&path))).unwrap();
+    assert_eq!(report.problems, []);
+    assert!((1..=10).contains(&most), "{most} files are open, for {segments} segments");
+}

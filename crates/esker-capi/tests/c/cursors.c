@@ -113,6 +113,41 @@ static void too_small(const esker_keyspace *ks) {
   esker_cursor_close(&c);
 }
 
+/* Where a cursor goes may be said by the key that it is on: a search wrote over that while it still compared it, where a block
+   ended before it, and a flush took it away. */
+static void to_own_keys(esker_db *db) {
+  esker_keyspace *ks = NULL;
+  esker_cursor *c = NULL;
+  esker_entry entry;
+  unsigned random = 1;
+  char key[16], value[100];
+  for (int before = 100; before < 150; before++) {
+    snprintf(key, sizeof key, "own %d", before);
+    OK(esker_keyspace_create(db, key, NULL, &ks, &error));
+    for (int i = 0; i < before + 100; i++) {
+      for (size_t at = 0; at < sizeof value; at++) {
+        random = random * 1103515245u + 12345u;
+        value[at] = (char)(random >> 16); /* nothing to pack */
+      }
+      snprintf(key, sizeof key, "%s%03d", i < before ? "aaa" : "abc", i < before ? i : i - before);
+      OK(esker_put(ks, key, 6, value, sizeof value, ESKER_DURABILITY_DEFAULT, &error));
+    }
+    OK(esker_cursor_open(ks, false, &c, &error));
+    OK(esker_cursor_seek(c, "abc005", 6, &entry, &error));
+    OK(esker_db_flush(db, &error));
+    for (int i = 0; i < 2; i++) {
+      OK(esker_cursor_seek(c, entry.key, 2, &entry, &error));
+      CHECK(entry.key_len == 6 && memcmp(entry.key, "abc000", 6) == 0);
+      OK(esker_cursor_seek_for_prev(c, entry.key, 3, &entry, &error));
+      snprintf(key, sizeof key, "aaa%03d", before - 1);
+      CHECK(entry.key_len == 6 && memcmp(entry.key, key, 6) == 0);
+      OK(esker_cursor_next(c, &entry, &error));
+    }
+    esker_cursor_close(&c);
+    esker_keyspace_close(&ks);
+  }
+}
+
 int main(int argc, char **argv) {
   char path[1024], key[8];
   CHECK(argc == 2);
@@ -132,6 +167,7 @@ int main(int argc, char **argv) {
     too_small(ks);
     OK(esker_db_wait_for_compactions(db, &error)); /* then all in one run */
   }
+  to_own_keys(db);
   esker_keyspace_close(&ks);
   OK(esker_db_close(&db, &error));
   return 0;

@@ -87,6 +87,10 @@ static void many(const esker_keyspace *ks) {
   keys[1] = NULL; /* with a length: that cannot be */
   GIVES(ESKER_INVALID_ARGUMENT, esker_multi_get(ks, 4, keys, lens, values, &error));
   for (int i = 0; i < 4; i++) CHECK(values[i].data == NULL);
+  /* Never written before, and no keyspace: each may be released all the same. */
+  memset(values, 0x5a, sizeof values);
+  GIVES(ESKER_INVALID_ARGUMENT, esker_multi_get(NULL, 4, keys, lens, values, &error));
+  for (int i = 0; i < 4; i++) esker_value_release(&values[i]);
 }
 
 static void batches(const esker_db *db, const esker_keyspace *ks) {

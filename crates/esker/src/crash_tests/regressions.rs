@@ -197,6 +197,47 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// After a failed sync `resume` went on in a new segment, and failed before the entries of the old one were in tables. A sync of the
+/// new one then passed for one of all that was written; and the manifest could say that the log is durable in a
+/// segment to which nothing leads, which was damage to whoever opened the store after a kill.
+#[test]
+fn after_a_resume_that_failed_nothing_passes_for_durable_that_is_not() {
+    let mut unsettled = 0;
+    for at in 0.. {
+        let env = SimEnv::new(at, true);
+        let db = open(&env);
+        db.bulk_load([("loaded", "1")]).unwrap();
+        db.put("key", "1").unwrap();
+        let active = format!("/db/{}", segments(&env).last().unwrap());
+        failing(&env, CallKind::Sync, &active, || db.sync()).unwrap_err();
+        let number = env.call_count() + at;
+        env.fail(Some(FaultPlan { at: number, fault: Fault::Eio, from_then_on: false }));
+        let resumed = db.resume();
+        env.fail(None);
+        if resumed.is_ok() && env.call_count() <= number {
+            break;
+        }
+        if resumed.is_err() && db.sync().is_ok() {
+            assert_eq!(get(&open(&cut(&env)), "key").unwrap(), b"1", "call {at}: a sync said so");
+        }
+        unsettled += u64::from(resumed.is_err());
+        // The background thread looks after the log, and the process is killed.
+        db.store().step(std::time::Duration::from_secs(3000));
+        for cut in [Cut::Kill, Cut::Nothing] {
+            let again = open_at(&image(&env.freeze(), cut, 0), "/db");
+            let again = again.unwrap_or_else(|e| panic!("call {at}, {cut:?}: {e}"));
+            assert!(cut == Cut::Nothing || get(&again, "key").is_some(), "call {at}");
+        }
+        if resumed.is_err() {
+            db.resume().unwrap_or_else(|e| panic!("call {at}: {e}"));
+        }
+        db.sync().unwrap();
+        assert_eq!(get(&open(&cut(&env)), "key").unwrap(), b"1", "call {at}");
+        assert_eq!(env.violations(), Vec::<String>::new(), "call {at}");
+    }
+    assert!(unsettled > 10, "{unsettled}");
+}
+
 /// After a failed sync `resume` wrote one keyspace after the other into tables. A power cut in between
 /// kept later writes to the one and lost earlier writes to the other, which no log held any more.
 #[test]

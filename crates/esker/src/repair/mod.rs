@@ -183,10 +183,15 @@ impl Repair<'_> {
                 || references.contains_key(&number);
             let found = Lookup::open(&self.env, &self.dir, number, false);
             match found {
-                Ok(Lookup::Segment(s)) => drop(self.segments.insert(number, Ok(s))),
+                Ok(Lookup::Segment(s)) => {
+                    // There may be thousands.
+                    s.release();
+                    self.segments.insert(number, Ok(s));
+                }
                 Err(e) if e.is_passing() => return Err(e),
                 Ok(Lookup::Missing) => {}
                 _ if !needed => {}
+                Err(e @ Error::UnsupportedFormat { .. }) => return Err(e),
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
                 Ok(Lookup::Unused(behind, _))
                     if !behind.frames && !references.contains_key(&number) => {}

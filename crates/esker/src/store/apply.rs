@@ -145,8 +145,13 @@ impl Store {
         version_set: &super::VersionSet,
         segment: u64,
     ) -> [Change; 2] {
-        let seq = self.visible_seq().max(version_set.state().last_seq);
-        [Change::LogStart { segment, durable: self.sync.durable() }, Change::LastSeq { seq }]
+        let state = version_set.state();
+        let durable = match self.leads_on_from(segment) {
+            true => self.sync.durable(),
+            false => state.log_durable,
+        };
+        let seq = self.visible_seq().max(state.last_seq);
+        [Change::LogStart { segment, durable }, Change::LastSeq { seq }]
     }
 
     /// Number of the active segment.

@@ -95,14 +95,19 @@ impl Store {
     #[cold]
     pub(crate) fn track_synced(&self, version_set: &mut VersionSet) -> Result<()> {
         let (segment, known) = (version_set.state().log_start, version_set.state().log_durable);
-        // After a failed sync no seal leads on to what was synced since.
-        let led_to = segment >= self.failed_sync_below.load(Ordering::Acquire);
         let durable = self.sync.durable();
+        let led_to = self.leads_on_from(segment);
         if durable.segment > known.segment && led_to && self.check_writable().is_ok() {
             let change = Change::LogStart { segment, durable };
             self.commit(version_set, ManifestEdit::from(vec![change]))?;
         }
         Ok(())
+    }
+
+    /// Whether seals lead from this segment of the log to the one that is written to. After a failed sync none leads on to what
+    /// was synced since.
+    pub(crate) fn leads_on_from(&self, segment: u64) -> bool {
+        segment >= self.failed_sync_below.load(Ordering::Acquire)
     }
 
     pub(crate) fn next_segment_bytes(&self) -> u64 {

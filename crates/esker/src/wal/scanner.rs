@@ -53,6 +53,8 @@ impl Lookup {
     ) -> Result<Lookup> {
         match Segment::open(env, dir, number, writable) {
             Ok(segment) => Ok(Lookup::Segment(Arc::new(segment))),
+            // What the system refuses, or another version made, no power cut explains.
+            Err(e) if !e.is_corruption() => Err(e),
             Err(e) => match Segment::never_synced(env, dir, number)? {
                 Some(left) => Ok(Lookup::Unused(left, e)),
                 None => Err(e),

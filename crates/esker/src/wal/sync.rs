@@ -165,6 +165,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     idle: Condvar,
     /// Whether `ledger.failed` is set: asked before every write, so without the lock.
     failed: AtomicBool,
+    /// The failure that the log was reset after, until what it held is durable elsewhere.
+    unsettled: Mutex<Option<Error>>,
     /// Rounds of syncing that succeeded.
     rounds: AtomicU64,
 }
@@ -189,6 +191,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             ledger: Mutex::new(ledger),
             idle: Condvar::new(),
             failed: AtomicBool::new(false),
+            unsettled: Mutex::new(None),
             rounds: AtomicU64::new(0),
         }
     }
@@ -344,14 +347,15 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
 
     /// The log goes on in `file`, which is new; what was tracked is forgotten, a failure included.
     ///
-    /// The caller made all that the older segments hold durable in another way: it is in tables,
-    /// and in the manifest. Threads that still wait for a sync that failed are told of the failure.
+    /// Threads that still wait for a sync that failed are told of the failure. The caller makes all that the older
+    /// segments hold durable in another way, in tables and in the manifest, and [says so](SyncGroup::settle) when it is.
     pub(crate) fn reset(&self, file: Arc<S>, named: bool) {
         let mut ledger = self.ledger.lock();
         while ledger.syncing {
             self.idle.wait(&mut ledger);
         }
         if let Some(e) = ledger.failed.take() {
+            *self.unsettled.lock() = Some(e.clone());
             ledger.last_failure = Some((ledger.durable, e));
             ledger.resets += 1;
         }
@@ -360,6 +364,17 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         ledger.add(file, named);
         self.failed.store(false, Ordering::Release);
         self.hand_over(ledger);
+    }
+
+    /// What was in the log before it was reset is durable elsewhere.
+    pub(crate) fn settle(&self) {
+        *self.unsettled.lock() = None;
+    }
+
+    /// The failure that the log was reset after, if what it held then is not known to be durable yet: nobody may be told
+    /// that it is.
+    pub(crate) fn check_settled(&self) -> Result<()> {
+        self.unsettled.lock().clone().map_or(Ok(()), Err)
     }
 
     /// Segments below `number` are no longer part of the log: what they held is durable in tables.
