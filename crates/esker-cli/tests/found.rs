@@ -540,3 +540,32 @@ fn a_default_keyspace_in_reverse_comes_back_so() {
     dir.ok("put bytewise k v --create");
     dir.run("load bytewise all.bin --all").fails(2, "default");
 }
+
+/// Damages a store so that there is much to say about it.
+fn damage(dir: &Dir) {
+    let size = |name: &String| fs::metadata(dir.path("db").join(name)).unwrap().len();
+    let largest = names(&dir.path("db")).into_iter().max_by_key(size).unwrap();
+    let mut bytes = dir.read(&format!("db/{largest}"));
+    bytes.iter_mut().skip(1000).step_by(5000).for_each(|byte| *byte ^= 1);
+    dir.write(&format!("db/{largest}"), bytes);
+}
+
+#[test]
+fn a_closed_pipe_hides_no_damage_from_verify() {
+    let dir = Dir::new();
+    noisy(&dir, 2000, 160);
+    let into_closed = |args: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = dir.command().args(args).stdout(writer).stderr(Stdio::piped()).spawn();
+        Ran::from(child.unwrap().wait_with_output().unwrap())
+    };
+    for args in [&["verify", "db"][..], &["verify", "db", "--json"]] {
+        let ran = into_closed(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "sound: esker {args:?}");
+    }
+    damage(&dir);
+    for args in [&["verify", "db"][..], &["verify", "db", "--json"]] {
+        into_closed(args).fails(3, "`esker repair db` saves what is intact");
+    }
+}

@@ -37,8 +37,25 @@ pub(crate) fn run(args: Args) -> Outcome {
         progress.get_or_insert_with(|| Progress::bytes("verifying", Some(total))).set(done);
     })?;
     drop(progress);
+    let printed = print(&report, args.json.json);
+    if report.problems.is_empty() {
+        return printed;
+    }
+    match printed {
+        // A reader that went away (`| head`) makes no damaged store a sound one.
+        Ok(()) | Err(Failure::ClosedPipe) => Err(Failure::Broken(format!(
+            "{} in {}; `esker repair {}` saves what is intact",
+            human::counted(report.problems.len() as u64, "problem"),
+            checked(&report),
+            args.db.display()
+        ))),
+        Err(other) => Err(other),
+    }
+}
+
+fn print(report: &VerifyReport, as_json: bool) -> Outcome {
     let mut out = Out::stdout();
-    if args.json.json {
+    if as_json {
         out.json(&json!({
             "files": report.files,
             "bytes": report.bytes,
@@ -50,19 +67,10 @@ pub(crate) fn run(args: Args) -> Outcome {
             out.line(problem.to_string().replace('\n', " "))?;
         }
         if report.problems.is_empty() {
-            out.line(format!("sound: {}", checked(&report)))?;
+            out.line(format!("sound: {}", checked(report)))?;
         }
     }
-    out.finish()?;
-    if report.problems.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Broken(format!(
-        "{} in {}; `esker repair {}` saves what is intact",
-        human::counted(report.problems.len() as u64, "problem"),
-        checked(&report),
-        args.db.display()
-    )))
+    out.finish()
 }
 
 fn checked(report: &VerifyReport) -> String {
