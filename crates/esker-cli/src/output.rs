@@ -19,8 +19,15 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(crate) struct Out {
     sink: BufWriter<Box<dyn Write>>,
     name: String,
-    /// The file to rename once it is whole: as written, and as wanted.
-    partial: Option<(PathBuf, PathBuf)>,
+    /// The file to rename once it is whole.
+    partial: Option<Partial>,
+}
+
+/// A file that is written beside its place.
+struct Partial {
+    file: File,
+    written_to: PathBuf,
+    wanted: PathBuf,
 }
 
 impl Out {
@@ -37,22 +44,32 @@ impl Out {
     }
 
     /// Writes to `path`; to standard output when there is none. A regular file gets its name only
-    /// when it is whole, so that a dump that failed is never taken for a dump.
+    /// when it is whole and durable, so that a dump that failed is never taken for a dump; what is
+    /// no regular file is opened as it is.
     pub fn create(path: Option<&Path>, escape: Escape, style: Style) -> Result<Out, Failure> {
         let Some(path) = path else { return Ok(Out::stdout_as(escape, style)) };
-        let special = fs::metadata(path).is_ok_and(|m| !m.is_file());
-        let mut written_to = path.as_os_str().to_owned();
-        if !special {
-            written_to.push(".partial");
-        }
+        let broken =
+            |path: &Path, e: io::Error| Failure::Broken(format!("create {}: {e}", path.display()));
+        let name = path.display().to_string();
+        let Some(wanted) = replaced(path).map_err(|e| broken(path, e))? else {
+            let file = File::create(path).map_err(|e| broken(path, e))?;
+            return Ok(Out { sink: sink(file, escape.is_on(false), style), name, partial: None });
+        };
+        let mut written_to = wanted.as_os_str().to_owned();
+        written_to.push(".partial");
         let written_to = PathBuf::from(written_to);
-        let file = File::create(&written_to)
-            .map_err(|e| Failure::Broken(format!("create {}: {e}", written_to.display())))?;
-        Ok(Out {
-            sink: sink(file, escape.is_on(false), style),
-            name: path.display().to_string(),
-            partial: (!special).then(|| (written_to, path.to_owned())),
-        })
+        let file = File::create_new(&written_to).map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => Failure::Broken(format!(
+                "{} is there: another dump writes it, or one was killed; if none runs, remove it",
+                written_to.display()
+            )),
+            _ => broken(&written_to, e),
+        })?;
+        let to = file.try_clone().map_err(|e| broken(&written_to, e));
+        let partial = Partial { file, written_to, wanted };
+        let to = to.inspect_err(|_| partial.remove())?;
+        let sink = sink(to, escape.is_on(false), style);
+        Ok(Out { sink, name, partial: Some(partial) })
     }
 
     /// What a failed write means for the command.
@@ -81,14 +98,57 @@ impl Out {
 
     pub fn finish(mut self) -> Outcome {
         self.sink.flush().map_err(|e| self.failure(&e))?;
-        if let Some((written_to, wanted)) = self.partial.take() {
-            fs::rename(&written_to, &wanted).map_err(|e| {
-                let (from, to) = (written_to.display(), wanted.display());
-                Failure::Broken(format!("rename {from} to {to}: {e}"))
-            })?;
-        }
-        Ok(())
+        let Some(partial) = &self.partial else { return Ok(()) };
+        // Without this a crash may leave the name and not what it names.
+        partial.file.sync_all().map_err(|e| self.failure(&e))?;
+        let Partial { written_to, wanted, .. } = partial;
+        fs::rename(written_to, wanted).map_err(|e| {
+            let (from, to) = (written_to.display(), wanted.display());
+            Failure::Broken(format!("rename {from} to {to}: {e}"))
+        })?;
+        let dir = parent(wanted).to_owned();
+        self.partial = None;
+        File::open(&dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|e| Failure::Broken(format!("sync {}: {e}", dir.display())))
     }
+}
+
+impl Partial {
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.written_to);
+    }
+}
+
+/// As many links lead one to another at most.
+const MOST_LINKS: usize = 40;
+
+/// The regular file that writing to `path` makes or replaces: links are followed to it, so that they
+/// stay. None where something else is, which is to be opened, not replaced; so are the links of
+/// devices and of the kernel (`/dev/stdout`), whatever they lead to.
+fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let there = match fs::symlink_metadata(&path) {
+            Ok(there) => there,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Some(path)),
+            Err(e) => return Err(e),
+        };
+        if !there.is_symlink() {
+            return Ok(there.is_file().then_some(path));
+        }
+        let dir = parent(&path).canonicalize()?;
+        if dir.starts_with("/dev") || dir.starts_with("/proc") {
+            return Ok(None);
+        }
+        path = dir.join(fs::read_link(&path)?);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// The directory that a file is in.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
 }
 
 fn sink(to: impl Write + 'static, escaped: bool, style: Style) -> BufWriter<Box<dyn Write>> {
@@ -99,8 +159,8 @@ fn sink(to: impl Write + 'static, escaped: bool, style: Style) -> BufWriter<Box<
 impl Drop for Out {
     fn drop(&mut self) {
         // Not finished: half a dump is of no use to anyone. Closing it first is not needed.
-        if let Some((written_to, _)) = self.partial.take() {
-            let _ = fs::remove_file(written_to);
+        if let Some(partial) = &self.partial {
+            partial.remove();
         }
     }
 }

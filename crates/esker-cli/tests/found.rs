@@ -569,3 +569,85 @@ fn a_closed_pipe_hides_no_damage_from_verify() {
         into_closed(args).fails(3, "`esker repair db` saves what is intact");
     }
 }
+
+#[test]
+fn a_dump_replaces_no_link() {
+    use std::os::unix::fs::symlink;
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    let is_link = |name: &str| fs::symlink_metadata(dir.path(name)).unwrap().is_symlink();
+    // To a file in another directory, by way of another link; that is there, and not yet.
+    fs::create_dir(dir.path("far")).unwrap();
+    symlink("far/hop", dir.path("link")).unwrap();
+    symlink("file", dir.path("far/hop")).unwrap();
+    for _ in 0..2 {
+        dir.ok("dump db link");
+        assert_eq!(dir.read("far/file"), b"a\t1\n");
+        dir.write("far/file", "older");
+    }
+    assert!(is_link("link") && is_link("far/hop"));
+    assert_eq!(names(&dir.path("far")), ["file", "hop"]);
+    // To what is no file of its own.
+    symlink("/dev/stdout", dir.path("out")).unwrap();
+    let file = File::create(dir.path("stdout")).unwrap();
+    assert!(dir.command().args(["dump", "db", "out"]).stdout(file).status().unwrap().success());
+    assert_eq!(dir.read("stdout"), b"a\t1\n");
+    assert!(is_link("out"));
+    assert_eq!(dir.run("dump db out").out, b"a\t1\n");
+    symlink("/dev/null", dir.path("null")).unwrap();
+    dir.ok("dump db null");
+    assert!(is_link("null"));
+    symlink("round", dir.path("round")).unwrap();
+    dir.run("dump db round").fails(3, "create round: too many links");
+    assert_eq!(names(dir.0.path()), ["db", "far", "link", "null", "out", "round", "stdout"]);
+}
+
+#[test]
+fn a_dump_leaves_the_partial_file_of_another() {
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    dir.write("out.tsv", "older");
+    dir.write("out.tsv.partial", "of another");
+    dir.run("dump db out.tsv").fails(3, "out.tsv.partial is there: another dump writes it");
+    assert_eq!(dir.read("out.tsv.partial"), b"of another");
+    assert_eq!(dir.read("out.tsv"), b"older");
+    fs::remove_file(dir.path("out.tsv.partial")).unwrap();
+    dir.ok("dump db out.tsv");
+    assert_eq!(dir.read("out.tsv"), b"a\t1\n");
+    assert_eq!(names(dir.0.path()), ["db", "out.tsv"]);
+}
+
+/// Says on standard error what is made durable and renamed.
+const TOLD: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+int fsync(int fd) {
+    struct stat s;
+    fstat(fd, &s);
+    fprintf(stderr, S_ISDIR(s.st_mode) ? "sync dir\n" : "sync file\n");
+    return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd);
+}
+int rename(const char *from, const char *to) {
+    fprintf(stderr, "rename\n");
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+"#;
+
+#[test]
+fn a_dump_gets_its_name_when_it_is_durable() {
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    dir.write("told.c", TOLD);
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-o", "told.so", "told.c", "-ldl"]).current_dir(dir.0.path());
+    if !cc.status().is_ok_and(|status| status.success()) {
+        println!("left out: no C compiler");
+        return;
+    }
+    let told = dir.path("told.so");
+    let ran = dir.command().args(["dump", "db", "out"]).env("LD_PRELOAD", told).output().unwrap();
+    let ran = Ran::from(ran);
+    assert_eq!((ran.code, ran.err.as_str()), (0, "sync file\nrename\nsync dir\n"));
+}

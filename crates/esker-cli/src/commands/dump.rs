@@ -31,7 +31,8 @@ Examples:
 
 The formats are those of `esker load --help`, which reads a dump back as it was, byte for byte.
 Entries come in the order of the keys. The dump is of one moment. A file gets its name when it is
-whole: until then it has .partial behind it.
+whole and durable: until then it has .partial behind it, which a dump that was killed leaves, to be
+removed. Links stay, and what they lead to is replaced; pipes and devices are written to.
 
 jsonl writes values only, and only values that are JSON on one line. With --key it also checks
 that every key is what a load with that --key would take from the value, so that nothing is lost.
