@@ -651,3 +651,22 @@ fn a_dump_gets_its_name_when_it_is_durable() {
     let ran = Ran::from(ran);
     assert_eq!((ran.code, ran.err.as_str()), (0, "sync file\nrename\nsync dir\n"));
 }
+
+#[test]
+fn joined_dumps_of_all_keyspaces_are_loaded() {
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    dir.ok("keyspaces db create users");
+    dir.ok("put db -k users ada lovelace");
+    for format in ["tsv", "dbdump"] {
+        let first = dir.run(&format!("dump db --all --format {format}")).out;
+        dir.ok("put db -k users bob more");
+        let second = dir.run(&format!("dump db --all --format {format}")).out;
+        dir.ok("del db -k users bob");
+        let load = format!("load {format} --all --create --format {format}");
+        let ran = dir.run_with(&load, &[first, second].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{format}");
+        assert!(String::from_utf8(ran.out).unwrap().contains(" in 2 keyspaces"), "{format}");
+        assert_eq!(dir.ok(&format!("scan {format} -k users")), "ada\tlovelace\nbob\tmore\n");
+    }
+}

@@ -334,14 +334,18 @@ fn fill_all(
     loaded: &mut Loaded,
     on_batch: &mut dyn FnMut(),
 ) -> Result<(), Stop> {
-    let there = db.stats();
     // The default keyspace comes first. It has no settings of its own, so what it shows are those
     // of the store that was dumped, which the others have that differ in nothing.
     let of_store = first.clone();
     let mut next = first;
     while let Some(head) = next {
+        // Asked anew each time: of dumps that were joined, a later one names keyspaces that an
+        // earlier one made.
+        let there = db.stats();
         let keyspace = keyspace_as(db, &there, &head, of_store.as_ref()).map_err(Stop::Keyspace)?;
-        loaded.keyspaces.push(head.name);
+        if !loaded.keyspaces.contains(&head.name) {
+            loaded.keyspaces.push(head.name);
+        }
         fill(db, &keyspace, reader, skip_bad, loaded, on_batch)?;
         next = reader.next_keyspace()?;
     }
