@@ -670,3 +670,23 @@ fn joined_dumps_of_all_keyspaces_are_loaded() {
         assert_eq!(dir.ok(&format!("scan {format} -k users")), "ada\tlovelace\nbob\tmore\n");
     }
 }
+
+#[test]
+fn names_in_a_dbdump_are_not_altered() {
+    let dir = Dir::new();
+    let dump = b"VERSION=3\nformat=bytevalue\ndatabase=caf\xe9\ntype=btree\nHEADER=END\n 61\n 62\nDATA=END\n";
+    let ran = dir.run_with("load db --all --create --format dbdump", dump);
+    ran.fails(3, "line 3: the name of the database is not UTF-8");
+    assert!(!dir.path("db").exists());
+    // Where the name says nothing.
+    assert_eq!(dir.run_with("load db --create --format dbdump", dump).code, 0);
+    assert_eq!(dir.ok("scan db"), "a\tb\n");
+}
+
+#[test]
+fn a_dbdump_has_no_escapes() {
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    dir.run("dump db out.dbdump --escape always").fails(2, "dump as tsv");
+    dir.run("dump db --all --format dbdump --escape always").fails(2, "dump as tsv");
+}

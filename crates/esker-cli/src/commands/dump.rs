@@ -139,8 +139,8 @@ fn check(args: &Args, format: Format, to_terminal: bool) -> Outcome {
         Format::Tsv | Format::Csv | Format::Bin | Format::Dbdump if args.key.is_some() => {
             wrong("--key names a field of JSON lines; leave it out, or add --format jsonl")
         }
-        Format::Csv | Format::Bin if escape == Escape::Always => {
-            wrong("there are no escapes in csv and bin that a load reads; dump as tsv")
+        Format::Csv | Format::Bin | Format::Dbdump if escape == Escape::Always => {
+            wrong("there are no escapes in csv, bin and dbdump that a load reads; dump as tsv")
         }
         Format::Bin if escape.is_on(to_terminal) => {
             wrong("bin is not for a terminal; name a file, or add --escape never")

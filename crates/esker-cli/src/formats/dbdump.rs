@@ -118,6 +118,14 @@ impl<R: Read> Reader<R> {
                     return Err(self.bad(format!("type {other} has no keys; btree is read"), true));
                 }
                 ("keys", "0") => return Err(self.bad("the dump has no keys", true)),
+                // Without --all it is not looked at.
+                ("database", _) if self.all && std::str::from_utf8(&self.line).is_err() => {
+                    return Err(self.bad(
+                        "the name of the database is not UTF-8, as that of a keyspace is; dump it \
+                         alone and load it without --all",
+                        true,
+                    ));
+                }
                 ("database", value) => name = Some(value.to_owned()),
                 ("duplicates" | "dupsort", "1") => self.has_many = true,
                 _ => {}
