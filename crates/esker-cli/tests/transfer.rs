@@ -202,6 +202,63 @@ fn wrong_sources_and_targets() {
 }
 
 #[test]
+fn targets_that_a_rename_would_not_replace() {
+    use std::os::unix::fs::symlink;
+    let dir = Dir::new();
+    leveldb(&dir.path("ldb"), 3);
+    // A slash behind the name, and a link: they lead to a directory that can be made.
+    dir.ok("import leveldb ldb slash/");
+    assert_eq!(dir.ok("count slash"), "3\n");
+    dir.ok("export leveldb slash slash.ldb/");
+    dir.ok("import leveldb slash.ldb ./again/.");
+    assert_eq!(dir.ok("count again"), "3\n");
+    fs::create_dir_all(dir.path("far/empty")).unwrap();
+    symlink("far/empty", dir.path("link")).unwrap();
+    for line in ["import leveldb ldb link", "export leveldb slash link/"] {
+        dir.ok(line);
+        assert!(fs::symlink_metadata(dir.path("link")).unwrap().is_symlink(), "{line}");
+        assert!(dir.path("far/empty/CURRENT").exists(), "{line}");
+        fs::remove_dir_all(dir.path("far/empty")).unwrap();
+        fs::create_dir(dir.path("far/empty")).unwrap();
+    }
+    assert_eq!(names(&dir), ["again", "far", "ldb", "link", "slash", "slash.ldb"]);
+
+    // What cannot be is refused before anything is read: there is no source.
+    let refused = |target: &str, what: &str| {
+        dir.run(&format!("import leveldb none {target}")).fails(3, what);
+        dir.run(&format!("export leveldb slash {target}")).fails(3, what);
+    };
+    fs::create_dir(dir.path("locked")).unwrap();
+    dir.write("locked/LOCK", "");
+    refused("locked", "locked holds other files, \"LOCK\" for one");
+    fs::create_dir(dir.path("half.partial")).unwrap();
+    refused("half/", "half.partial is there");
+    symlink("nowhere", dir.path("lost")).unwrap();
+    refused("lost", "follow lost");
+    refused("/", "/ ");
+    for command in
+        [["import", "leveldb", "../../ldb", "."], ["export", "leveldb", "../../slash", "."]]
+    {
+        let output = dir.command().args(command).current_dir(dir.path("far/empty")).output();
+        common::Ran::from(output.unwrap()).fails(3, ". is the directory that this runs in");
+    }
+    // A place where a directory of the same file system is mounted.
+    let mut mounted = std::process::Command::new("unshare");
+    let script = "mount --bind far/empty far/empty || exit 99; exec \"$@\"";
+    mounted.args(["-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_esker")]);
+    mounted.args(["import", "leveldb", "none", "far/empty"]).current_dir(dir.0.path());
+    match mounted.output() {
+        Ok(output)
+            if output.status.code() != Some(99)
+                && !String::from_utf8_lossy(&output.stderr).contains("unshare") =>
+        {
+            common::Ran::from(output).fails(3, "far/empty is where something is mounted");
+        }
+        _ => println!("left out: no right to mount here"),
+    }
+}
+
+#[test]
 fn from_other_stores_by_their_libraries() {
     let dir = Dir::new();
     let path = |name: &str| dir.path(name).to_str().unwrap().to_owned();

@@ -19,6 +19,7 @@ mod library;
 pub mod lmdb;
 mod merge;
 mod peer;
+mod place;
 #[allow(unsafe_code, reason = "calls of C")]
 pub mod rocksdb;
 mod sort;
@@ -29,3 +30,4 @@ pub use error::{Error, Lost, Report, Result};
 pub use kind::{Kind, kind_of};
 pub use merge::Entries;
 pub use peer::Opened;
+pub use place::Place;

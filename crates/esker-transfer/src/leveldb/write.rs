@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::edit::{TableMeta, first_edit};
 use super::internal_key::tag;
@@ -14,6 +14,7 @@ use super::table_builder::TableBuilder;
 use super::{BYTEWISE, name};
 use crate::error::{Error, Result};
 use crate::merge::VALUE;
+use crate::place::Place;
 
 /// A table ends when it has so many bytes, as LevelDB's own do.
 const TABLE_BYTES: u64 = 2 << 20;
@@ -27,8 +28,7 @@ const MANIFEST: u64 = 1;
 /// Takes entries in ascending order and makes a LevelDB database of them. Dropped before
 /// [`finish`](Writer::finish), it removes what it wrote.
 pub struct Writer {
-    target: PathBuf,
-    partial: PathBuf,
+    place: Place,
     compress: bool,
     table: Option<(TableBuilder<BufWriter<File>>, u64)>,
     tables: Vec<TableMeta>,
@@ -40,20 +40,11 @@ pub struct Writer {
 impl Writer {
     /// A database in `target`, which is not there or is an empty directory.
     pub fn create(target: &Path, compress: bool) -> Result<Writer> {
-        check_empty(target)?;
-        let mut partial = target.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        fs::create_dir(&partial).map_err(|e| match e.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::Refused(format!(
-                "{} is there: another export writes it, or one was killed; if none runs, remove it",
-                partial.display()
-            )),
-            _ => Error::io("create", &partial)(e),
-        })?;
+        let place = Place::of(target)?;
+        place.check()?;
+        place.begin()?;
         Ok(Writer {
-            target: target.to_owned(),
-            partial,
+            place,
             compress,
             table: None,
             tables: Vec::new(),
@@ -73,7 +64,7 @@ impl Writer {
         last.extend_from_slice(key);
         if self.table.is_none() {
             let number = self.next_file;
-            let path = self.partial.join(&name::tables(number)[0]);
+            let path = self.place.partial().join(&name::tables(number)[0]);
             let file = File::create_new(&path).map_err(Error::io("create", &path))?;
             self.next_file += 1;
             self.table = Some((TableBuilder::new(BufWriter::new(file), self.compress), number));
@@ -81,7 +72,7 @@ impl Writer {
         let Some((table, _)) = &mut self.table else { return Ok(()) };
         let added = table.add(key, tag(SEQUENCE, VALUE), value);
         let size = table.size();
-        added.map_err(Error::io("write a table in", &self.partial))?;
+        added.map_err(Error::io("write a table in", self.place.partial()))?;
         if size >= TABLE_BYTES {
             self.end_table()?;
         }
@@ -90,7 +81,7 @@ impl Writer {
 
     fn end_table(&mut self) -> Result<()> {
         let Some((table, number)) = self.table.take() else { return Ok(()) };
-        let path = self.partial.join(&name::tables(number)[0]);
+        let path = self.place.partial().join(&name::tables(number)[0]);
         let broken = || Error::io("write", &path);
         let (out, size, smallest, largest) = table.finish().map_err(broken())?;
         let file = out.into_inner().map_err(|e| broken()(e.into_error()))?;
@@ -105,21 +96,17 @@ impl Writer {
         let edit = first_edit(BYTEWISE, self.next_file, SEQUENCE, &self.tables);
         let manifest = name::manifest(MANIFEST);
         let mut records = RecordWriter::new(Vec::new());
-        records.write(&edit).map_err(Error::io("write", &self.partial))?;
+        records.write(&edit).map_err(Error::io("write", self.place.partial()))?;
         self.write_file(&manifest, &records.into_inner())?;
         self.write_file(name::CURRENT, format!("{manifest}\n").as_bytes())?;
-        sync_dir(&self.partial)?;
-        // It may be empty by now, or taken: then this fails.
-        fs::rename(&self.partial, &self.target).map_err(Error::io("rename to", &self.target))?;
+        sync_dir(self.place.partial())?;
+        self.place.rename()?;
         self.is_finished = true;
-        match self.target.parent() {
-            Some(parent) if parent != Path::new("") => sync_dir(parent),
-            _ => sync_dir(Path::new(".")),
-        }
+        self.place.sync()
     }
 
     fn write_file(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.partial.join(name);
+        let path = self.place.partial().join(name);
         let write = || {
             let mut file = File::create_new(&path)?;
             file.write_all(bytes)?;
@@ -132,26 +119,11 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.is_finished {
-            let _ = fs::remove_dir_all(&self.partial);
+            let _ = fs::remove_dir_all(self.place.partial());
         }
     }
 }
 
 fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(Error::io("sync", path))
-}
-
-fn check_empty(target: &Path) -> Result<()> {
-    let refused = |what: &str| Err(Error::Refused(format!("{} {what}", target.display())));
-    match fs::read_dir(target).map(Iterator::count) {
-        Ok(0) => Ok(()),
-        Ok(_) => {
-            refused("holds other files; a database is made in a new directory, or in an empty one")
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
-            refused("is there, and no directory")
-        }
-        Err(e) => Err(Error::io("list", target)(e)),
-    }
 }

@@ -4,14 +4,13 @@
 //! place and renamed; until then nothing has its name.
 
 use std::cell::Cell;
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
 use esker::{Db, KeyOrder, Keyspace, KeyspaceOptions, MAX_KEY_LEN, MAX_VALUE_LEN};
-use esker_transfer::Report;
+use esker_transfer::{Place, Report};
 use serde_json::json;
 
 use crate::args::{CompressionArgs, JsonArgs, StoreArgs};
@@ -47,10 +46,7 @@ impl TargetArgs {
 
     /// A directory on the same disk, for files without names.
     pub fn scratch(&self) -> PathBuf {
-        match self.store.db.parent() {
-            Some(parent) if parent != Path::new("") => parent.to_owned(),
-            _ => ".".into(),
-        }
+        Place::of(&self.store.db).map_or_else(|_| ".".into(), |place| place.dir().to_owned())
     }
 
     /// The keyspace that is filled.
@@ -76,11 +72,15 @@ impl From<esker::Error> for Stop {
 impl From<Stop> for Failure {
     fn from(stop: Stop) -> Failure {
         match stop {
-            Stop::Source(e) => Failure::Broken(e.to_string()),
+            Stop::Source(e) => broken(e),
             Stop::Store(e) => e.into(),
             Stop::TooLarge(what) => Failure::Broken(what),
         }
     }
+}
+
+fn broken(e: esker_transfer::Error) -> Failure {
+    Failure::Broken(e.to_string())
 }
 
 /// What an import did.
@@ -95,7 +95,7 @@ pub(super) struct Imported {
 pub(super) struct Target<'a> {
     args: &'a TargetArgs,
     /// Where a new store is made.
-    partial: Option<PathBuf>,
+    place: Option<Place>,
     started: Instant,
 }
 
@@ -110,10 +110,9 @@ impl<'a> Target<'a> {
                 db.display()
             )));
         }
-        let mut partial = db.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = (!is_store).then(|| partial.into());
-        Ok(Target { args, partial, started: Instant::now() })
+        let place = if is_store { None } else { Some(Place::of(db).map_err(broken)?) };
+        place.as_ref().map_or(Ok(()), Place::check).map_err(broken)?;
+        Ok(Target { args, place, started: Instant::now() })
     }
 
     /// Loads all entries. `skip`: those that are too large are counted and left out.
@@ -128,9 +127,9 @@ impl<'a> Target<'a> {
         // Behind the last entry: an error there refuses them all.
         let last = std::iter::once_with(|| unchanged().err().map(|e| Err(Stop::Source(e))));
         let entries = entries.chain(last.flatten());
-        imported.entries = match &self.partial {
+        imported.entries = match &self.place {
             None => self.fill_keyspace(entries)?,
-            Some(partial) => self.fill_new(partial, entries)?,
+            Some(place) => self.fill_new(place, entries)?,
         };
         Ok(imported)
     }
@@ -170,30 +169,26 @@ impl<'a> Target<'a> {
 
     fn fill_new(
         &self,
-        partial: &Path,
+        place: &Place,
         entries: impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), Stop>>,
     ) -> Result<u64, Failure> {
-        fs::create_dir(partial).map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => Failure::Broken(format!(
-                "{} is there: another import writes it, or one was killed; if none runs, remove it",
-                partial.display()
-            )),
-            _ => Failure::Broken(format!("create {}: {e}", partial.display())),
-        })?;
-        let made = self.make(partial, entries);
+        place.begin().map_err(broken)?;
+        let made = self.make(place, entries);
         if made.is_err() {
             // It was made just now, and by nobody else.
-            let _ = fs::remove_dir_all(partial);
+            let _ = fs::remove_dir_all(place.partial());
         }
-        made
+        let loaded = made?;
+        place.sync().map_err(broken)?;
+        Ok(loaded)
     }
 
     fn make(
         &self,
-        partial: &Path,
+        place: &Place,
         entries: impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), Stop>>,
     ) -> Result<u64, Failure> {
-        let store = StoreArgs { db: partial.to_owned(), memory: self.args.store.memory };
+        let store = StoreArgs { db: place.partial().to_owned(), memory: self.args.store.memory };
         let db = store::open_to_fill(&store, self.args.compression.compression, None, true)?;
         let name = self.args.keyspace();
         let keyspace = open_keyspace(&db, name, name == store::DEFAULT_KEYSPACE)?;
@@ -201,14 +196,7 @@ impl<'a> Target<'a> {
         drop(keyspace);
         db.sync()?;
         db.close()?;
-        let target = &self.args.store.db;
-        // An empty directory gives way; what came into it meanwhile does not.
-        fs::rename(partial, target)
-            .map_err(|e| Failure::Broken(format!("rename to {}: {e}", target.display())))?;
-        let parent = self.args.scratch();
-        File::open(&parent)
-            .and_then(|dir| dir.sync_all())
-            .map_err(|e| Failure::Broken(format!("sync {}: {e}", parent.display())))?;
+        place.rename().map_err(broken)?;
         Ok(loaded)
     }
 
