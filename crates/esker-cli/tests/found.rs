@@ -690,3 +690,24 @@ fn a_dbdump_has_no_escapes() {
     dir.run("dump db out.dbdump --escape always").fails(2, "dump as tsv");
     dir.run("dump db --all --format dbdump --escape always").fails(2, "dump as tsv");
 }
+
+#[test]
+fn a_first_row_of_separators_takes_no_memory_for_each() {
+    let dir = Dir::new();
+    for (separator, format, flags) in [
+        (",", "csv", "--key 1 --value 2"),
+        ("\t", "tsv", "--header --key 1 --value 2"),
+        (",", "csv", ""),
+    ] {
+        let row = |separators: usize| separator.repeat(separators) + "\n";
+        let load = format!("load db --create --format {format} {flags} --json");
+        let ran = dir.run_with(&load, row(100_000).as_bytes());
+        ran.fails(3, "line 1: there are more than 100,000 columns");
+        assert!(!dir.path("db").exists());
+        if !flags.is_empty() {
+            let ran = dir.run_with(&load, row(99_999).as_bytes());
+            assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+            fs::remove_dir_all(dir.path("db")).unwrap();
+        }
+    }
+}

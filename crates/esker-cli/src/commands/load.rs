@@ -41,8 +41,8 @@ Formats:
          others stand for themselves.
   csv    a row is columns with commas (--delimiter) between them. A field that holds a comma, a
          quote or a newline stands in quotes, each quote in it twice. The first row has the names of
-         the columns, unless --no-header says not. Every row has as many columns as the first; empty
-         lines are passed over, empty fields are empty.
+         the columns, unless --no-header says not. Every row has as many columns as the first, at
+         most 100,000; empty lines are passed over, empty fields are empty.
   jsonl  a line is a JSON object in UTF-8. Its field --key gives the key (a string or a number), the
          line as it stands is the value; or the field --value is: what a string says, of all else
          the JSON. `a.b` is the field b of the object a; a dot in a name is written `\\.`.

@@ -1,6 +1,14 @@
 //! Which columns of a table hold the keys and the values: by name, where the first row is a header,
 //! or by number from 1.
 
+/// More columns than any table has. Each takes memory while the first row is looked at, and a file that
+/// is no table may have one for every byte.
+pub(super) const MOST_COLUMNS: usize = 100_000;
+
+/// What a first row with more is told.
+pub(super) const TOO_MANY: &str = "there are more than 100,000 columns, which no table has here; is \
+                                   this the right format and delimiter?";
+
 /// What the user said about the columns.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {

@@ -12,7 +12,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use super::columns::{Columns, Picked};
+use super::columns::{Columns, MOST_COLUMNS, Picked, TOO_MANY};
 use super::input::Unmarked;
 use super::{Bad, Limits, ReadEntries, ReadError, WriteEntries, WriteError};
 use crate::encoding::Encoding;
@@ -131,6 +131,11 @@ impl<R: Read> Reader<R> {
                         {
                             row.columns += 1;
                             at = At::FieldStart;
+                            // Of the first row all fields are kept, of others two.
+                            if picked.is_none() && row.columns >= MOST_COLUMNS {
+                                at = At::Bad;
+                                row.wrong = Some(TOO_MANY.into());
+                            }
                         }
                         (At::FieldStart, b'"') => at = At::Quoted,
                         (At::FieldStart | At::Plain, b) if b != b'"' => {

@@ -13,7 +13,7 @@
 use std::io::{self, Read, Write};
 
 use super::all::{CODECS, Head, ReadKeyspaces, WriteKeyspaces};
-use super::columns::{Columns, Picked};
+use super::columns::{Columns, MOST_COLUMNS, Picked, TOO_MANY};
 use super::input::{Line, Lines};
 use super::{Bad, Limits, ReadEntries, ReadError, WriteEntries, WriteError};
 use crate::encoding::Encoding;
@@ -90,6 +90,9 @@ impl<R: Read> Reader<R> {
 
     /// Finds the columns in the line that was read, the first of the input.
     fn pick(&mut self) -> Result<(), ReadError> {
+        if memchr::memchr_iter(b'\t', self.text()).count() >= MOST_COLUMNS {
+            return Err(self.bad(TOO_MANY.into(), true));
+        }
         let mut fields = Vec::new();
         for text in self.text().split(|&b| b == b'\t') {
             let mut field = Vec::new();
