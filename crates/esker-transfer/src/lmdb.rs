@@ -82,7 +82,7 @@ const NOTFOUND: c_int = -30798;
 
 /// What the main database has in place of a value where the key is the name of another.
 const RECORD_BYTES: usize = 48;
-/// How many such values are asked whether they are one.
+/// How many names are looked for; as many databases are opened to see that they are there.
 const MOST_NAMES: usize = 64;
 
 fn api() -> Result<&'static Api> {
@@ -247,13 +247,12 @@ impl Reader {
     fn names(&mut self) -> Result<Vec<String>> {
         let main = self.database(None)?;
         self.open_cursor(main)?;
-        let (mut names, mut asked) = (Vec::new(), 0);
+        let mut names = Vec::new();
         let (mut key, mut value) = (Val::NONE, Val::NONE);
-        while asked < MOST_NAMES && self.step(&mut key, &mut value)? {
+        while names.len() < MOST_NAMES && self.step(&mut key, &mut value)? {
             if value.len != RECORD_BYTES {
                 continue;
             }
-            asked += 1;
             // SAFETY: the cursor has just set it, and nothing is written.
             let name = unsafe { key.bytes() };
             let Ok(text) = c_text("a name", name) else { continue };

@@ -110,6 +110,21 @@ fn lmdb_values_that_look_like_databases() {
 }
 
 #[test]
+fn lmdb_names_behind_many_values_of_as_many_bytes() {
+    let Some(program) = program("lmdb", "lmdb") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut values = Operations::default();
+    (0..300u32).for_each(|n| values.put(format!("{n}").as_bytes(), &[n as u8; 48]));
+    let path = dir.path().join("x.mdb");
+    run(&program, &[text(&path), "-", "0"], &values.bytes);
+    let users = for_lmdb(3);
+    run(&program, &[text(&path), "users", "0"], &users.bytes);
+    let said = fails(lmdb::open(&path, None));
+    assert!(said.contains("has named databases: \"users\"; choose one with --db"), "{said}");
+    same(&all(lmdb::open(&path, Some("users"))), &users.map);
+}
+
+#[test]
 fn rocksdb_databases() {
     let Some(program) = program("rocksdb", "rocksdb") else { return };
     let dir = tempfile::tempdir().unwrap();
