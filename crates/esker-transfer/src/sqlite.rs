@@ -23,6 +23,7 @@ functions! {
     struct Api {
         fn sqlite3_open_v2(*const c_char, *mut Handle, c_int, *const c_char) -> c_int;
         fn sqlite3_close(Handle) -> c_int;
+        fn sqlite3_busy_timeout(Handle, c_int) -> c_int;
         fn sqlite3_errmsg(Handle) -> *const c_char;
         fn sqlite3_prepare_v2(Handle, *const c_char, c_int, *mut Handle, *mut *const c_char) -> c_int;
         fn sqlite3_step(Handle) -> c_int;
@@ -36,6 +37,8 @@ functions! {
 }
 
 const OPEN_READONLY: c_int = 1;
+/// How long to wait for somebody who writes.
+const BUSY_MS: c_int = 5000;
 const ROW: c_int = 100;
 const DONE: c_int = 101;
 
@@ -152,6 +155,8 @@ impl Reader {
             (api.sqlite3_open_v2)(c_path.as_ptr(), &mut reader.db, OPEN_READONLY, ptr::null())
         };
         reader.check(code)?;
+        // SAFETY: the database is open.
+        reader.check(unsafe { (api.sqlite3_busy_timeout)(reader.db, BUSY_MS) })?;
         let Columns { table, key, value, .. } = &reader.columns;
         let text = format!("SELECT {}, {} FROM {}", quoted(key), quoted(value), quoted(table));
         let text = c_text("a name", text.as_bytes())?;

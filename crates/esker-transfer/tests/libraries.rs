@@ -217,3 +217,35 @@ fn sqlite_tables() {
     let said = fails(sqlite::open(&dir.path().join("empty"), none, 0, dir.path()));
     assert!(said.contains("is no SQLite database"), "{said}");
 }
+
+#[test]
+fn sqlite_waits_for_who_writes() {
+    use std::process::{Command, Stdio};
+    let Some(program) = program("sqlite", "sqlite3") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("app.sqlite");
+    let made = "CREATE TABLE kv(k, v); INSERT INTO kv VALUES ('a', '1')";
+    run(&program, &[text(&file), made], b"");
+    // Commits when its input ends.
+    let mut writer = Command::new(&program)
+        .args([text(&file), "BEGIN EXCLUSIVE; INSERT INTO kv VALUES ('b', '2')"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = writer.stdin.take().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !dir.path().join("app.sqlite-journal").exists() {
+        assert!(std::time::Instant::now() < until, "the writer has a journal");
+        std::thread::yield_now();
+    }
+    let later = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        drop(input);
+    });
+    let columns = columns("kv", "k", "v", Integers::Text);
+    let found = all(sqlite::open(&file, columns, 1 << 20, dir.path()));
+    let expected: [Entry; 2] = [("a", "1"), ("b", "2")].map(|(k, v)| (k.into(), v.into()));
+    assert_eq!(found, expected);
+    later.join().unwrap();
+    assert!(writer.wait().unwrap().success());
+}
