@@ -711,3 +711,29 @@ fn a_first_row_of_separators_takes_no_memory_for_each() {
         }
     }
 }
+
+/// An order that only a program has.
+struct Caseless;
+
+impl esker::Comparator for Caseless {
+    fn name(&self) -> &str {
+        "example.caseless"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    }
+}
+
+#[test]
+fn help_of_dump_says_that_one_comparator_keeps_it_from_the_store() {
+    let dir = Dir::new();
+    let db = esker::Options::new().open(dir.path("db")).unwrap();
+    db.create_keyspace("own", esker::KeyspaceOptions::new().comparator(Caseless)).unwrap();
+    db.close().unwrap();
+    for line in ["dump db", "dump db --all", "get db k"] {
+        dir.run(line).fails(2, "example.caseless");
+    }
+    assert!(dir.ok("dump --help").contains("none of its keyspaces can be dumped here"));
+    // As the guide has it.
+    assert!(String::from_utf8(dir.run("verify db").out).unwrap().contains("is not checked"));
+}

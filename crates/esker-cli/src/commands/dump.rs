@@ -37,9 +37,10 @@ removed. Links stay, and what they lead to is replaced; pipes and devices are wr
 jsonl writes values only, and only values that are JSON on one line. With --key it also checks
 that every key is what a load with that --key would take from the value, so that nothing is lost.
 
---all writes every keyspace with its name, its order (a comparator's name where it is a program's
-own), compression and threshold, in tsv or bin; in dbdump by its name alone. On a terminal tsv and
-jsonl are escaped as `esker scan` does, in ways that a load reads.
+--all writes every keyspace with its name, its order, compression and threshold, in tsv or bin; in
+dbdump by its name alone. A store in which any keyspace is ordered by a program's own comparator is
+not opened by this command, with --all or without: none of its keyspaces can be dumped here. On a
+terminal tsv and jsonl are escaped as `esker scan` does, in ways that a load reads.
 
 mdb_load makes a map of 1 MiB unless the header says how large, which db_load does not know:
   esker dump ./db --format dbdump | sed 's/^HEADER=END/mapsize=10737418240\\n&/' | mdb_load ./env";
