@@ -7,7 +7,9 @@
 #   ESKER_LIBDIR=lib/x86_64-linux-gnu              where libraries go, instead of lib
 set -euo pipefail
 [ $# -eq 1 ] && [ -n "$1" ] && [[ "$1" != -* ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+# Where the caller is, before this script goes elsewhere.
 prefix=$(realpath -ms -- "$1")
+destdir=${DESTDIR:+$(realpath -ms -- "$DESTDIR")}
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . scripts/setup.sh
 need_build_tools
@@ -15,7 +17,7 @@ need_build_tools
 # Programs ask for libesker.so.0, which is a link to the library of this version. build.rs of esker-capi has that name too.
 soname=libesker.so.0
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-root=${DESTDIR:-}$prefix
+root=$destdir$prefix
 libdir=${ESKER_LIBDIR:-lib}
 
 # Apart: what the command asks of the crates below would have the C library be another than the one that its other users build.
