@@ -249,6 +249,14 @@ fn a_load_that_takes_too_long_leaves_its_rows_out() {
 }
 
 #[test]
+fn a_timeout_later_than_any_clock_goes_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["--entries", "1000", "--suite", "ycsb", "--rows", "ycsb/1/E*", "--timeout"];
+    let output = bench(dir.path(), &[&args[..], &["18446744073709551615"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn nothing_is_measured_once_more_than_there_is_time_for() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["--entries", "1000", "--rows", "fillseq", "--set", "delay_us=500", "--json", "-"];
