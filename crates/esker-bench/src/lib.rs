@@ -81,10 +81,11 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
         return list(options).map(|()| true);
     }
     let mut log = match &options.out {
-        Some(dir) => report::Log::create(dir)?,
+        Some(dir) => report::Log::into_dir(dir),
         None => report::Log::nowhere(),
     };
     let results = run::measure(options, child_command, &mut log)?;
+    drop(log);
     let table = report::table(&results);
     match &options.json {
         Some(path) if path == Path::new("-") => {

@@ -109,6 +109,10 @@ impl Results {
     pub fn add(&mut self, engine: &str, row: &Row, sample: Sample) {
         self.samples.entry((engine.to_string(), row.path())).or_default().push(sample);
     }
+    /// Whether nothing was measured, nor failed.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
     /// The version of an engine's library.
     pub fn version_of(&self, engine: &str) -> &str {
         self.versions.get(engine).map_or("", String::as_str)

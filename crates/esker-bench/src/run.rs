@@ -32,6 +32,7 @@ pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) 
     let base = options.base(root.path())?;
     let sections = wanted_sections(options, options.sections(&base))?;
     space::check(root.path(), sections.iter().flat_map(|section| &section.cases))?;
+    log.open()?;
 
     let mut results = Results::new(&base.plan, &sections, &names, options.repetitions());
     results.read_ahead_kib = system::read_ahead_kib(root.path());

@@ -3,44 +3,73 @@
 
 use super::{input, json};
 use crate::results::{Cell, Place, Results};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Where results go as soon as they are there.
 #[derive(Debug)]
 pub struct Log {
+    dir: Option<PathBuf>,
     file: Option<File>,
+    /// What the file is called, and what it is to be called, until a result is in it.
+    names: Option<(PathBuf, PathBuf)>,
 }
 
 impl Log {
     /// Nowhere.
     pub fn nowhere() -> Self {
-        Log { file: None }
+        Log { dir: None, file: None, names: None }
     }
-    /// Into a new `results.jsonl` of a directory, which is made if it is not there.
-    pub fn create(dir: &Path) -> Result<Self> {
+    /// Into a new `results.jsonl` of a directory. The one of an earlier run stays until this one has
+    /// a result.
+    pub fn into_dir(dir: &Path) -> Self {
+        Log { dir: Some(dir.to_path_buf()), file: None, names: None }
+    }
+    /// Makes the directory if it is not there, and a file beside the results of an earlier run. To
+    /// be called when nothing else can keep the run from measuring.
+    pub fn open(&mut self) -> Result<()> {
+        let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let path = dir.join(input::FILE_NAME);
-        let file =
-            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Log { file: Some(file) })
+        ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
+        let new = super::new_name(&path);
+        let file = File::create(&new).with_context(|| format!("cannot write {}", new.display()))?;
+        self.file = Some(file);
+        self.names = Some((new, path));
+        Ok(())
     }
     /// Adds what is known of an engine in a row. If that fails, the run goes on without: hours of
     /// measuring are not thrown away for a file that is written again at the end.
     pub fn add(&mut self, results: &Results, place: Place<'_>, engine: &str) {
-        let Some(file) = &mut self.file else { return };
-        if matches!(results.cell(engine, place.row), Cell::Nothing) {
+        if self.file.is_none() || matches!(results.cell(engine, place.row), Cell::Nothing) {
             return;
         }
         let mut line = Vec::new();
-        // One call a line: what a crash cuts off is whole lines.
-        let written = json::write_line(results, place, engine, &mut line)
-            .and_then(|()| file.write_all(&line));
+        let written =
+            json::write_line(results, place, engine, &mut line).and_then(|()| self.write(&line));
         if let Err(e) = written {
             eprintln!("cannot write results.jsonl as results come: {e}");
             self.file = None;
+        }
+    }
+    /// One call a line: what a crash cuts off is whole lines.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(line)?;
+        if let Some((new, path)) = &self.names {
+            std::fs::rename(new, path)?;
+            self.names = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Some((new, _)) = &self.names {
+            let _ = std::fs::remove_file(new);
         }
     }
 }

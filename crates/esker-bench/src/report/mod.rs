@@ -35,18 +35,23 @@ pub use table::table;
 
 use crate::results::Results;
 use anyhow::{Context, Result};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes everything to a directory: the results, folded over their repetitions, and the reports that
-/// are made of them.
+/// are made of them. A run that measured nothing takes the place of none that did.
 pub fn write(dir: &Path, results: &Results) -> Result<()> {
+    let path = dir.join(input::FILE_NAME);
+    if results.is_empty() && path.exists() {
+        return kept(&path);
+    }
     let mut lines = Vec::new();
     write_json_lines(results, &mut lines)?;
     if lines.is_empty() {
         // Nothing was measured, so there is nothing to draw.
         return replace(&dir.join("table.txt"), table(results).as_bytes());
     }
-    replace(&dir.join(input::FILE_NAME), &lines)?;
+    replace(&path, &lines)?;
     replace(&dir.join("table.txt"), table(results).as_bytes())?;
     write_all(dir).map(|_| ())
 }
@@ -58,9 +63,21 @@ pub fn write_all(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
+/// Says that the results of an earlier run are still there.
+pub(crate) fn kept(path: &Path) -> Result<()> {
+    let path = path.display();
+    let _ = writeln!(std::io::stderr(), "nothing was measured: {path} is that of an earlier run");
+    Ok(())
+}
+
+/// What a file is called until it is whole, or has anything in it.
+fn new_name(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
 /// Whoever reads the file meanwhile sees the old one or the new one, whole.
 fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let new = path.with_extension("new");
+    let new = new_name(path);
     std::fs::write(&new, content)
         .and_then(|()| std::fs::rename(&new, path))
         .with_context(|| format!("cannot write {}", path.display()))
