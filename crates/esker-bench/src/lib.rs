@@ -113,8 +113,9 @@ fn create(path: &Path) -> Result<File> {
 }
 
 /// Prints; a reader that has seen enough and is gone is no error.
-fn say(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+pub fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e).context("cannot print"),
         _ => Ok(()),
     }

@@ -54,6 +54,13 @@ fn the_command_draws_and_compares() {
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, json["threshold_percent"].as_f64()), (1, Some(10.0)));
 
+    if let Ok(full) = std::fs::File::options().write(true).open("/dev/full") {
+        let mut compare = std::process::Command::new(env!("CARGO_BIN_EXE_esker-bench"));
+        let output = compare.args(["compare", a, b, "--json"]).stdout(full).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(3) && errors.contains("cannot print"), "{errors}");
+    }
+
     let (code, _, errors) = command(&["report", "/no/such/place"]);
     assert!(code == 3 && errors.contains("/no/such/place"), "{errors}");
     std::fs::write(after.path().join("results.jsonl"), "{\n").unwrap();

@@ -125,6 +125,25 @@ fn esker_keeps_what_it_acknowledged_and_says_what_is_damaged() {
 }
 
 #[test]
+fn what_cannot_be_printed_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |out: std::process::Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_esker-bench"));
+        command.args(["trust", "--json", "--dir"]).arg(dir.path());
+        let output = command.args(NO_DAMAGE).stdout(out).output().expect("the command starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    let (code, errors) = run(full.into());
+    assert!(code == Some(3) && errors.contains("cannot print"), "{code:?}: {errors}");
+    // Whoever reads may have seen enough.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (code, errors) = run(writer.into());
+    assert_eq!((code, errors.contains("cannot print")), (Some(0), false), "{errors}");
+}
+
+#[test]
 fn what_is_not_there_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let output = trust(dir.path(), &["--engines", "nosuch"]);

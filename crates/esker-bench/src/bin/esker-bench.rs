@@ -79,10 +79,10 @@ fn with_results(command: &BenchCommand) -> ExitCode {
         Ok(answer) => answer,
         Err(e) => return end(BROKEN, &format!("{e:#}")),
     };
-    // Whoever reads may have seen enough and gone.
-    let _ = std::io::stdout().write_all(answer.text.as_bytes());
-    if let Some(broken) = answer.broken {
-        return end(BROKEN, &broken);
+    let unsaid = esker_bench::say(&answer.text).err().map(|e| format!("{e:#}"));
+    let broken: Vec<String> = answer.broken.into_iter().chain(unsaid).collect();
+    if !broken.is_empty() {
+        return end(BROKEN, &broken.join("; "));
     }
     match answer.worse {
         0 => ExitCode::SUCCESS,
