@@ -36,6 +36,7 @@ mod machine;
 mod measure;
 mod memory;
 mod options;
+mod out_file;
 mod over_time;
 mod plan;
 mod process;
@@ -65,8 +66,8 @@ pub use run::run;
 pub use suites::Suite;
 pub use trust::TrustArgs;
 
-use anyhow::{Context, Result, bail};
-use std::fs::File;
+use anyhow::{Context, Result, bail, ensure};
+use out_file::OutFile;
 use std::io::Write;
 use std::path::Path;
 
@@ -80,36 +81,38 @@ pub fn run_and_report(options: &BenchOptions, child_command: &[String]) -> Resul
     if options.list {
         return list(options).map(|()| true);
     }
+    let on_stdout = options.json.as_deref() == Some(Path::new("-"));
+    let file = options.json.as_deref().filter(|_| !on_stdout).map(OutFile::open).transpose()?;
     let mut log = match &options.out {
         Some(dir) => report::Log::into_dir(dir),
         None => report::Log::nowhere(),
     };
     let results = run::measure(options, child_command, &mut log)?;
     drop(log);
+    let mut lines = Vec::new();
+    report::write_json_lines(&results, &mut lines)?;
     let table = report::table(&results);
-    match &options.json {
-        Some(path) if path == Path::new("-") => {
-            report::write_json_lines(&results, &mut std::io::stdout().lock())?;
-            eprint!("{table}");
-        }
-        Some(path) => {
-            let mut file = create(path)?;
-            report::write_json_lines(&results, &mut file)?;
-            say(&table)?;
-        }
-        None => say(&table)?,
-    }
-    if let Some(dir) = &options.out {
-        report::write(dir, &results)?;
-    }
+    let said = if on_stdout {
+        let said = say(&String::from_utf8_lossy(&lines));
+        let _ = std::io::stderr().write_all(table.as_bytes());
+        said
+    } else {
+        say(&table)
+    };
+    let written = match file {
+        Some(file) if results.is_empty() && file.has_content() => report::kept(file.path()),
+        Some(file) => file.write(&lines),
+        None => Ok(()),
+    };
+    let reported = options.out.as_deref().map_or(Ok(()), |dir| report::write(dir, &results));
+    // One that fails is no reason to keep the others back.
+    let errors = [said, written, reported].into_iter().filter_map(Result::err);
+    let errors: Vec<String> = errors.map(|e| format!("{e:#}")).collect();
+    ensure!(errors.is_empty(), "{}", errors.join("; "));
     if results.interrupted {
         bail!("interrupted; what was measured until then is reported, and the stores are removed");
     }
     Ok(results.all_well())
-}
-
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints; a reader that has seen enough and is gone is no error.

@@ -94,3 +94,35 @@ fn earlier_results_go_when_there_are_new_ones_and_not_before() {
     assert!(text.contains("\"fake\"") && !text.contains("earlier run"), "{text}");
     assert!(!out.path().join("results.new").exists());
 }
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_before_the_run_or_beside_its_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let (stores, out) = (dir.path().join("stores"), dir.path().join("out"));
+    let run = |engines: &str, json: &Path| {
+        let args = ["--engines", engines, "--rows", "ycsb/1/E*", "--json"];
+        let output = bench(&stores, &out, &args).arg(json).output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, _, errors) = run("fake", &dir.path().join("no/such/r"));
+    assert!(code == Some(3) && errors.contains("no/such/r"), "{errors}");
+    assert!(!stores.exists() && !out.exists(), "it was measured all the same");
+
+    if Path::new("/dev/full").exists() {
+        let (code, table, errors) = run("fake", Path::new("/dev/full"));
+        assert!(code == Some(3) && errors.contains("/dev/full"), "{errors}");
+        assert!(table.contains("fake"), "{table}");
+        assert!(files(&out)["results.jsonl"].starts_with(b"{"));
+    }
+
+    // What is asked for wrongly neither makes a file nor empties one; what was measured takes its place.
+    let (new, old) = (dir.path().join("new.jsonl"), dir.path().join("old.jsonl"));
+    std::fs::write(&old, "of an earlier run".repeat(1000)).unwrap();
+    assert_eq!((run("typo", &new).0, run("typo", &old).0), (Some(3), Some(3)));
+    assert!(!new.exists());
+    assert!(std::fs::read_to_string(&old).unwrap().starts_with("of an earlier run"));
+    assert_eq!(run("fake", &old).0, Some(0));
+    let text = std::fs::read_to_string(&old).unwrap();
+    assert!(text.lines().count() > 0 && text.lines().all(|line| line.starts_with('{')), "{text}");
+}

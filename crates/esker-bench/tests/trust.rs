@@ -144,6 +144,33 @@ fn what_cannot_be_printed_is_an_error() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_said_before_the_test_or_beside_its_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let stores = dir.path().join("stores");
+    let none = dir.path().join("no/such/x.md");
+    let output = trust(&stores, &[&NO_DAMAGE[..], &["--out", none.to_str().unwrap()]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && errors.contains("no/such/x.md"), "{errors}");
+    assert!(!stores.exists(), "it was tested all the same");
+
+    if Path::new("/dev/full").exists() {
+        let output = trust(&stores, &[&NO_DAMAGE[..], &["--out", "/dev/full"]].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(3) && errors.contains("/dev/full"), "{errors}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("| fake | buffered | 2 |"));
+    }
+
+    // What is asked for wrongly neither makes a file nor empties one.
+    let (new, old) = (dir.path().join("new.md"), dir.path().join("old.md"));
+    std::fs::write(&old, "of an earlier run").unwrap();
+    for file in [&new, &old] {
+        trust(&stores, &["--engines", "nosuch", "--out", file.to_str().unwrap()]);
+    }
+    assert!(!new.exists());
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "of an earlier run");
+}
+
+#[test]
 fn what_is_not_there_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let output = trust(dir.path(), &["--engines", "nosuch"]);

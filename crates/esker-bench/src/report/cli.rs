@@ -82,7 +82,7 @@ pub struct Answer {
     pub text: String,
     /// Figures that are worse beyond the threshold.
     pub worse: usize,
-    /// What Esker did that it must not.
+    /// What Esker did that it must not, or what could not be written.
     pub broken: Option<String>,
 }
 

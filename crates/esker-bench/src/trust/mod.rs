@@ -20,9 +20,10 @@ mod variants;
 pub(crate) use child::{main as child_main, run as run_job};
 pub(crate) use job::{Job, WORD};
 
+use crate::out_file::OutFile;
 use crate::report::Answer;
 use crate::results::OURS;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::PathBuf;
 
 /// How much is tested.
@@ -64,19 +65,21 @@ pub(crate) fn answer(args: &TrustArgs, command: &[String]) -> Result<Answer> {
     let _ = ctrlc::try_set_handler(|| {
         crate::process::INTERRUPTED.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+    let file = args.out.as_deref().map(OutFile::open).transpose()?;
     let report = run::run(args, command)?;
     let tables = markdown::write(&report);
-    if let Some(path) = &args.out {
-        std::fs::write(path, &tables)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    // What took so long is printed whether or not there is room for the file.
+    let unwritten = file.and_then(|file| file.write(tables.as_bytes()).err());
     let text = match args.json {
         true => format!("{}\n", serde_json::to_string_pretty(&report)?),
         false => tables,
     };
     let ours = report.engines.iter().find(|engine| engine.engine == OURS);
-    let broken = ours.filter(|engine| !engine.is_well()).map(|engine| {
+    let ours_is_not_well = ours.filter(|engine| !engine.is_well()).map(|engine| {
         format!("{} lost or returned something wrong, or could not be tested", engine.engine)
     });
+    let broken = ours_is_not_well.into_iter().chain(unwritten.map(|e| format!("{e:#}")));
+    let broken: Vec<String> = broken.collect();
+    let broken = (!broken.is_empty()).then(|| broken.join("; "));
     Ok(Answer { text, worse: 0, broken })
 }
