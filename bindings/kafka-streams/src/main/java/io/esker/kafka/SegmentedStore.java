@@ -75,14 +75,23 @@ abstract class SegmentedStore implements StateStore {
     }
 
     private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
+        if (records.isEmpty()) return;
+        if (!store.isOpen()) {
+            store.open(context, format, sessions);
+            segments.open();
+        }
         // Segments that will have expired at the end of the batch are not made.
         for (ConsumerRecord<byte[], byte[]> record : records) {
             streamTimeMs = Math.max(streamTimeMs, schema.segmentTimestamp(Bytes.wrap(record.key())));
         }
+        // What expires goes after the batch, and what is made is made before it: the batch is not to name what is dropped meanwhile.
+        segments.expire(streamTimeMs);
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            segments.live(segments.id(schema.segmentTimestamp(Bytes.wrap(record.key()))), streamTimeMs);
+        }
         Restoring.batch(store, records, batch -> {
             for (ConsumerRecord<byte[], byte[]> record : records) {
-                long timeMs = schema.segmentTimestamp(Bytes.wrap(record.key()));
-                Segments.Segment segment = segments.live(segments.id(timeMs), streamTimeMs);
+                Segments.Segment segment = segments.of(schema.segmentTimestamp(Bytes.wrap(record.key())));
                 if (segment == null) continue;
                 ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
                 segments.add(batch, segment, record.key(), record.value());

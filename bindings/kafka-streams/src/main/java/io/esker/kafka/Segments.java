@@ -133,11 +133,19 @@ final class Segments {
         return segment;
     }
 
+    /** Lets those that expired go with the next commit, or now when too many wait for it. */
     void dropExpired(long streamTimeMs) {
+        if (expire(streamTimeMs)) store.limitDoomed();
+    }
+
+    /** Lets those that expired go with the next commit or restored batch. Returns whether any did. */
+    boolean expire(long streamTimeMs) {
         NavigableMap<Long, Segment> expired = segments.headMap(id(streamTimeMs - retentionMs), false);
+        boolean any = false;
         while (true) {
             var first = expired.pollFirstEntry();
-            if (first == null) return;
+            if (first == null) return any;
+            any = true;
             store.drop(first.getValue().values);
             if (first.getValue().times != null) store.drop(first.getValue().times);
         }

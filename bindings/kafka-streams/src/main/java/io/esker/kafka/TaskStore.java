@@ -178,11 +178,18 @@ final class TaskStore {
         if (esker == null) openDirectory();
     }
 
-    /** Lets a table go with the next commit, so that a crash before it finds everything as of the commit before. */
+    /**
+     * Lets a table go with the next commit, or the next batch that is restored, so that a crash before it finds everything as of
+     * the commit before.
+     */
     synchronized void drop(Table table) {
         tables.remove(table.name());
         table.discard();
         if (table.isBound()) doomed.add(table);
+    }
+
+    /** Does not wait for the next commit when too many tables do. */
+    synchronized void limitDoomed() {
         if (doomed.size() > MOST_DOOMED) spill();
     }
 
@@ -245,6 +252,8 @@ final class TaskStore {
     /**
      * Writes records of the changelog at once, with the offset of the last of them. They were committed before they got there, and
      * are the same when they are restored again, so this needs no mark. A store that was closed is opened by it.
+     *
+     * @param records adds them to the batch; the batch names keyspaces and has what waited already, so nothing may be dropped or put
      */
     synchronized void restore(TopicPartition partition, long lastOffset, Consumer<WriteBatch> records) {
         if (!open) open(context, format, sessions);
@@ -256,6 +265,7 @@ final class TaskStore {
                 if (!ahead) commits.addOffset(batch, partition, lastOffset, position);
             }, "restoring");
         }
+        dropDoomed();
     }
 
     /** Adds a write to a batch that is being restored; a null value deletes. Under the lock. */

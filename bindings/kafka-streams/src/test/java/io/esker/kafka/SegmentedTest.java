@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.KeyValue;
@@ -31,6 +32,8 @@ import org.apache.kafka.streams.state.DslWindowParams;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowStore;
+import org.apache.kafka.streams.state.internals.WindowKeySchema;
+import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -52,9 +55,19 @@ class SegmentedTest {
     }
 
     private WindowStore<Bytes, byte[]> indexed(Map<String, Object> settings) {
+        return open(unopened(), directory, settings);
+    }
+
+    /** A store with an index. */
+    private static WindowStore<Bytes, byte[]> unopened() {
         DslWindowParams params = new DslWindowParams(
                 "windows", RETENTION, WINDOW, false, EmitStrategy.onWindowClose(), false, DslStoreFormat.PLAIN);
-        return open(new EskerDslStoreSuppliers().windowStore(params).get(), directory, settings);
+        return new EskerDslStoreSuppliers().windowStore(params).get();
+    }
+
+    /** A record of the changelog. */
+    private static KeyValue<byte[], byte[]> logged(String key, String value, long timeMs) {
+        return KeyValue.pair(WindowKeySchema.toStoreKeyBinary(key(key), timeMs, 0).get(), bytes(value));
     }
 
     private List<String> keyspaces() {
@@ -187,6 +200,38 @@ class SegmentedTest {
         indexed(Fixture.EXACTLY_ONCE).close(); // which forgets what was not committed
         store = indexed(Fixture.EXACTLY_ONCE);
         assertEquals(List.of("one@10", "two@20"), values(store.fetchAll(0, 100)));
+        store.close();
+    }
+
+    /** What had expired was dropped while a batch was filled that named it. */
+    @Test
+    void restoringGoesOnWhereSegmentsOfTheBatchBeforeExpire() {
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, Fixture.EXACTLY_ONCE);
+        WindowStore<Bytes, byte[]> store = unopened();
+        store.init(context, store);
+        context.restore("windows", List.of(logged("a", "zero", 0), logged("a", "one", MINUTE_MS), logged("b", "two", 2 * MINUTE_MS)));
+        assertEquals(List.of("one@60000", "two@120000"), values(store.fetchAll(1, 2 * MINUTE_MS)));
+        context.restore("windows", List.of(logged("b", "ten", 10 * MINUTE_MS), logged("a", "before", 10 * MINUTE_MS - 1)));
+        assertEquals(List.of("before@599999", "ten@600000"), values(store.all()));
+        assertEquals(0L, store.committedOffset(new TopicPartition("", 0))); // the mock gives all records this one
+        store.close(); // without a commit, as a task that moves away
+
+        assertEquals(List.of("segment.10.plain", "segment.9.plain", "times.10", "times.9"), keyspaces());
+        store = indexed(Fixture.EXACTLY_ONCE); // which is not ahead of its offset
+        assertEquals(0L, store.committedOffset(new TopicPartition("", 0)));
+        assertEquals(List.of("before@599999", "ten@600000"), values(store.all()));
+        store.close();
+    }
+
+    @Test
+    void aClosedStoreThatIsRestoredHasItsSegmentsAgain() {
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, Fixture.EXACTLY_ONCE);
+        WindowStore<Bytes, byte[]> store = unopened();
+        store.init(context, store);
+        context.restore("windows", List.of(logged("a", "zero", 0)));
+        store.close();
+        context.restore("windows", List.of(logged("a", "one", MINUTE_MS)));
+        assertEquals(List.of("zero@0", "one@60000"), values(store.fetchAll(0, MINUTE_MS)));
         store.close();
     }
 
