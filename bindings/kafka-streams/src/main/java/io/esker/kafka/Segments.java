@@ -63,12 +63,18 @@ final class Segments {
         this.index = index;
     }
 
-    /** Opens the segments there are. Where an index is missing or was not finished it is made, where nobody wants it it is dropped. */
+    /**
+     * Opens the segments there are. Where an index is missing or was not finished it is made, where nobody wants it, or its segment is
+     * gone, it is dropped: at once, as the segment may be made again before the next commit.
+     */
     void open() {
         segments.clear();
         Collection<String> names = store.tableNames();
         for (String name : names) {
-            if (name.startsWith(TIMES) && index == null) store.drop(store.table(name));
+            if (name.startsWith(TIMES)) {
+                String values = VALUES + name.substring(TIMES.length()) + format.suffix();
+                if (index == null || !names.contains(values)) store.dropAtOnce(name);
+            }
             if (!name.startsWith(VALUES)) continue;
             Segment segment = add(id(name));
             if (index != null && store.get(segment.times, COMPLETE) == null) makeIndex(segment);

@@ -188,6 +188,14 @@ final class TaskStore {
         if (table.isBound()) doomed.add(table);
     }
 
+    /** Drops a keyspace that has no table, and can be made again from others. */
+    synchronized void dropAtOnce(String keyspace) {
+        guarded("dropping an index of", () -> {
+            esker.dropKeyspace(keyspace);
+            return null;
+        });
+    }
+
     /** Does not wait for the next commit when too many tables do. */
     synchronized void limitDoomed() {
         if (doomed.size() > MOST_DOOMED) spill();

@@ -235,6 +235,46 @@ class SegmentedTest {
         store.close();
     }
 
+    /** The writes ahead of a commit could come between a segment and its index. */
+    @Test
+    void anExpiredSegmentGoesWithItsIndex() {
+        WindowStore<Bytes, byte[]> store = indexed(Fixture.EXACTLY_ONCE);
+        store.put(key("a"), bytes("zero"), 0);
+        store.put(key("a"), bytes("one"), MINUTE_MS);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.put(key("a"), bytes("ten"), 10 * MINUTE_MS);
+        store.close(); // without a commit: what still waits for one is forgotten
+        List<String> left = keyspaces();
+        for (String name : left) {
+            if (name.startsWith("times")) assertTrue(left.contains(name.replace("times", "segment") + ".plain"), left.toString());
+        }
+    }
+
+    @Test
+    void anIndexWithoutItsSegmentIsDroppedWhenTheStoreIsOpened() {
+        WindowStore<Bytes, byte[]> store = indexed(Fixture.EXACTLY_ONCE);
+        store.put(key("a"), bytes("one"), MINUTE_MS);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.close();
+        try (Esker left = Esker.open(directory.resolve("esker").resolve("windows"))) {
+            for (String name : List.of("times.0", "times.2", "times.3", "times.4")) left.createKeyspace(name);
+        }
+        indexed(Fixture.EXACTLY_ONCE).close();
+        assertEquals(List.of("segment.1.plain", "times.1"), keyspaces());
+
+        try (Esker left = Esker.open(directory.resolve("esker").resolve("windows"))) {
+            left.createKeyspace("times.2");
+        }
+        store = indexed(Fixture.EXACTLY_ONCE);
+        store.put(key("a"), bytes("two"), 2 * MINUTE_MS); // takes the same name
+        store.commit(Map.of(CHANGELOG, 2L));
+        store.put(key("b"), bytes("two"), 2 * MINUTE_MS);
+        store.commit(Map.of(CHANGELOG, 3L));
+        assertEquals(List.of("one@60000", "two@120000", "two@120000"), values(store.fetchAll(1, 2 * MINUTE_MS)));
+        store.close();
+        assertEquals(List.of("segment.1.plain", "segment.2.plain", "times.1", "times.2"), keyspaces());
+    }
+
     @Test
     void iteratorsThatAreOpenWhileSegmentsExpireEndInOrder() {
         WindowStore<Bytes, byte[]> store = windows();
