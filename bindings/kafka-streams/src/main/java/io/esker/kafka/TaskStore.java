@@ -37,7 +37,7 @@ import org.slf4j.LoggerFactory;
  * the same batch a mark says that the store is ahead of them. Opened with that mark, the store is as good as any other one under
  * at-least-once, and corrupted under exactly-once, where Kafka Streams then builds it anew from the changelog.
  *
- * <p>One thread writes at a time, under the lock of this object; reads take no lock.
+ * <p>One thread writes at a time, under the lock of this object; gets and iterators take no lock.
  */
 final class TaskStore {
     private static final Logger LOG = LoggerFactory.getLogger(TaskStore.class);
