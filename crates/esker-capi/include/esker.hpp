@@ -69,6 +69,14 @@ inline void plain(esker_code code, const char *what) {
   if (code > ESKER_NOT_FOUND) throw Error(code, what);
 }
 
+/// A name or path for a function of esker.h, for which it ends at the first NUL: one that has a NUL in
+/// it is refused, and not cut.
+inline const char *terminated(const char *what, const std::string &text) {
+  if (text.find('\0') != std::string::npos)
+    throw Error(ESKER_INVALID_ARGUMENT, std::string(what) + " has a NUL byte in it");
+  return text.c_str();
+}
+
 /// Holds a handle, and closes it.
 template <typename T, void (*Close)(T **)>
 class Held {
@@ -126,8 +134,9 @@ inline void destroy(void *state) noexcept { delete static_cast<Compare *>(state)
 /// Gives a comparator to a function that sets one, and keeps it when that fails.
 template <typename Set>
 void give(const std::string &name, Compare order, Set set) {
+  const char *text = terminated("the name of a comparator", name);
   auto state = std::make_unique<Compare>(std::move(order));
-  esker_comparator comparator{name.c_str(), state.get(), compare, destroy};
+  esker_comparator comparator{text, state.get(), compare, destroy};
   plain(set(&comparator), "comparator: its name is no text");
   state.release();
 }
@@ -175,8 +184,9 @@ class Options {
   }
   Options &keyspace_comparator(const std::string &keyspace, const std::string &name,
                                Compare order) {
+    const char *of = detail::terminated("the name of a keyspace", keyspace);
     detail::give(name, std::move(order), [&](const esker_comparator *c) {
-      return esker_options_set_keyspace_comparator(handle(), keyspace.c_str(), c);
+      return esker_options_set_keyspace_comparator(handle(), of, c);
     });
     return *this;
   }
@@ -510,15 +520,18 @@ class Db {
   }
   Snapshot snapshot() const { return Snapshot(handle()); }
 
-  Keyspace keyspace(const std::string &name) const { return Keyspace(handle(), name.c_str()); }
+  Keyspace keyspace(const std::string &name) const {
+    return Keyspace(handle(), detail::terminated("the name of a keyspace", name));
+  }
   Keyspace create_keyspace(const std::string &name,
                            const KeyspaceOptions &options = KeyspaceOptions()) const {
     Keyspace made(nullptr);
-    detail::call(esker_keyspace_create, handle(), name.c_str(), options.handle(), made.held_.out());
+    const char *text = detail::terminated("the name of a keyspace", name);
+    detail::call(esker_keyspace_create, handle(), text, options.handle(), made.held_.out());
     return made;
   }
   void drop_keyspace(const std::string &name) const {
-    detail::call(esker_keyspace_drop, handle(), name.c_str());
+    detail::call(esker_keyspace_drop, handle(), detail::terminated("the name of a keyspace", name));
   }
   std::vector<std::string> keyspaces() const {
     struct Names {
@@ -538,11 +551,12 @@ class Db {
   void wait_for_compactions() const { detail::call(esker_db_wait_for_compactions, handle()); }
   void resume() const { detail::call(esker_db_resume, handle()); }
   void checkpoint(const std::string &dir) const {
-    detail::call(esker_db_checkpoint, handle(), dir.c_str());
+    detail::call(esker_db_checkpoint, handle(), detail::terminated("a path", dir));
   }
   std::optional<std::string> property(const std::string &name) const {
+    const char *asked = detail::terminated("the name of a property", name);
     esker_string text;
-    if (detail::call(esker_db_property, handle(), name.c_str(), &text) != ESKER_OK) return {};
+    if (detail::call(esker_db_property, handle(), asked, &text) != ESKER_OK) return {};
     return detail::taken(text);
   }
   esker_stats stats() const {
@@ -567,22 +581,25 @@ class Db {
   /// Of a store that is not open.
   static Report verify(const std::string &path, const Options &options = Options(),
                        const Progress &progress = {}) {
+    const char *of = detail::terminated("a path", path);
     return verified(progress, [&](auto tell, auto state, auto text, auto error) {
-      return esker_verify(path.c_str(), options.handle(), tell, state, text, error);
+      return esker_verify(of, options.handle(), tell, state, text, error);
     });
   }
   /// Gives the report as text.
   static std::string repair(const std::string &path, const Options &options = Options()) {
     esker_string text;
-    detail::call(esker_repair, path.c_str(), options.handle(), &text);
+    detail::call(esker_repair, detail::terminated("a path", path), options.handle(), &text);
     return detail::taken(text);
   }
-  static void destroy(const std::string &path) { detail::call(esker_destroy, path.c_str()); }
+  static void destroy(const std::string &path) {
+    detail::call(esker_destroy, detail::terminated("a path", path));
+  }
 
  private:
   static esker_db *open(const std::string &path, const Options &options) {
     esker_db *db = nullptr;
-    detail::call(esker_db_open, path.c_str(), options.handle(), &db);
+    detail::call(esker_db_open, detail::terminated("a path", path), options.handle(), &db);
     return db;
   }
   template <typename Verify>

@@ -200,10 +200,42 @@ static void callbacks(const std::string &dir) {
   CHECK(moved.contains("000001"));
 }
 
+// A name or path that has a NUL in it is refused: it was cut there, and something else dropped or removed.
+static void names_with_a_nul_are_not_cut(const std::string &dir) {
+  auto with_nul = [](std::string name) { return name + std::string("\0more", 5); };
+  auto refused = [](auto call) { return code_of(call) == ESKER_INVALID_ARGUMENT; };
+  auto by_bytes = [](std::string_view a, std::string_view b) { return a.compare(b); };
+  const std::string path = dir + "/nul";
+  {
+    esker::Db db(path, small());
+    db.create_keyspace("a").put("ash", "Fraxinus");
+    CHECK(refused([&] { db.drop_keyspace(with_nul("a")); }));
+    CHECK(refused([&] { db.keyspace(with_nul("a")); }));
+    CHECK(refused([&] { db.create_keyspace(with_nul("b")); }));
+    CHECK((db.keyspaces() == std::vector<std::string>{"default", "a"}));
+    CHECK(db.keyspace("a").contains("ash"));
+    CHECK(refused([&] { db.property(with_nul("esker.sequence")); }));
+    CHECK(refused([&] { db.checkpoint(with_nul(dir + "/nul-copy")); }));
+    esker::Db(dir + "/nul-copy", small().error_if_exists(true));
+  }
+  auto options = small();
+  CHECK(refused([&] { options.comparator(with_nul("test.bytes"), by_bytes); }));
+  CHECK(refused([&] { options.keyspace_comparator(with_nul("a"), "test.bytes", by_bytes); }));
+  CHECK(refused([&] { options.keyspace_comparator("a", with_nul("test.bytes"), by_bytes); }));
+  CHECK(refused([&] { esker::KeyspaceOptions().comparator(with_nul("test.bytes"), by_bytes); }));
+  CHECK(refused([&] { esker::Db db(with_nul(path), small()); }));
+  CHECK(refused([&] { esker::Db::verify(with_nul(path)); }));
+  CHECK(refused([&] { esker::Db::repair(with_nul(path)); }));
+  CHECK(refused([&] { esker::Db::destroy(with_nul(path)); }));
+  // Nothing was set, and nothing is gone.
+  CHECK(esker::Db(path, options.create_if_missing(false)).keyspace("a").contains("ash"));
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 2);
   store(argv[1]);
   whole_stores(argv[1]);
   callbacks(argv[1]);
+  names_with_a_nul_are_not_cut(argv[1]);
   return 0;
 }
