@@ -32,7 +32,7 @@ func (k *Keyspace) BulkLoadEntries(entries Entries) (uint64, error) {
 	feeder := C.glue_feeder_new()
 	if feeder == nil {
 		k.h.leave()
-		return 0, &Error{Code: Internal, Message: "no memory for a bulk load"}
+		return 0, noMemory()
 	}
 	var loaded C.glue_length
 	done := make(chan struct{})
@@ -66,10 +66,22 @@ func endLoad(feeder *C.glue_feeder, done chan struct{}, abort bool) {
 	<-done
 }
 
-// feed pushes all entries, as long as the load takes them, and gives the first error among them.
+func noMemory() error { return &Error{Code: Internal, Message: "no memory for a bulk load"} }
+
+// feed pushes all entries, as long as the load takes them, and gives the first error among them, or that of a chunk that did not
+// come to the load.
 func feed(feeder *C.glue_feeder, entries Entries) error {
 	var chunk []byte
-	push := func() bool { return bool(C.glue_feeder_push(feeder, bytesC(chunk), lenC(chunk))) }
+	// Whether the load goes on; it has an error of its own when it has ended.
+	push := func() (bool, error) {
+		switch C.glue_feeder_push(feeder, bytesC(chunk), lenC(chunk)) {
+		case C.GLUE_TAKEN:
+			return true, nil
+		case C.GLUE_NO_MEMORY:
+			return false, noMemory()
+		}
+		return false, nil
+	}
 	for entry, err := range entries {
 		switch {
 		case err != nil:
@@ -83,13 +95,14 @@ func feed(feeder *C.glue_feeder, entries Entries) error {
 		if chunk = appendEntry(chunk, entry.Key, entry.Value); len(chunk) < loadChunk {
 			continue
 		}
-		if !push() {
-			return nil // the load has an error of its own
+		if goesOn, err := push(); !goesOn {
+			return err
 		}
 		chunk = chunk[:0]
 	}
 	if len(chunk) > 0 {
-		push()
+		_, err := push()
+		return err
 	}
 	return nil
 }

@@ -150,9 +150,9 @@ void glue_feeder_wait(glue_feeder *f) {
   pthread_mutex_unlock(&f->lock);
 }
 
-bool glue_feeder_push(glue_feeder *f, const uint8_t *entries, size_t len) {
+int glue_feeder_push(glue_feeder *f, const uint8_t *entries, size_t len) {
   uint8_t *chunk = malloc(len ? len : 1);
-  if (!chunk) return false;
+  if (!chunk) return GLUE_NO_MEMORY;
   memcpy(chunk, entries, len);
   pthread_mutex_lock(&f->lock);
   while (f->waiting && !f->finished) pthread_cond_wait(&f->changed, &f->lock);
@@ -164,7 +164,7 @@ bool glue_feeder_push(glue_feeder *f, const uint8_t *entries, size_t len) {
   }
   pthread_mutex_unlock(&f->lock);
   if (!taken) free(chunk);
-  return taken;
+  return taken ? GLUE_TAKEN : GLUE_ENDED;
 }
 
 void glue_feeder_end(glue_feeder *f, bool abort) {

@@ -72,9 +72,10 @@ glue_feeder *glue_feeder_new(void);
 void glue_feeder_free(glue_feeder *feeder);
 // Returns once the load has asked for its first entry, or has ended.
 void glue_feeder_wait(glue_feeder *feeder);
-// Copies a chunk: u32 key_len, u32 value_len, key, value, and so on. Waits until the one before it is used up. False when the
-// load has ended, or there is no memory for it.
-bool glue_feeder_push(glue_feeder *feeder, const uint8_t *entries, size_t len);
+// What became of a chunk: the load has it, or ended before it, or there was no memory for it, of which the load knows nothing.
+enum { GLUE_TAKEN, GLUE_ENDED, GLUE_NO_MEMORY };
+// Copies a chunk: u32 key_len, u32 value_len, key, value, and so on. Waits until the one before it is used up.
+int glue_feeder_push(glue_feeder *feeder, const uint8_t *entries, size_t len);
 // No more entries: the load ends well, or is called off.
 void glue_feeder_end(glue_feeder *feeder, bool abort);
 glue_length glue_bulk_load(const esker_keyspace *ks, glue_feeder *feeder);
