@@ -97,7 +97,11 @@ class Reader {
 
   #takeUpTo (count, entries) {
     const chunk = this.#chunk
-    for (; entries.length < count && chunk.left > 0; chunk.left--) entries.push(this.#take(chunk))
+    while (entries.length < count && chunk.left > 0) {
+      // Counted first, as in next(): the place in the chunk moves on also where the value cannot be a string.
+      chunk.left--
+      entries.push(this.#take(chunk))
+    }
     return entries
   }
 

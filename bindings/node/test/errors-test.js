@@ -269,3 +269,28 @@ test('without its native part the package says so', async (t) => {
   fs.writeFileSync(file(), 'no library')
   t.match((await run(load, [copy])).out, /^ESKER_NO_NATIVE_PART .* could not be loaded/, 'nor with another file in its place')
 })
+
+test('nextv and all go on behind a value that is too long for a string', async (t) => {
+  const db = await opened()
+  await db.batch(['a', 'b', 'c', 'd'].map((key) => ({ type: 'put', key, value: key === 'b' ? 'too long for a string' : key })))
+  // A string of 512 MiB takes a while: one of these bytes is refused in its place.
+  const { latin1Slice } = Buffer.prototype
+  Buffer.prototype.latin1Slice = function (start, end) {
+    const text = latin1Slice.call(this, start, end)
+    if (text.startsWith('too long')) throw new RangeError('Cannot create a string longer than it may be')
+    return text
+  }
+  try {
+    for (const rest of ['nextv', 'all']) {
+      const iterator = db.iterator()
+      t.is((await failure(iterator.nextv(10))).code, 'LEVEL_DECODE_ERROR')
+      t.same(await (rest === 'all' ? iterator.all() : iterator.nextv(10)), [['c', 'c'], ['d', 'd']], rest)
+      // all() has closed it.
+      if (rest === 'nextv') t.same(await iterator.nextv(10), [])
+      await iterator.close()
+    }
+  } finally {
+    Buffer.prototype.latin1Slice = latin1Slice
+  }
+  await db.close()
+})
