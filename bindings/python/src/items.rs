@@ -133,8 +133,8 @@ enum Copied<'py> {
     Both([Bound<'py, PyBytes>; 2]),
 }
 
-/// A walk over entries, as they were when it began.
-#[pyclass(frozen, module = "esker")]
+/// A walk over entries, as they were when it began. `Walk[bytes]` is a type, as `list[bytes]` is.
+#[pyclass(frozen, generic, module = "esker")]
 pub struct Walk {
     entries: Mutex<Own<Entries>>,
     what: What,

@@ -281,6 +281,10 @@ def test_objects_of_a_store_are_not_copied(db):
                 refused(thing)
 
 
+def test_a_walk_is_generic_at_run_time_too():
+    assert esker.Walk[bytes].__origin__ is esker.Walk and esker.Walk[bytes].__args__ == (bytes,)
+
+
 def test_exceptions_may_be_pickled():
     error = pickle.loads(pickle.dumps(esker.LockedError("the store")))
     assert isinstance(error, esker.EskerError) and str(error) == "the store"

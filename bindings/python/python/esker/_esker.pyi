@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterable
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import Any, Generic, Literal, Optional, TypeVar, Union, final, overload
 
 _T = TypeVar("_T")
@@ -20,6 +20,8 @@ class Walk(Generic[_T]):
     """A walk over keys, values or entries, as they were when it began."""
     def __iter__(self) -> Walk[_T]: ...
     def __next__(self) -> _T: ...
+    @classmethod
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
 
 @final
 class Cursor:
