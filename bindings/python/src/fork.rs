@@ -14,6 +14,7 @@ static FORKS: AtomicU64 = AtomicU64::new(0);
 #[pyfunction]
 fn after_fork_in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    crate::wait::forked();
 }
 
 /// Asks Python to say when it has forked.

@@ -3,6 +3,7 @@
 //! A daemon thread may be in such a call when the interpreter ends. Python would end it where it asks for the lock again, by unwinding
 //! through frames of ours, which aborts the process. So such threads are stopped here, for good, before they ask.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
@@ -12,6 +13,10 @@ use pyo3::prelude::*;
 
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// How many calls this thread is in, where it has the interpreter's lock again.
+    static WITHIN: Cell<usize> = const { Cell::new(0) };
+}
 /// The thread that ends the interpreter, which goes on.
 static LAST: OnceLock<ThreadId> = OnceLock::new();
 
@@ -43,8 +48,24 @@ pub fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
 
 /// Takes the interpreter's lock again, within `detach`.
 pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    struct Within;
+    impl Drop for Within {
+        fn drop(&mut self) {
+            WITHIN.set(WITHIN.get() - 1);
+        }
+    }
     stop_if_ending();
-    Python::attach(work)
+    Python::attach(|py| {
+        WITHIN.set(WITHIN.get() + 1);
+        let _within = Within;
+        work(py)
+    })
+}
+
+/// Leaves out, in a forked child, the calls of threads that are not there: nobody will be stopped in them. The thread that forked
+/// may be in some itself, from which it comes back.
+pub fn forked() {
+    WAITING.store(WITHIN.get(), Ordering::SeqCst);
 }
 
 /// Waits for other threads to come to where they are stopped, for ten seconds at most.

@@ -1,6 +1,7 @@
 """What comes too late, and what threads do to each other."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -159,3 +160,49 @@ time.sleep(0.2)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
     assert esker.verify(path)["problems"] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_forked_beside_a_call_ends_without_waiting_for_it(path):
+    """The calls of threads that the child does not have are over there; one that the forking thread is in is not."""
+    program = f"""
+import esker, os, sys, threading, time
+db = esker.open({str(path)!r})
+db[b"a"] = b"1"
+db.flush()
+
+def ends_at_once(child):
+    began = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert time.monotonic() - began < 5, time.monotonic() - began
+
+inside, leave = threading.Event(), threading.Event()
+def entries():
+    inside.set()
+    leave.wait()
+    yield b"b", b"2"
+thread = threading.Thread(target=db.bulk_load, args=(entries(),), daemon=True)
+thread.start()
+inside.wait()
+
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+ends_at_once(child)
+
+forked = []
+def forks(done, total):
+    forked.append(os.fork())
+    if forked[-1] == 0:
+        sys.exit(0)
+    ends_at_once(forked[-1])
+db.verify(progress=forks)
+assert forked
+
+leave.set()
+thread.join()
+assert list(db) == [b"a", b"b"]
+db.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
