@@ -285,7 +285,7 @@ pub(crate) trait InternalCursor {
     fn seek(&mut self, key: &[u8]) -> crate::Result<()> {
         self.search(key, true)
     }
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[allow(dead_code, reason = "tests and fuzzing walk both ways")]
     #[inline(always)]
     fn seek_for_prev(&mut self, key: &[u8]) -> crate::Result<()> {
         self.search(key, false)
