@@ -261,6 +261,8 @@ impl Db {
         refuse_from_comparator()?;
         let keyspace = self.keyspace(name)?;
         let store = &self.handle().store;
+        // To the end: nobody else may open the store while values are punched.
+        let _dir = store.hold_dir()?;
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         store.sync_all()?;
         let ks = &keyspace.state;
@@ -288,6 +290,9 @@ impl Db {
             .segments
             .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
         store.segments.forget_keyspace(ks.id);
+        // Writers may wait for what was to be flushed of it.
+        store.note_pending(store.active_number());
+        store.signal.notify_done();
         ks.publish(|_| SuperVersion::empty());
         // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
         let mut views = store.dropped_views.lock();
@@ -312,7 +317,7 @@ impl Db {
     }
 
     /// Flushes, and waits until background merging has nothing left to do. Afterwards reads are as
-    /// fast, and the store as small, as they will be.
+    /// fast, and the store as small, as they will be. Beside somebody who goes on writing it does not return.
     #[doc(alias = "wait_for_compact")]
     #[doc(alias = "settle")]
     pub fn wait_for_compactions(&self) -> Result<()> {

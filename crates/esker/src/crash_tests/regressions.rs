@@ -197,6 +197,20 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// What waited to be flushed of a keyspace that was dropped went on to hold up writers, until the background thread had nothing
+/// else to do.
+#[test]
+fn a_dropped_keyspace_leaves_no_debt() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let keyspace = db.create_keyspace("temporary", KeyspaceOptions::new()).unwrap();
+    (0..50u32).for_each(|n| keyspace.put(n.to_be_bytes(), [7; 500]).unwrap());
+    db.store().seal_active().unwrap();
+    assert!(db.store().backpressure.pending() > 0);
+    db.drop_keyspace("temporary").unwrap();
+    assert_eq!(db.store().backpressure.pending(), 0);
+}
+
 /// After a failed sync `resume` went on in a new segment, and failed before the entries of the old one were in tables. A sync of the
 /// new one then passed for one of all that was written; and the manifest could say that the log is durable in a
 /// segment to which nothing leads, which was damage to whoever opened the store after a kill.

@@ -193,10 +193,11 @@ impl Backpressure {
         };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
         // long as the cap is not reached.
-        if self.pending() >= self.hard {
+        let left = self.hard.saturating_sub(self.pending());
+        if left == 0 {
             return Admission::Full;
         }
-        inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(self.hard - self.pending()))
+        inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(left))
     }
 
     /// Whether another slice is due after one was waited.

@@ -342,8 +342,7 @@ impl SegmentManager {
     }
 
     /// The first segment that recovery still needs, given that those below `active` are sealed and
-    /// that flushes are about to strike each (`keyspace`, `upto`); and the same number once more if
-    /// that one was durable before it was used, otherwise 0.
+    /// that flushes are about to strike each (`keyspace`, `upto`).
     pub(crate) fn log_start_after(&self, active: u64, flushed: &[(u32, u64)]) -> u64 {
         let inner = self.inner.lock();
         for s in &inner.log {

@@ -144,7 +144,11 @@ impl Store {
         let bytes = self.next_segment_bytes();
         let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
         if let Ok(segment) = self.create_durable_segment(bytes, need) {
-            *self.spare.lock() = Some(segment);
+            // Somebody who compacts by hand may have made one meanwhile.
+            let other = self.spare.lock().replace(segment);
+            if let Some(other) = other {
+                self.segments.discard(other.segment);
+            }
         }
     }
 

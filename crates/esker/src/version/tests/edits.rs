@@ -15,6 +15,20 @@ fn edits_come_back() {
     }
 }
 
+/// What lay in the newest run was moved to the oldest, as nothing overlapped it; then what was left of the newer runs became one
+/// table, which goes across that place. It was refused as a bug, and the store stopped.
+#[test]
+fn a_compaction_may_lie_across_what_was_moved_to_an_older_run() {
+    let order = Some(&KeyOrder::Bytewise);
+    let tables = [(1, 9, "c", "d"), (2, 3, "a", "b"), (3, 4, "n", "o")];
+    let tables = tables.map(|(run, n, first, last)| (run, Arc::new(table(n, first, last))));
+    let version = KeyspaceVersion::default().edit(order, &[], tables.to_vec()).unwrap();
+    let joined = Arc::new(table(5, "a", "o"));
+    let version = version.edit(order, &[3, 4], vec![(2, joined)]).unwrap();
+    let runs = version.runs().iter().map(|run| run.tables()[0].number);
+    assert_eq!(runs.collect::<Vec<_>>(), [5, 9]);
+}
+
 #[test]
 fn snapshots_say_the_same() {
     for state in states() {
