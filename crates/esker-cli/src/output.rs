@@ -138,7 +138,8 @@ fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
             return Ok(there.is_file().then_some(path));
         }
         let dir = parent(&path).canonicalize()?;
-        if dir.starts_with("/dev") || dir.starts_with("/proc") {
+        // Not all that is below: /dev/shm holds files like any other.
+        if dir == Path::new("/dev") || dir.starts_with("/proc") {
             return Ok(None);
         }
         path = dir.join(fs::read_link(&path)?);
