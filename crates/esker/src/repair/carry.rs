@@ -3,7 +3,7 @@
 //! Repair does not know the comparator of their keyspace, so it cannot make tables of them; the next
 //! open with the comparator replays them. Whole frames are copied, in the order of the log and with
 //! their sequences, segment by segment; each copy is sealed and leads to the next. What frames hold
-//! for other keyspaces is in tables by now: the manifest says that these are flushed.
+//! for other keyspaces is in tables by now: the manifest says up to which copy they are flushed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,8 +58,9 @@ impl Repair<'_> {
     /// Writes the log of the keyspaces that have no order here; `None` when there is nothing in it.
     pub(super) fn carry(&mut self) -> Result<Option<NewLog>> {
         let mut plan: Vec<(Arc<Segment>, (Seq, Seq))> = Vec::new();
-        // What keyspaces must not find in the new log: it may be older than their tables.
-        let mut refused: BTreeMap<u32, usize> = BTreeMap::new();
+        // How many segments of the new log keyspaces must pass over: what they have in them may be older than their
+        // tables.
+        let mut passed_over: BTreeMap<u32, usize> = BTreeMap::new();
         let mut entries = 0;
         for c in std::mem::take(&mut self.carried) {
             let (first, last) = c.reach();
@@ -69,13 +70,14 @@ impl Repair<'_> {
             }
             let follows = plan.last().is_none_or(|(_, (_, to))| first > *to);
             let mut needed = 0;
+            let mut refused = Vec::new();
             for (&id, &(from, to, count)) in &c.spans {
                 // Where the manifest lost its end nobody knows what it said was flushed.
                 if follows && (!self.manifest_damaged || from > self.newest_in_tables(id)) {
                     needed += count;
                     continue;
                 }
-                refused.insert(id, plan.len());
+                refused.push(id);
                 let name = filename::segment(c.segment.number());
                 let what = format!(
                     "{count} entries of keyspace number {id}, of sequences {from} to {to}, may be in its tables already, or older than they; repair cannot tell without its comparator"
@@ -85,7 +87,12 @@ impl Repair<'_> {
             }
             if needed > 0 {
                 entries += needed;
+                let number = c.segment.number();
+                let flushed = self.old.keyspaces.values().filter(|k| k.flushed >= number);
                 plan.push((c.segment, (first, last)));
+                // These are its first ones: sequences ascend from segment to segment.
+                passed_over.extend(refused.into_iter().map(|id| (id, plan.len())));
+                passed_over.extend(flushed.map(|k| (k.id, plan.len())));
             }
         }
         if plan.is_empty() {
@@ -100,16 +107,11 @@ impl Repair<'_> {
             let follower = follower.unwrap_or(*last);
             durable = self.copy_frames(segment, numbers[at], numbers[at + 1], follower)?;
         }
-        let last = numbers[plan.len() - 1];
-        let has_order = |id: u32| self.old.keyspaces.get(&id).is_some_and(|k| k.order.is_some());
-        let ordered = self.old.keyspaces.keys().filter(|id| has_order(**id)).map(|id| (*id, last));
-        let stale = refused.into_iter().filter_map(|(id, at)| {
-            // Refused are those at the beginning: sequences ascend from segment to segment.
-            Some((id, *numbers.get(at)?)).filter(|_| at < plan.len())
-        });
-        let flushed = ordered
-            .chain(stale)
-            .map(|(keyspace, segment)| Change::Flushed { keyspace, segment })
+        let ordered = self.old.keyspaces.values().filter(|k| k.order.is_some());
+        passed_over.extend(ordered.map(|k| (k.id, plan.len())));
+        let flushed = passed_over
+            .into_iter()
+            .map(|(keyspace, count)| Change::Flushed { keyspace, segment: numbers[count - 1] })
             .collect();
         Ok(Some(NewLog { start: numbers[0], durable, flushed, entries }))
     }

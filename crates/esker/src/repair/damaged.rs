@@ -69,7 +69,16 @@ impl Repair<'_> {
                 }
                 Stored::Pointer(p) => match self.segment(p.segment) {
                     None => Err(format!("log segment {} is missing or damaged", p.segment)),
-                    Some(s) => s.value(&p).map(|_| stored).map_err(|e| in_segment(&p, &e)),
+                    Some(s) => match s.value(&p) {
+                        // The segment cannot stay.
+                        Ok(value) if self.remains.contains_key(&p.segment) => {
+                            buf.clear();
+                            buf.extend_from_slice(value);
+                            Ok(Stored::Inline(&buf))
+                        }
+                        Ok(_) => Ok(stored),
+                        Err(e) => Err(in_segment(&p, &e)),
+                    },
                 },
                 Stored::Compressed { .. } => source
                     .decompress(stored, &mut buf)
@@ -143,7 +152,9 @@ impl Repair<'_> {
             }
             Ok(())
         });
-        let referenced = |r: &table::SegmentRef| self.segment(r.segment).is_some();
+        let referenced = |r: &table::SegmentRef| {
+            self.segment(r.segment).is_some() && !self.remains.contains_key(&r.segment)
+        };
         whole && walked.is_ok() && t.references().iter().all(referenced)
     }
 

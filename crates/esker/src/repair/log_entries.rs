@@ -118,7 +118,7 @@ impl LogReader for SaveLog<'_, '_> {
         Ok(())
     }
 
-    fn end_of_segment(&mut self, _: &Arc<Segment>, end: &End) -> Result<()> {
+    fn end_of_segment(&mut self, segment: &Arc<Segment>, end: &End) -> Result<()> {
         for (id, m) in self.memtables.drain(..) {
             self.repair.write_memtable(id, &m)?;
         }
@@ -126,13 +126,22 @@ impl LogReader for SaveLog<'_, '_> {
         if let End::Clean { last_seq, .. } = *end {
             self.repair.log_seq = self.repair.log_seq.max(last_seq);
         }
+        // The frames of one that was cut go to where it ends: there may have been more.
+        if let End::Torn { why: StopReason::NoRoom | StopReason::Length, .. } = *end
+            && let Some(how) = self.repair.remains.get(&segment.number()).cloned()
+            && how.offset.is_some_and(|at| at >= wal::FIRST_FRAME)
+        {
+            self.repair.lose(how);
+        }
         Ok(())
     }
 
     fn damage(&mut self, what: Error) -> Result<()> {
         let found = Finding::from(&what);
-        // That a file is no segment was said when it was opened.
-        if !self.repair.report.lost.contains(&found) {
+        // That a file is no segment was said when it was opened, and that it was cut when it was read.
+        let cut = |l: &Finding| self.repair.remains.values().any(|how| how == l);
+        let lost = &self.repair.report.lost;
+        if !lost.iter().any(|l| *l == found || l.file == found.file && cut(l)) {
             self.repair.lose(found);
         }
         Ok(())

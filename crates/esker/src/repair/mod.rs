@@ -5,8 +5,8 @@
 //! 3. Tables that no manifest names are taken up only when the manifest itself was damaged: they
 //!    may be what it named.
 //! 4. Sound tables stay as they are. Of damaged ones the intact blocks are copied to new tables.
-//! 5. The log is read as far as it goes, segment by segment, and its entries written to tables. Those
-//!    of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
+//! 5. The log is read as far as it goes, segment by segment, and its entries written to tables; also that of
+//!    segments whose header is damaged or that were cut. Entries of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
 //! 6. Tables are laid into as few runs as their ages allow.
 //! 7. A new manifest names what there is now. Damaged files are kept under `lost/`, so that a
 //!    repair never makes anything worse and can be run again.
@@ -98,6 +98,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
     let mut repair = Repair {
         report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
         segments: BTreeMap::new(),
+        remains: BTreeMap::new(),
         aside: Vec::new(),
         found: Vec::new(),
         carried: Vec::new(),
@@ -158,6 +159,8 @@ struct Repair<'o> {
     manifest_damaged: bool,
     /// The segments by number, and why those that are none are not.
     segments: BTreeMap<u64, Result<Arc<Segment>>>,
+    /// Those of them that can be read and do not open, and why: no table may point to them any more.
+    remains: BTreeMap<u64, Finding>,
     /// Files to put under `lost/`.
     aside: Vec<String>,
     /// Keyspace, run and table of all that is saved. Of keyspaces with an order the runs are made anew.
@@ -196,16 +199,35 @@ impl Repair<'_> {
                 Ok(Lookup::Unused(behind, _))
                     if !behind.frames && !references.contains_key(&number) => {}
                 Ok(Lookup::Unused(_, e)) | Err(e) => {
-                    self.lose(Finding::from(&e));
                     self.aside.push(filename::segment(number));
-                    self.segments.insert(number, Err(e));
+                    let left = self.remains_of_segment(number, e);
+                    self.segments.insert(number, left);
                 }
             }
         }
         Ok(())
     }
 
-    /// The segment of that number, if it is sound so far.
+    /// What is left of a segment that does not open, for its header is damaged or it was cut. What of it is lost is
+    /// told when that is looked for; where it does not begin as a segment does, all.
+    fn remains_of_segment(&mut self, number: u64, why: Error) -> Result<Arc<Segment>> {
+        let found = Finding::from(&why);
+        if why.is_corruption()
+            && let Ok(Some(segment)) = Segment::remains(&self.env, &self.dir, number)
+            && segment.frames().starts()
+        {
+            segment.release();
+            if !self.report.problems.contains(&found) {
+                self.report.problems.push(found.clone());
+            }
+            self.remains.insert(number, found);
+            return Ok(Arc::new(segment));
+        }
+        self.lose(found);
+        Err(why)
+    }
+
+    /// The segment of that number, or what is left of it.
     fn segment(&self, number: u64) -> Option<Arc<Segment>> {
         self.segments.get(&number)?.clone().ok()
     }

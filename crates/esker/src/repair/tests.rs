@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::{RepairReport, repair};
 use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
+use crate::verify::verify_path;
+use crate::version::Orders;
 use crate::{Comparator, Db, KeyOrder, KeyspaceOptions, Options, Result};
 
 const DIR: &str = "/db";
@@ -79,14 +81,18 @@ fn damaged(seed: u64, closed: bool) -> (SimEnv, Contents) {
         db.sync().unwrap();
     }
     let left = env.freeze().draw(Cut::Kill, &mut Rng::new(seed), true).0;
-    let names = left.list(Path::new(DIR)).unwrap();
-    let mut tables: Vec<&String> = names.iter().filter(|n| n.ends_with(".tbl")).collect();
-    tables.sort();
-    let file = left.open(&Path::new(DIR).join(tables[0]), OpenMode::ReadWrite).unwrap();
-    file.write_all_at(&[0xA5; 8], 4096 + 40).unwrap();
-    file.sync().unwrap();
-    left.sync_dir(Path::new(DIR)).unwrap();
+    damage_first_table(&left, 4096 + 40);
     (left, held)
+}
+
+/// The table with the lowest number gets eight wrong bytes at `offset`.
+fn damage_first_table(env: &SimEnv, offset: u64) {
+    let names = env.list(Path::new(DIR)).unwrap();
+    let table = names.iter().filter(|n| n.ends_with(".tbl")).min().unwrap();
+    let file = env.open(&Path::new(DIR).join(table), OpenMode::ReadWrite).unwrap();
+    file.write_all_at(&[0xA5; 8], offset).unwrap();
+    file.sync().unwrap();
+    env.sync_dir(Path::new(DIR)).unwrap();
 }
 
 /// A copy of the disk as it is.
@@ -182,4 +188,142 @@ fn a_log_of_many_segments_becomes_few_runs() {
     let runs = db.stats().keyspaces[0].runs.len();
     assert!(runs <= 9, "{runs} runs");
     assert!(contents(&db) == want);
+}
+
+fn remove_all(env: &SimEnv, gone: impl Fn(&str) -> bool) {
+    for name in env.list(Path::new(DIR)).unwrap().iter().filter(|n| gone(n)) {
+        env.remove(&Path::new(DIR).join(name)).unwrap();
+    }
+}
+
+/// A value that stays in the log, as it cannot be packed.
+fn large() -> Vec<u8> {
+    (0..40_000u32).map(|n| (n.wrapping_mul(n ^ 0x9E37_79B9) >> 13) as u8).collect()
+}
+
+/// One keyspace was flushed further than the other. What it has in the segments that are kept for the other was
+/// replayed into memory, above its tables.
+#[test]
+fn an_older_version_came_back_from_a_log_that_another_keyspace_needed() {
+    let env = SimEnv::new(4, true);
+    env.create_dir(Path::new(DIR)).unwrap();
+    let plain = || KeyspaceOptions::new().comparator(KeyOrder::Custom(Arc::new(Plain)));
+    let options = || options().keyspace_comparator("other", KeyOrder::Custom(Arc::new(Plain)));
+    let db = Db::open_in(Arc::new(env.clone()), Path::new(DIR), options()).unwrap();
+    let custom = db.create_keyspace("custom", plain()).unwrap();
+    let other = db.create_keyspace("other", plain()).unwrap();
+    db.put("default", "table").unwrap();
+    db.flush().unwrap();
+    let store = db.store();
+    // Nothing is flushed but what this thread flushes.
+    let job = store.jobs.lock();
+    custom.put("key", "old").unwrap();
+    other.put("other", "kept").unwrap();
+    store.seal_active().unwrap();
+    custom.put("key", "new").unwrap();
+    store.seal_active().unwrap();
+    let ks = store.all_keyspaces().into_iter().find(|ks| ks.name == "custom").unwrap();
+    store.flush_upto(&ks, store.active_number()).unwrap();
+    let left = copy(&env);
+    drop(job);
+    damage_first_table(&left, 0);
+    let report = run(&left).unwrap();
+    assert!(report.changed && report.unchecked.len() == 2, "{report:#?}");
+    env.forget_failures();
+    let db = Db::open_in(Arc::new(left), Path::new(DIR), options()).unwrap();
+    let get = |ks: &str, key: &str| db.keyspace(ks).unwrap().get(key).unwrap().map(|v| v.to_vec());
+    assert_eq!(get("other", "other").unwrap(), b"kept");
+    assert_eq!(get("custom", "key").unwrap(), b"new");
+}
+
+/// A segment that is kept for a large value was refused, as its entries are in tables, and the segment after it, which
+/// is not in tables, was refused with it, and nobody said so.
+#[test]
+fn a_segment_was_lost_in_silence_with_the_refused_one_before_it() {
+    let env = SimEnv::new(5, true);
+    env.create_dir(Path::new(DIR)).unwrap();
+    let db = open(&env).unwrap();
+    let order = KeyOrder::Custom(Arc::new(Plain));
+    let custom = db.create_keyspace("custom", KeyspaceOptions::new().comparator(order)).unwrap();
+    custom.put("large", "before").unwrap();
+    // For its sake the table keeps the sequence of what comes next.
+    let _snapshot = db.snapshot();
+    custom.put("large", large()).unwrap();
+    db.flush().unwrap();
+    custom.put("key", "only in the log").unwrap();
+    let left = copy(&env);
+    remove_all(&left, |name| name.starts_with("MANIFEST") || name == "CURRENT");
+    let report = run(&left).unwrap();
+    assert!(report.lost.iter().any(|l| l.what.contains("may be in its tables")), "{report:#?}");
+    let order = KeyOrder::Custom(Arc::new(Plain));
+    let options = Options::new().keyspace_comparator("recovered-1", order);
+    let db = Db::open_in(Arc::new(left), Path::new(DIR), options).unwrap();
+    let custom = db.keyspace("recovered-1").unwrap();
+    assert_eq!(custom.get("large").unwrap().unwrap().as_ref(), large());
+    assert_eq!(custom.get("key").unwrap().unwrap().as_ref(), b"only in the log");
+}
+
+/// A store with a log of several segments, of which one also holds a large value that a table points to.
+fn with_segments(seed: u64) -> (SimEnv, Contents) {
+    let env = SimEnv::new(seed, true);
+    env.create_dir(Path::new(DIR)).unwrap();
+    let db = open(&env).unwrap();
+    let store = db.store();
+    db.put("large", large()).unwrap();
+    db.flush().unwrap();
+    let _job = store.jobs.lock();
+    for n in 0..3000u32 {
+        db.put(n.to_be_bytes(), n.to_le_bytes().repeat(10)).unwrap();
+        if n % 1000 == 500 {
+            store.seal_active().unwrap();
+        }
+    }
+    (copy(&env), contents(&db))
+}
+
+fn segments(env: &SimEnv) -> Vec<String> {
+    let mut names = env.list(Path::new(DIR)).unwrap();
+    names.retain(|n| n.ends_with(".log"));
+    names.sort();
+    names
+}
+
+/// Of a store that holds `want` after a repair, which says that nothing is lost.
+fn nothing_is_lost(left: SimEnv, want: &Contents, what: &str) {
+    let report = run(&left).unwrap();
+    assert!(report.changed && report.lost.is_empty(), "{what}: {report:#?}");
+    let db = Db::open_in(Arc::new(left), Path::new(DIR), Options::new()).unwrap();
+    assert!(contents(&db) == *want, "{what}");
+}
+
+#[test]
+fn a_bit_of_a_header_cost_all_that_a_segment_held() {
+    let (env, want) = with_segments(6);
+    let names = segments(&env);
+    assert!(names.len() > 3, "{names:?}");
+    for name in names {
+        let left = copy(&env);
+        let file = left.open(&Path::new(DIR).join(&name), OpenMode::ReadWrite).unwrap();
+        file.write_all_at(&[0xA5; 8], 32).unwrap();
+        file.sync().unwrap();
+        // One that was made ahead, and in which there is nothing.
+        let found = verify_path(Arc::new(left.clone()), Path::new(DIR), &Orders::default(), &mut |_, _| {});
+        if found.unwrap().problems.is_empty() {
+            continue;
+        }
+        nothing_is_lost(left, &want, &name);
+    }
+}
+
+#[test]
+fn a_segment_that_lost_its_unwritten_end_lost_all_that_it_held() {
+    let (env, want) = with_segments(7);
+    // The one that is written is far from full.
+    let name = segments(&env).pop().unwrap();
+    let file = |env: &SimEnv| env.open(&Path::new(DIR).join(&name), OpenMode::ReadWrite).unwrap();
+    let whole = file(&env).len().unwrap();
+    let left = copy(&env);
+    file(&left).set_len(whole - 4096).unwrap();
+    file(&left).sync().unwrap();
+    nothing_is_lost(left, &want, &name);
 }

@@ -207,7 +207,7 @@ impl<'a> Frames<'a> {
         let most = last.saturating_add(self.segment.len() as u64);
         // Bytes made to look like the beginnings of frames, each of half a segment, would take a
         // checksum of half a segment each. So many doubts are taken for damage.
-        let mut patience = MOST_LOOKED_AT.max(8 * self.segment.len());
+        let mut patience = MOST_LOOKED_AT.max(self.segment.len());
         let mut at = offset as usize + ALIGN;
         let far = if everywhere { self.segment.len() } else { at.saturating_add(NEAR) };
         while let Some(header) = self.segment.get(at..at + FRAME_HEADER).filter(|_| at < far) {
@@ -237,7 +237,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Whether a sound frame is next, a seal included.
-    pub(super) fn starts(&self) -> bool {
+    pub(crate) fn starts(&self) -> bool {
         match self.item() {
             Ok(_) => true,
             Err(end) => end.is_sealed(),

@@ -179,10 +179,7 @@ impl Segment {
         number: u64,
         writable: bool,
     ) -> Result<Segment> {
-        let path = dir.join(filename::segment(number));
-        let mode = if writable { OpenMode::ReadWrite } else { OpenMode::Read };
-        let file = env.open(&path, mode).map_err(|e| Error::opening(&path, e))?;
-        let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
+        let (path, file, len) = open_file(env, dir, number, writable)?;
         if len < FIRST_FRAME as u64 {
             return Err(Error::corrupt(&path, len, "the file ends in its header"));
         }
@@ -213,6 +210,22 @@ impl Segment {
         Ok(segment)
     }
 
+    /// What is in the file `number` if that is one which [`open`](Segment::open) refuses, whatever its header says: frames
+    /// and values have checksums of their own, and its name has the number that they are seeded with. `None` where there
+    /// is no room for a frame.
+    pub(crate) fn remains(
+        env: &Arc<dyn Env>,
+        dir: &Path,
+        number: u64,
+    ) -> Result<Option<Segment>> {
+        let (path, file, len) = open_file(env, dir, number, false)?;
+        if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
+            return Ok(None);
+        }
+        let map = file.map(len.min(LARGEST), false).map_err(|e| Error::io("map", &path, e))?;
+        Ok(Some(Self::new(env, file, map, &path, number, false, false)))
+    }
+
     /// What is in the file `number`, which [`open`](Segment::open) refuses, if a power cut may have
     /// left it so: its beginning or its length were never synced, or nothing in it was ever used.
     /// A header fits into a sector, which is found as it was or as it is; one that is neither nothing
@@ -222,18 +235,15 @@ impl Segment {
         dir: &Path,
         number: u64,
     ) -> Result<Option<TrailingRecords>> {
-        let path = dir.join(filename::segment(number));
-        let file = env.open(&path, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
-        let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
-        if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
+        let Some(segment) = Self::remains(env, dir, number)? else {
             return Ok(Some(TrailingRecords::default()));
-        }
-        let map = file.map(len, false).map_err(|e| Error::io("map", &path, e))?;
-        let segment = Self::new(env, file, map, &path, number, false, false);
+        };
         let page = segment.bytes(0, FIRST_FRAME).unwrap_or_default();
         let lost = page.iter().all(|b| *b == 0)
             || match format::decode_header(page) {
-                Header::Sound { number: n, capacity, .. } => n != number || len < capacity,
+                Header::Sound { number: n, capacity, .. } => {
+                    n != number || segment.capacity() < capacity
+                }
                 _ => false,
             };
         let frames = segment.frames();
@@ -442,6 +452,20 @@ impl Segment {
         // SAFETY: callers name published records, or a segment that is not being written.
         unsafe { self.map.slice(at, len) }
     }
+}
+
+/// The file of segment `number`: its path, and its length in bytes.
+fn open_file(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    number: u64,
+    writable: bool,
+) -> Result<(PathBuf, Arc<dyn File>, u64)> {
+    let path = dir.join(filename::segment(number));
+    let mode = if writable { OpenMode::ReadWrite } else { OpenMode::Read };
+    let file = env.open(&path, mode).map_err(|e| Error::opening(&path, e))?;
+    let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
+    Ok((path, file, len))
 }
 
 /// A complete seal.
