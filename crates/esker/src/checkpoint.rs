@@ -52,7 +52,7 @@ impl Store {
         for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
             self.share(dir, filename::table(table.number), made)?;
         }
-        for number in state.segment_references().into_keys() {
+        for number in state.value_segments() {
             self.share(dir, filename::segment(number), made)?;
         }
         self.env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;

@@ -181,8 +181,6 @@ pub(crate) struct SegmentRef {
     pub segment: u64,
     /// Length of the values together, in bytes.
     pub bytes: u64,
-    /// Number of values.
-    pub count: u64,
 }
 
 /// One immutable table, as its builder, the table itself and the manifest describe it. It stands here because

@@ -317,7 +317,7 @@ fn open_segments(
     names: &[String],
     report: &mut VerifyReport,
 ) -> BTreeMap<u64, Result<Arc<Segment>>> {
-    let mut numbers: BTreeSet<u64> = state.segment_references().into_keys().collect();
+    let mut numbers: BTreeSet<u64> = state.value_segments();
     numbers.extend(
         names.iter().filter_map(|n| filename::segment_number(n)).filter(|n| *n >= state.log_start),
     );

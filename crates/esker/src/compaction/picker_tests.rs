@@ -86,7 +86,7 @@ fn tables(words: &[&str], run: u64) -> Vec<(u64, Arc<TableMeta>)> {
     let references = word(words, "refs").map_or(Vec::new(), |list| {
         let parse = |r: &str| {
             let (segment, bytes) = r.split_once(':').unwrap();
-            SegmentRef { segment: size(segment), bytes: size(bytes) / n, count: 1 }
+            SegmentRef { segment: size(segment), bytes: size(bytes) / n }
         };
         list.split(',').map(parse).collect()
     });
@@ -195,7 +195,7 @@ fn garbage_is_moved_out_of_its_segments() {
             let mut t = TableMeta::clone(t);
             removed.push(t.number);
             let segment = 1 + i as u64 % 10;
-            t.references = vec![SegmentRef { segment, bytes: MIB, count: 1 }];
+            t.references = vec![SegmentRef { segment, bytes: MIB }];
             *sim.segments.entry(segment).or_default() += 12 * MIB;
             added.push((run.id(), Arc::new(t)));
         }
@@ -348,7 +348,7 @@ fn what_little_is_in_too_many_segments_goes_into_tables() {
     let segments = (16 << 10) + 600;
     sim.fill(1, 16 * MIB, 1, false);
     let mut t = TableMeta::clone(sim.version.tables().next().unwrap());
-    let value = |segment| SegmentRef { segment, bytes: 4096 * (1 + segment % 9), count: 1 };
+    let value = |segment| SegmentRef { segment, bytes: 4096 * (1 + segment % 9) };
     t.references = (1..=segments).map(value).collect();
     sim.segments.extend((1..=segments).map(|s| (s, 4096 * (1 + s % 9))));
     let number = t.number;

@@ -203,7 +203,7 @@ impl Sim {
         let mut per_run = BTreeMap::<usize, (u64, u64)>::new();
         let (mut low, mut high) = (u64::MAX, 0);
         let (mut min_seq, mut max_seq) = (u64::MAX, 0);
-        let mut references = BTreeMap::<u64, (u64, u64)>::new();
+        let mut references = BTreeMap::<u64, u64>::new();
         for &(run, i) in &group.tables {
             let t = &s.runs[run].tables()[i];
             let sums = per_run.entry(run).or_default();
@@ -211,8 +211,7 @@ impl Sim {
             (low, high) = (low.min(number(&t.smallest)), high.max(number(&t.largest)));
             (min_seq, max_seq) = (min_seq.min(t.min_seq), max_seq.max(t.max_seq));
             for r in t.references.iter().filter(|r| !plan.relocate.contains(&r.segment)) {
-                let sum = references.entry(r.segment).or_default();
-                *sum = (sum.0 + r.bytes, sum.1 + r.count);
+                *references.entry(r.segment).or_default() += r.bytes;
             }
         }
         for &m in &group.memtables {
@@ -244,11 +243,9 @@ impl Sim {
         for i in 0..n {
             let first = low + i * width;
             let last = if i + 1 == n { high } else { first + width - 1 };
-            let references = references.iter().map(|(&segment, &(bytes, count))| SegmentRef {
-                segment,
-                bytes: share(bytes, i),
-                count: share(count, i),
-            });
+            let references = references
+                .iter()
+                .map(|(&segment, &bytes)| SegmentRef { segment, bytes: share(bytes, i) });
             out.push(self.table(first, last, share(entries, i).max(1), share(tombstones, i)));
             let t = out.last_mut().unwrap();
             (t.min_seq, t.max_seq) = (min_seq, max_seq);

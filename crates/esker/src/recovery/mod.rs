@@ -268,7 +268,7 @@ impl Recovery {
     fn open_value_segments(&mut self) -> Result<()> {
         let parts = &self.parts;
         let state = parts.version_set.state();
-        for number in state.segment_references().into_keys() {
+        for number in state.value_segments() {
             if number < state.log_start {
                 let writable = !parts.options.read_only;
                 let segment = Segment::open(&parts.env, &parts.dir, number, writable)?;
@@ -287,13 +287,13 @@ impl Recovery {
     /// What a crash left: tables and segments that nothing names.
     fn leftovers(&self) -> Vec<String> {
         let state = self.parts.version_set.state();
-        let references = state.segment_references();
+        let with_values = state.value_segments();
         let stale = |name: &String| {
             if let Some(n) = filename::table_number(name) {
                 return !state.has_table(n);
             }
             if let Some(n) = filename::segment_number(name) {
-                return n < state.log_start && !references.contains_key(&n);
+                return n < state.log_start && !with_values.contains(&n);
             }
             name == filename::CURRENT_TEMP
         };

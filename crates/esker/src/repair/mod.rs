@@ -176,14 +176,14 @@ impl Repair<'_> {
     }
 
     fn open_segments(&mut self) -> Result<()> {
-        let references = self.old.segment_references();
+        let with_values = self.old.value_segments();
         let mut numbers: Vec<u64> =
             self.names.iter().filter_map(|n| filename::segment_number(n)).collect();
         numbers.sort_unstable();
         for number in numbers {
             let needed = self.manifest_damaged
                 || number >= self.old.log_start
-                || references.contains_key(&number);
+                || with_values.contains(&number);
             let found = Lookup::open(&self.env, &self.dir, number, false);
             match found {
                 Ok(Lookup::Segment(s)) => {
@@ -197,7 +197,7 @@ impl Repair<'_> {
                 Err(e @ Error::UnsupportedFormat { .. }) => return Err(e),
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
                 Ok(Lookup::Unused(behind, _))
-                    if !behind.frames && !references.contains_key(&number) => {}
+                    if !behind.frames && !with_values.contains(&number) => {}
                 Ok(Lookup::Unused(_, e)) | Err(e) => {
                     self.aside.push(filename::segment(number));
                     let left = self.remains_of_segment(number, e);
@@ -301,8 +301,8 @@ impl Repair<'_> {
             None => state.close(self.files.next()),
         }
         // A segment whose log is damaged stays where it is as long as values in it are needed.
-        let needed = state.segment_references();
-        let needed: HashSet<String> = needed.into_keys().map(filename::segment).collect();
+        let needed: HashSet<String> =
+            state.value_segments().into_iter().map(filename::segment).collect();
         self.aside.retain(|name| !needed.contains(name));
         self.keep_for_later()?;
         self.files.keep();
@@ -355,16 +355,6 @@ impl Repair<'_> {
         changes.push(Change::NextFile { number: self.files.next() + 1 });
         // Inputs of a compaction and what came out of them may both be there now.
         changes.push(Change::MayRepeat { below: self.files.next() + 1 });
-        if !self.report.lost.is_empty() {
-            let lines: Vec<String> = self.report.lost.iter().map(Finding::to_string).collect();
-            let mut note = lines.join("\n");
-            let mut cut = note.len().min(32 << 10);
-            while !note.is_char_boundary(cut) {
-                cut -= 1;
-            }
-            note.truncate(cut);
-            changes.push(Change::Repaired { note });
-        }
         let state = State::new(self.orders.clone());
         state.apply(&ManifestEdit::from(changes)).map_err(|e| self.cannot_be(e))
     }

@@ -196,13 +196,11 @@ impl TableBuilder {
         p.raw_bytes += (key.len() + raw_len) as u64;
         p.max_key_len = p.max_key_len.max(key.len() as u32);
         if let (Stored::Pointer(v), Kind::Put) = (value, kind) {
-            let r = self.references.entry(v.segment).or_insert(SegmentRef {
-                segment: v.segment,
-                bytes: 0,
-                count: 0,
-            });
+            let r = self
+                .references
+                .entry(v.segment)
+                .or_insert(SegmentRef { segment: v.segment, bytes: 0 });
             r.bytes += u64::from(v.len);
-            r.count += 1;
         }
     }
 

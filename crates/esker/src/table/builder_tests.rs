@@ -45,8 +45,8 @@ fn the_description_counts_what_was_added() {
     assert_eq!((&s.smallest[..], &s.largest[..]), (&b"ab"[..], &b"z"[..]));
     // Keys, the value, and pointers of 24 bytes.
     assert_eq!(s.raw_bytes, 2 * 5 + 1 + 5 + 3 * 24);
-    let reference = |segment, bytes, count| SegmentRef { segment, bytes, count };
-    assert_eq!(s.references, [reference(3, 10, 1), reference(8, 1001, 2)]);
+    let reference = |segment, bytes| SegmentRef { segment, bytes };
+    assert_eq!(s.references, [reference(3, 10), reference(8, 1001)]);
     assert_eq!(s.size, std::fs::metadata(&m.path).unwrap().len());
     let table = m.open().unwrap();
     assert_eq!(table.meta(), *s);

@@ -13,7 +13,7 @@ use crate::key::{Codec, MAX_KEY_LEN, Seq, TableMeta};
 /// "ESKERTBL", the last eight bytes of every table.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ESKERTBL");
 /// The format this build writes and reads.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// Bytes of the footer.
 pub(super) const FOOTER_LEN: usize = 96;
 
@@ -207,7 +207,6 @@ impl Properties {
         for r in &self.references {
             w.u64(r.segment);
             w.u64(r.bytes);
-            w.u64(r.count);
         }
         w.bytes
     }
@@ -242,7 +241,7 @@ impl Properties {
             _ => return None,
         };
         for _ in 0..r.u32()? {
-            p.references.push(SegmentRef { segment: r.u64()?, bytes: r.u64()?, count: r.u64()? });
+            p.references.push(SegmentRef { segment: r.u64()?, bytes: r.u64()? });
         }
         let sane = p.max_key_len as usize <= MAX_KEY_LEN
             && p.prefix_len as usize <= p.smallest.len()
@@ -357,7 +356,7 @@ mod tests {
             smallest: b"ab".to_vec(),
             largest: b"ax".to_vec(),
             dictionary: None,
-            references: vec![SegmentRef { segment: 4, bytes: 500, count: 2 }],
+            references: vec![SegmentRef { segment: 4, bytes: 500 }],
         }
     }
 

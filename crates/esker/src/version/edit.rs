@@ -12,8 +12,6 @@ use crate::wal::Position;
 /// Longest name of a keyspace or an order, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 1024;
 const _: () = assert!(crate::comparator::MAX_COMPARATOR_NAME <= MAX_NAME_LEN);
-/// Longest note of a repair, in bytes.
-pub(crate) const MAX_NOTE_LEN: usize = 64 << 10;
 /// From so many bytes on an edit goes on in another record. Far below what a record can hold, as no
 /// single change may make the difference.
 const RECORD_BYTES: usize = 64 << 20;
@@ -60,8 +58,6 @@ pub(crate) enum Change {
     /// The store is open for writing again; changes nothing but ends a clean close. Durable before
     /// the first byte is written to the log.
     Reopened,
-    /// The store was repaired; what was lost, in words.
-    Repaired { note: String },
     /// A repair had to guess which tables belong to the store: two of them may point to the same value in segments below
     /// this one.
     MayRepeat { below: u64 },
@@ -190,14 +186,10 @@ impl Change {
             }
             Change::CleanClose => 10,
             Change::Reopened => 11,
-            Change::Repaired { note } => {
-                put_bytes(out, note.as_bytes());
-                12
-            }
             Change::Continued => 13,
             Change::MayRepeat { below } => {
                 put_u64(out, *below);
-                14
+                12
             }
         }
     }
@@ -231,9 +223,8 @@ impl Change {
             9 => Change::LastSeq { seq: r.u64()? },
             10 => Change::CleanClose,
             11 => Change::Reopened,
-            12 => Change::Repaired { note: r.text(MAX_NOTE_LEN)? },
             13 => Change::Continued,
-            14 => Change::MayRepeat { below: r.u64()? },
+            12 => Change::MayRepeat { below: r.u64()? },
             _ => return Err(Invalid::new(format!("unknown change {tag}"))),
         };
         change.check()?;
@@ -261,9 +252,6 @@ impl Change {
             Change::LogStart { segment, durable } => [*segment, durable.segment, durable.end],
             Change::LastSeq { seq } => [*seq, 0, 0],
             Change::MayRepeat { below } => [*below, 0, 0],
-            Change::Repaired { note } if note.len() > MAX_NOTE_LEN => {
-                return Err(Invalid::new("a repair note is too long"));
-            }
             _ => [0, 0, 0],
         };
         if numbers.iter().any(|&n| n > MAX_NUMBER) {

@@ -61,7 +61,7 @@ fn use_state(state: &State) {
     let snapshot = state.snapshot();
     let copy = State::new(Orders::default()).apply(&snapshot).expect("a state describes itself");
     assert!(copy == *state, "the same after a round through its description");
-    state.segment_references();
+    state.value_segments();
     for k in state.keyspaces.values() {
         assert!(k.version.next_run() > 0);
         for run in k.version.runs() {

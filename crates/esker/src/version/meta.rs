@@ -32,7 +32,6 @@ impl TableMeta {
         for r in &self.references {
             put_u64(out, r.segment);
             put_u64(out, r.bytes);
-            put_u64(out, r.count);
         }
     }
 
@@ -50,10 +49,10 @@ impl TableMeta {
             base_seq: r.u64()?,
             unique_keys: r.bool()?,
             references: {
-                let n = r.count(3)?;
+                let n = r.count(2)?;
                 let mut list = Vec::with_capacity(n);
                 for _ in 0..n {
-                    list.push(SegmentRef { segment: r.u64()?, bytes: r.u64()?, count: r.u64()? });
+                    list.push(SegmentRef { segment: r.u64()?, bytes: r.u64()? });
                 }
                 list
             },

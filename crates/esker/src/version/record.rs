@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::env::File;
 use crate::error::{Error, Result};
 
-/// The format this build writes, and the newest it reads.
-pub(crate) const FORMAT: u32 = 1;
+/// The format that this build writes and reads.
+pub(crate) const FORMAT: u32 = 2;
 /// First bytes of a manifest.
 pub(super) const MAGIC: [u8; 8] = *b"esker\0mf";
 pub(super) const HEADER_LEN: u64 = 32;
@@ -66,15 +66,15 @@ pub(super) fn check_file_header(file: &dyn File, path: &Path, number: u64, len: 
         return Err(Error::corrupt(path, 24, "the header does not match its checksum"));
     }
     let format = le32(&b[8..12]);
-    if format > FORMAT {
+    if format == 0 || le32(&b[12..16]) != 0 {
+        return Err(Error::corrupt(path, 8, "the header has no known format"));
+    }
+    if format != FORMAT {
         return Err(Error::UnsupportedFormat {
             path: path.into(),
             found: format,
             supported: FORMAT,
         });
-    }
-    if format == 0 || le32(&b[12..16]) != 0 {
-        return Err(Error::corrupt(path, 8, "the header has no known format"));
     }
     if le64(&b[16..24]) != number {
         return Err(Error::corrupt(path, 16, "the header is that of another manifest"));

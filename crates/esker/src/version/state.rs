@@ -1,6 +1,6 @@
 //! Everything the manifest says, and how an edit changes it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
@@ -106,8 +106,6 @@ pub(crate) struct State {
     pub last_seq: Seq,
     /// Whether the store was closed in order after the last edit: then there is no log.
     pub closed: bool,
-    /// What the last repair lost, if there was one.
-    pub repaired: Option<String>,
     /// Of values in segments below this one two tables may know, as a repair had to guess which belong to the store.
     pub may_repeat_below: u64,
     /// Which keyspace holds a table.
@@ -153,17 +151,10 @@ impl State {
         LogSpan { start: self.log_start, durable: self.log_durable, closed: self.closed }
     }
 
-    /// Values that tables keep in log segments: segment -> (bytes, count).
-    pub(crate) fn segment_references(&self) -> BTreeMap<u64, (u64, u64)> {
-        let mut sums = BTreeMap::<u64, (u64, u64)>::new();
-        for table in self.keyspaces.values().flat_map(|k| k.version.tables()) {
-            for r in &table.references {
-                let sum = sums.entry(r.segment).or_default();
-                sum.0 = sum.0.saturating_add(r.bytes);
-                sum.1 = sum.1.saturating_add(r.count);
-            }
-        }
-        sums
+    /// The log segments in which tables keep values.
+    pub(crate) fn value_segments(&self) -> BTreeSet<u64> {
+        let tables = self.keyspaces.values().flat_map(|k| k.version.tables());
+        tables.flat_map(|t| &t.references).map(|r| r.segment).collect()
     }
 
     /// The state after an edit, or why there is none.
@@ -274,7 +265,6 @@ impl State {
             }
             Change::CleanClose => self.closed = true,
             Change::Reopened => {}
-            Change::Repaired { note } => self.repaired = Some(note.clone()),
             Change::MayRepeat { below } => {
                 not_below("repeated values", self.may_repeat_below, *below)?;
                 self.may_repeat_below = *below;
@@ -306,9 +296,6 @@ impl State {
     /// The one edit that makes this state out of an empty one.
     pub(crate) fn snapshot(&self) -> ManifestEdit {
         let mut changes = Vec::new();
-        if let Some(note) = &self.repaired {
-            changes.push(Change::Repaired { note: note.clone() });
-        }
         if self.may_repeat_below > 0 {
             changes.push(Change::MayRepeat { below: self.may_repeat_below });
         }

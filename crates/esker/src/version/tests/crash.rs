@@ -8,7 +8,6 @@ use super::mem_env::{Fail, MemEnv};
 use super::*;
 use crate::error::Error;
 use crate::filename;
-use crate::version::edit::MAX_NOTE_LEN;
 
 fn dir() -> &'static Path {
     Path::new("/db")
@@ -201,14 +200,15 @@ fn a_grown_manifest_starts_over() {
 /// file is as good as before.
 #[test]
 fn a_grown_manifest_goes_on_where_a_new_one_fails() {
-    let note = || ManifestEdit::from(vec![Change::Repaired { note: "x".repeat(MAX_NOTE_LEN) }]);
+    const LARGE: u64 = 64 << 10;
+    let large = || ManifestEdit::from(vec![Change::LastSeq { seq: 777 }; LARGE as usize / 4]);
     let mut fallbacks = 0;
     for call in 0.. {
         let env = MemEnv::default();
         let state = states()[1].clone();
         let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
         while manifest.len() <= 1 << 20 {
-            manifest.append(&note()).unwrap();
+            manifest.append(&large()).unwrap();
         }
         let (number, len) = (manifest.number(), manifest.len());
         let last = ManifestEdit::from(vec![Change::LastSeq { seq: 777 }]);
@@ -234,10 +234,10 @@ fn a_grown_manifest_goes_on_where_a_new_one_fails() {
         let mut before = 0;
         while manifest.number() == number {
             before = manifest.len();
-            manifest.append(&note()).unwrap();
+            manifest.append(&large()).unwrap();
         }
-        assert!((2 * len..2 * len + 100 + MAX_NOTE_LEN as u64).contains(&before), "{before}");
-        assert!(manifest.len() < 1000 + 2 * MAX_NOTE_LEN as u64);
+        assert!((2 * len..2 * len + 100 + LARGE).contains(&before), "{before}");
+        assert!(manifest.len() < 1000 + 2 * LARGE);
         let loaded = load(&env, dir(), &Orders::default()).unwrap();
         assert!(loaded.state == *manifest.state(), "call {call}");
     }

@@ -35,7 +35,7 @@ fn snapshots_say_the_same() {
         let again = State::new(Orders::default()).apply(&state.snapshot()).unwrap();
         assert!(again == state);
         assert_eq!(again.closed, state.closed);
-        assert_eq!(again.segment_references(), state.segment_references());
+        assert_eq!(again.value_segments(), state.value_segments());
     }
 }
 

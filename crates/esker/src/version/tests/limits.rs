@@ -3,7 +3,7 @@
 use super::*;
 use crate::key::MAX_KEY_LEN;
 use crate::util::MAX_NUMBER;
-use crate::version::edit::{MAX_NAME_LEN, MAX_NOTE_LEN};
+use crate::version::edit::MAX_NAME_LEN;
 use crate::wal::Position;
 
 /// Whether an edit of this change is taken when it is read back, and when it is about to be
@@ -53,7 +53,7 @@ fn numbers_end_where_adding_to_them_could_overflow() {
 }
 
 #[test]
-fn names_and_notes_have_a_longest() {
+fn names_have_a_longest() {
     let named = |name: usize, order: usize| Change::AddKeyspace {
         id: 1,
         name: "n".repeat(name),
@@ -64,9 +64,6 @@ fn names_and_notes_have_a_longest() {
     assert!(is_taken(&named(MAX_NAME_LEN, MAX_NAME_LEN)));
     assert!(!is_taken(&named(MAX_NAME_LEN + 1, 1)));
     assert!(!is_taken(&named(1, MAX_NAME_LEN + 1)));
-    let note = |len| Change::Repaired { note: "x".repeat(len) };
-    assert!(is_taken(&note(MAX_NOTE_LEN)));
-    assert!(!is_taken(&note(MAX_NOTE_LEN + 1)));
 }
 
 /// Why a table is refused; empty when it is not.
@@ -121,8 +118,7 @@ fn keys_of_a_table_are_no_longer_than_keys() {
 #[test]
 fn references_ascend_and_stay_in_range() {
     let with = |list: &[(u64, u64)]| {
-        let references =
-            list.iter().map(|&(segment, bytes)| SegmentRef { segment, bytes, count: 1 });
+        let references = list.iter().map(|&(segment, bytes)| SegmentRef { segment, bytes });
         let references: Vec<_> = references.collect();
         refusal(|m| m.references = references.clone())
     };
@@ -133,8 +129,8 @@ fn references_ascend_and_stay_in_range() {
     assert!(with(&[(4, 10), (4, 10)]).contains("not in order"));
     let meta = TableMeta {
         references: vec![
-            SegmentRef { segment: 3, bytes: 9000, count: 2 },
-            SegmentRef { segment: 4, bytes: 77, count: 1 },
+            SegmentRef { segment: 3, bytes: 9000 },
+            SegmentRef { segment: 4, bytes: 77 },
         ],
         ..table(1, "a", "b")
     };
@@ -144,10 +140,8 @@ fn references_ascend_and_stay_in_range() {
 
 #[test]
 fn a_table_raises_what_was_never_used() {
-    let meta = TableMeta {
-        references: vec![SegmentRef { segment: 70, bytes: 1, count: 1 }],
-        ..table(12, "a", "b")
-    };
+    let meta =
+        TableMeta { references: vec![SegmentRef { segment: 70, bytes: 1 }], ..table(12, "a", "b") };
     let state = State::new(Orders::default());
     let first = state.apply(&ManifestEdit::from(vec![add_keyspace(0, "default")])).unwrap();
     assert_eq!(first.next_file, 1);
@@ -157,5 +151,5 @@ fn a_table_raises_what_was_never_used() {
     let referring = first.apply(&ManifestEdit::from(vec![add(0, 1, meta)])).unwrap();
     assert_eq!(referring.next_file, 71);
     assert!(referring.has_table(12) && !referring.has_table(70));
-    assert_eq!(referring.segment_references().into_iter().collect::<Vec<_>>(), [(70, (1, 1))]);
+    assert!(referring.value_segments().iter().eq(&[70]));
 }

@@ -45,10 +45,7 @@ pub(super) fn add(keyspace: u32, run: u64, meta: TableMeta) -> Change {
 
 /// Edits that use every kind of change, each valid after the ones before it.
 pub(super) fn history() -> Vec<ManifestEdit> {
-    let refs = vec![
-        SegmentRef { segment: 3, bytes: 9000, count: 2 },
-        SegmentRef { segment: 4, bytes: 1, count: 1 },
-    ];
+    let refs = vec![SegmentRef { segment: 3, bytes: 9000 }, SegmentRef { segment: 4, bytes: 1 }];
     let with_refs = TableMeta { references: refs, tombstones: 3, ..table(12, "b", "kk") };
     [
         vec![add_keyspace(0, "default")],
@@ -68,11 +65,7 @@ pub(super) fn history() -> Vec<ManifestEdit> {
             add(0, 2, TableMeta { min_seq: 100, ..table(14, "ca", "m") }),
         ],
         vec![Change::DropKeyspace { id: 1 }, Change::NextFile { number: 40 }],
-        vec![
-            Change::Repaired { note: "two tables".into() },
-            Change::MayRepeat { below: 39 },
-            Change::NextKeyspace { id: 7 },
-        ],
+        vec![Change::MayRepeat { below: 39 }, Change::NextKeyspace { id: 7 }],
         vec![Change::CleanClose],
     ]
     .into_iter()
