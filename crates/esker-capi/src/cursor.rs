@@ -262,7 +262,10 @@ unsafe fn to(
             sought.clear();
             sought.extend_from_slice(key);
             let on_entry = state.go(|cursor| step(cursor, &sought));
-            state.sought = sought;
+            // No key in a store is longer than this.
+            if sought.capacity() <= 64 << 10 {
+                state.sought = sought;
+            }
             Ok(arrived(state, on_entry?, entry))
         })
     }

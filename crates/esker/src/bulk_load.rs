@@ -35,6 +35,7 @@ impl Store {
             ks,
             builder: None,
             numbers: Vec::new(),
+            named: false,
             done: Vec::new(),
             full,
             held: FirstEntries {
@@ -68,6 +69,8 @@ struct BulkLoad<'a> {
     builder: Option<TableBuilder>,
     /// The tables that it made and that no version names.
     numbers: Vec<u64>,
+    /// Whether an edit with them was written: where writes stopped then, the manifest may name them.
+    named: bool,
     done: Vec<TableMeta>,
     /// Size from which another table is begun.
     full: u64,
@@ -84,7 +87,9 @@ impl Drop for BulkLoad<'_> {
         if let Some(builder) = self.builder.take() {
             drop(builder.abandon());
         }
-        self.store.remove_tables(&self.numbers);
+        if !self.named || self.store.halt_cause().is_none() {
+            self.store.remove_tables(&self.numbers);
+        }
     }
 }
 
@@ -247,6 +252,7 @@ impl BulkLoad<'_> {
             && let Some(builder) = self.builder.take()
         {
             self.done.push(builder.finish()?);
+            self.store.check_room_for_load(&self.done)?;
             let loaded: u64 = self.done.iter().map(|t| t.size).sum();
             self.full = self.store.options.table_sizes(self.store.table_bytes() + loaded).full;
             self.look_at = self.full / 4;
@@ -269,6 +275,8 @@ impl BulkLoad<'_> {
             store.rotate(&mut w)?;
             store.flush_upto(self.ks, w.active_number())?;
         }
+        // What came into the log since the last table needs room too.
+        store.check_room_for_load(&self.done)?;
         let seq = w.last_seq + 1;
         let run = store.next_run(self.ks);
         let mut added: Vec<(u64, Arc<LoadedTable>)> = Vec::new();
@@ -283,11 +291,62 @@ impl BulkLoad<'_> {
         store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         // No measurement begins before readers see the load: that takes the lock held here.
         self.ks.gaps.forget();
+        self.named = true;
         store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
         store.visible.0.set(seq);
         // Nothing else but that edit knows of the load: were it cut off, that would not show. Where `CURRENT` cannot be
         // written, the one there is as true; the load stands, and its tables must not go with an error.
         drop(store.version_set.lock().tell_manifest_length());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::Env;
+    use crate::env::sim::SimEnv;
+    use crate::{Compression, Db, Error, KeyspaceOptions, Options, filename};
+
+    /// Writes stop while a load reads: no manifest can name its tables, and they were kept as if one did.
+    #[test]
+    fn a_load_that_a_halt_interrupts_leaves_no_tables() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let options = Options::new().memory(16 << 20).compression(Compression::None);
+        let open = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options);
+        let db = open.unwrap();
+        let rows = (0..10_000u32).map(|n| {
+            if n == 9_999 {
+                db.store().halt(Error::io(
+                    "sync",
+                    Path::new("/db"),
+                    std::io::ErrorKind::Other.into(),
+                ));
+            }
+            (n.to_be_bytes(), [n as u8; 2_000])
+        });
+        let tables = || {
+            let names = env.list(Path::new("/db")).unwrap();
+            names.iter().filter(|n| filename::table_number(n).is_some()).count()
+        };
+        let mut most = 0;
+        let e = db.bulk_load(rows.inspect(|_| most = most.max(tables()))).unwrap_err();
+        assert!(matches!(e, Error::Halted { .. }), "{e}");
+        assert!(most > 1 && tables() == 0, "{most}, {} left", tables());
+    }
+
+    /// The writer went on to hold the memtable that it had put into last.
+    #[test]
+    fn a_dropped_keyspace_leaves_no_memtable() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let db = Db::open_in(env, Path::new("/db"), Options::new()).unwrap();
+        let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        other.put("key", "value").unwrap();
+        let memtable = Arc::downgrade(&other.state.view.load().memtables[0]);
+        drop(other);
+        db.drop_keyspace("other").unwrap();
+        assert!(memtable.upgrade().is_none());
     }
 }

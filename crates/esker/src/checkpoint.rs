@@ -10,6 +10,9 @@ use crate::filename::{self, CURRENT, CURRENT_TEMP, LOCK};
 use crate::store::{DirLock, Store, lock_dir};
 use crate::version::{Manifest, State};
 
+/// How much of a file is copied at once, in bytes.
+const COPIED: usize = 256 << 10;
+
 impl Store {
     /// See [`Db::checkpoint`](crate::Db::checkpoint).
     pub(crate) fn checkpoint(&self, dir: &Path) -> Result<()> {
@@ -97,13 +100,19 @@ impl Store {
         let target =
             self.env.open(&to, OpenMode::CreateNew).map_err(|e| Error::io("create", &to, e))?;
         made.push(name);
-        let len = source.len().map_err(|e| Error::io("read", &from, e))?;
-        let mut buf = vec![0; 1 << 20];
+        let read = |e| Error::io("read", &from, e);
+        let write = |e| Error::io("write", &to, e);
+        let len = source.len().map_err(read)?;
+        target.set_len(len).map_err(write)?;
+        let mut buf = vec![0; COPIED];
         let mut at = 0;
         while at < len {
-            let n = (len - at).min(buf.len() as u64) as usize;
-            source.read_exact_at(&mut buf[..n], at).map_err(|e| Error::io("read", &from, e))?;
-            target.write_all_at(&buf[..n], at).map_err(|e| Error::io("write", &to, e))?;
+            let n = (len - at).min(COPIED as u64) as usize;
+            source.read_exact_at(&mut buf[..n], at).map_err(read)?;
+            // Most of a segment may have been given back: what is a hole stays one.
+            if buf[..n].iter().any(|b| *b != 0) {
+                target.write_all_at(&buf[..n], at).map_err(write)?;
+            }
             at += n as u64;
         }
         target.sync().map_err(|e| Error::io("sync", &to, e))
@@ -117,6 +126,26 @@ mod tests {
 
     use crate::env::sim::SimEnv;
     use crate::{Compression, Db, Options};
+
+    /// On another file system what a compaction had given back of a segment was written out as zeros.
+    #[test]
+    fn a_checkpoint_that_copies_leaves_holes_as_they_are() {
+        use std::os::unix::fs::{FileExt, MetadataExt};
+        let (here, shm) = (tempfile::tempdir().unwrap(), Path::new("/dev/shm"));
+        let there = if shm.is_dir() { tempfile::tempdir_in(shm) } else { tempfile::tempdir() };
+        let there = there.unwrap();
+        let db = Db::open(here.path().join("db")).unwrap();
+        let name = crate::filename::segment(77);
+        let file = std::fs::File::create(here.path().join("db").join(&name)).unwrap();
+        file.write_all_at(b"value", 8 << 20).unwrap();
+        file.set_len((8 << 20) + 4096).unwrap();
+        db.store().share(there.path(), name.clone(), &mut Vec::new()).unwrap();
+        let copy = there.path().join(&name);
+        let same = std::fs::read(here.path().join("db").join(&name)).unwrap();
+        assert!(std::fs::read(&copy).unwrap() == same);
+        let blocks = std::fs::metadata(&copy).unwrap().blocks();
+        assert!(blocks * 512 <= 1 << 20, "{blocks} blocks");
+    }
 
     /// What waited for a flush held the room that the seal needs, and nobody flushed it.
     #[test]

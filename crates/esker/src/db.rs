@@ -243,7 +243,10 @@ impl Db {
             compression,
             separate_values_from: separate,
         };
-        store.commit(&mut version_set, ManifestEdit::from(vec![add]))?;
+        if let Err(e) = store.commit(&mut version_set, ManifestEdit::from(vec![add])) {
+            version_set.manifest_mut().into_iter().for_each(|m| m.unlearn(name));
+            return Err(e);
+        }
         let state = new_keyspace(store, id, name, order, compression, separate)?;
         let state = Arc::new(state);
         store.keyspaces.write().insert(Arc::clone(&state));
@@ -266,7 +269,7 @@ impl Db {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         store.sync_all()?;
         let ks = &keyspace.state;
-        let w = store.writer.lock();
+        let mut w = store.writer.lock();
         store.check_writable()?;
         let mut version_set = store.version_set.lock();
         ks.check_alive()?;
@@ -294,6 +297,7 @@ impl Db {
         store.note_pending(store.active_number());
         store.signal.notify_done();
         ks.publish(|_| SuperVersion::empty());
+        w.recent = None;
         // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
         let mut views = store.dropped_views.lock();
         views.retain(|view| view.strong_count() > 0);
@@ -346,8 +350,8 @@ impl Db {
         self.handle().store.resume()
     }
 
-    /// Reads and checks all tables, what they refer to, and the manifest: checksums, order, counts, references. Not again what this
-    /// opening has checked or written: large values that were read, and the log. [`Db::verify_path`] reads all there is.
+    /// Reads and checks all tables, and what they refer to, against what the store knows of them: checksums, order,
+    /// counts, references. Not again what this opening has checked or written: large values that were read, and the log. [`Db::verify_path`] reads all there is.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.verify_with(|_, _| {})
     }
@@ -381,13 +385,14 @@ impl Db {
     ///
     /// Calls of other clones fail with [`Error::Closed`] from then on; those under way come to an end
     /// first or fail so. The directory is free on return, also while clones live. It stays locked while
-    /// a [`Slice`](crate::Slice), cursor or iterator is held, or a bulk load waits for its entries.
+    /// a [`Slice`](crate::Slice), cursor or iterator is held, a bulk load waits for its entries, or a checkpoint
+    /// copies files.
     pub fn close(self) -> Result<()> {
         refuse_from_comparator()?;
         self.handle().close()
     }
 
-    /// Removes the store in `path`: all its files, those in `lost/` too, and the directory if nothing else is in it.
+    /// Removes the store in `path`: all its files, those in `lost/` too, and the directory if nothing else is in it and it can be removed.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
         crate::destroy::destroy(&OsEnv::new(), &resolve(path.as_ref())?)
     }

@@ -320,6 +320,17 @@ fn a_manifest_that_could_not_be_synced_takes_no_table_along() {
 }
 
 /// A disk that was full when an edit was due stopped all writes until somebody resumed, though nothing was lost.
+struct ByLength;
+
+impl crate::Comparator for ByLength {
+    fn name(&self) -> &str {
+        "test.by_length"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        (a.len(), a).cmp(&(b.len(), b))
+    }
+}
+
 #[test]
 fn a_manifest_that_finds_no_room_stops_nothing() {
     let only = Some("write to a manifest");
@@ -338,7 +349,10 @@ fn a_manifest_that_finds_no_room_stops_nothing() {
     db.put("before", "1").unwrap();
     plan.on.store(true, Ordering::SeqCst);
     let full = |result: crate::Result<()>| assert!(result.unwrap_err().is_no_space());
-    full(db.create_keyspace("other", KeyspaceOptions::new()).map(drop));
+    let order = Arc::new(ByLength);
+    let with_order = KeyspaceOptions::new().comparator(crate::KeyOrder::Custom(order.clone()));
+    full(db.create_keyspace("other", with_order).map(drop));
+    assert_eq!(Arc::strong_count(&order), 1, "the store keeps the comparator of no keyspace");
     full(db.flush());
     full(db.bulk_load([("loaded", "1")]).map(drop));
     db.put_with("synced", "1", Durability::Synced).unwrap();

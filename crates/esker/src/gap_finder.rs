@@ -66,8 +66,11 @@ impl GapFinder for CursorKeyspace {
 
     fn begin(&self, key: &[u8], seq: u64) -> GapReader {
         let Some(store) = self.store.upgrade() else { return GapReader::Nothing };
-        let keyspaces = store.keyspaces.read().by_id.len() as u64;
-        self.keyspace.gaps.allow(store.options.memory / SHARE / keyspaces.max(1));
+        // Whoever makes or drops one is not waited for: the share of before will do.
+        if let Some(keyspaces) = store.keyspaces.try_read() {
+            let count = keyspaces.by_id.len() as u64;
+            self.keyspace.gaps.allow(store.options.memory / SHARE / count.max(1));
+        }
         if store.visible_seq() != seq {
             return GapReader::Past;
         }

@@ -110,7 +110,8 @@ fn end_log(store: &Store) -> Result<()> {
     if w.has_entries() || store.all_keyspaces().iter().any(in_memory) {
         // Nothing was to be flushed; or someone wrote between the flush and the close, and perhaps sealed
         // what he wrote. It stays in the log.
-        return store.sync.sync_all().and_then(|()| store.sync.check_settled());
+        store.sync.sync_all()?;
+        return store.sync.check_settled(Position { segment: u64::MAX, end: 0 });
     }
     let last = w.appender.take().map(|a| a.segment().number());
     w.segment = None;

@@ -386,7 +386,8 @@ impl Keyspace {
     }
 
     /// Loads entries in ascending order straight into tables, past the log. All of them appear at
-    /// once, and durably, when the call returns; on an error, none. Replaces values of keys that
+    /// once, and durably, when the call returns; on an error, none (but where writes
+    /// stop by it, the next open tells). Replaces values of keys that
     /// are there already. Returns how many were loaded.
     ///
     /// # Errors

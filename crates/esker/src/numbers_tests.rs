@@ -8,15 +8,15 @@ use crate::util::MAX_NUMBER;
 use crate::version::{self, Change, Manifest, ManifestEdit, Orders};
 use crate::{Db, Options};
 
-/// A closed store with one entry whose manifest says that `number` is the next file's.
-fn store_with_next_file(dir: &Path, number: u64) {
+/// A closed store with one entry whose manifest also says this.
+fn store_with(dir: &Path, change: Change) {
     let db = Db::open(dir).unwrap();
     db.put("key", "value").unwrap();
     db.close().unwrap();
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let loaded = version::load(&*env, dir, &Orders::default()).unwrap();
     let mut manifest = Manifest::open(env, dir, loaded).unwrap();
-    manifest.append(&ManifestEdit::from(vec![Change::NextFile { number }])).unwrap();
+    manifest.append(&ManifestEdit::from(vec![change])).unwrap();
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_store_without_numbers_for_files_says_so_when_it_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     for number in [MAX_NUMBER - 1, MAX_NUMBER] {
         let path = dir.path().join(number.to_string());
-        store_with_next_file(&path, number);
+        store_with(&path, Change::NextFile { number });
         let e = Db::open(&path).unwrap_err().to_string();
         assert!(e.contains("MANIFEST") && e.contains(&number.to_string()), "{e}");
         // It can be read, and a repair puts it right.
@@ -38,6 +38,18 @@ fn a_store_without_numbers_for_files_says_so_when_it_is_opened() {
         db.flush().unwrap();
         db.close().unwrap();
     }
+}
+
+/// A put behind the last sequence there can be was taken, and gone after a kill.
+#[test]
+fn a_store_without_sequences_says_so_when_it_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    store_with(&path, Change::LastSeq { seq: MAX_NUMBER });
+    let e = Db::open(&path).unwrap_err().to_string();
+    assert!(e.contains("MANIFEST") && e.contains(&MAX_NUMBER.to_string()), "{e}");
+    let db = Options::new().read_only(true).open(&path).unwrap();
+    assert_eq!(db.get("key").unwrap().unwrap(), b"value");
 }
 
 #[test]

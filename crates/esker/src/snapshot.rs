@@ -54,7 +54,7 @@ impl SnapshotList {
 
 /// A view of the whole store, all keyspaces, as it was at one moment. Reads at it through
 /// [`Keyspace::at`](crate::Keyspace::at). Cheap to clone; while one is held, the versions it sees
-/// are kept.
+/// are kept, but for those of a keyspace that is dropped.
 ///
 /// ```
 /// # fn main() -> esker::Result<()> {

@@ -72,7 +72,7 @@ fn sample_memtable(m: &Arc<Memtable>, wanted: usize, out: &mut Vec<Vec<u8>>) {
         if at % step == 0
             && let Stored::Inline(value) = cursor.stored()
             && !value.is_empty()
-            && value.len() <= SAMPLE
+            && value.len() <= SAMPLE.min(m.blob_threshold() - 1)
         {
             out.push(value.to_vec());
         }

@@ -182,7 +182,7 @@ impl Store {
             true => Ok(()),
             false => self.apply_together(edits),
         });
-        result.inspect_err(|_| self.remove_tables(&fresh))
+        result.inspect_err(|_| self.remove_unnamed(&fresh))
     }
 
     /// Writes all memtables below segment `upto` into tables, on this thread.

@@ -131,12 +131,16 @@ impl Store {
         self.backpressure.cost_model().cost_of(m.segment().end().saturating_sub(staying), staying)
     }
 
-    /// Removes table files that no version came to name. Not after a failure that stopped writes:
+    /// Removes table files that an edit was to name which failed. Not after a failure that stopped writes:
     /// it may have been the manifest's, which may then name them all the same. The next open knows.
-    pub(crate) fn remove_tables(&self, numbers: &[u64]) {
-        if self.halt_cause().is_some() {
-            return;
+    pub(super) fn remove_unnamed(&self, numbers: &[u64]) {
+        if self.halt_cause().is_none() {
+            self.remove_tables(numbers);
         }
+    }
+
+    /// Removes table files that no manifest can name.
+    pub(crate) fn remove_tables(&self, numbers: &[u64]) {
         for number in numbers {
             drop(self.env.remove(&self.dir.join(filename::table(*number))));
         }
@@ -208,7 +212,7 @@ impl<'a> CompactionJob<'a> {
             let edit = if self.memtables.is_empty() { self.step()? } else { self.run()? };
             let fresh: Vec<u64> = edit.fresh().collect();
             let applied = self.store.apply_edit(self.ks, edit);
-            applied.inspect_err(|_| self.store.remove_tables(&fresh))?;
+            applied.inspect_err(|_| self.store.remove_unnamed(&fresh))?;
             self.store.delete_obsolete(false);
         }
         Ok(())

@@ -27,9 +27,7 @@ pub(super) struct Written {
 impl Written {
     /// Removes the files.
     pub fn discard(&self, store: &Store) {
-        for number in &self.numbers {
-            drop(store.env.remove(&store.dir.join(filename::table(*number))));
-        }
+        store.remove_tables(&self.numbers);
     }
 }
 

@@ -51,12 +51,14 @@ impl FileLock {
         }
         let locked = flock(&self.file, FlockOperation::NonBlockingLockExclusive);
         match locked.map_err(io::Error::from) {
-            // Where it can be shared, those who have it share it. The guard gives this one back.
+            // Where it can be shared, those who have it share it; or whoever had it alone has just let go. What is taken
+            // here the guard gives back.
             Err(e)
                 if e.kind() == WouldBlock
                     && flock(&self.file, FlockOperation::NonBlockingLockShared).is_ok() =>
             {
-                Err(ResourceBusy.into())
+                let locked = flock(&self.file, FlockOperation::NonBlockingLockExclusive);
+                locked.map_err(|_| ResourceBusy.into())
             }
             locked => locked,
         }

@@ -229,6 +229,11 @@ impl Memtable {
         self.len() == 0
     }
 
+    /// From how many bytes on a value stays in the segment.
+    pub(crate) fn blob_threshold(&self) -> usize {
+        self.blob_threshold
+    }
+
     /// Bytes of keys and values that a flush moves into tables.
     pub(crate) fn inline_bytes(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)

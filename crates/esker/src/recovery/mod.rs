@@ -23,7 +23,7 @@ use crate::read::SuperVersion;
 use crate::store::{
     DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, StoreParts, VersionSet, lock_dir, patiently,
 };
-use crate::util::MAX_NEXT_FILE;
+use crate::util::{MAX_LAST_SEQ, MAX_NEXT_FILE};
 use crate::verify::list_store;
 use crate::version::{
     self, Change, KeyspaceVersion, Loaded, Manifest, ManifestEdit, Orders, State,
@@ -206,6 +206,18 @@ fn no_numbers_left(
     }
 }
 
+/// Why a store with such sequences cannot be written to, and what to do.
+#[cold]
+fn no_sequences_left(parts: &StoreParts) -> Error {
+    let manifest = parts.dir.join(filename::manifest(parts.version_set.manifest_number()));
+    let what = format!(
+        "the last sequence is {}, which leaves none for new entries, and no store comes so far; reading \
+         works (read_only): copy what there is into a new store",
+        parts.last_seq
+    );
+    Error::corrupt(&manifest, 0, what)
+}
+
 impl Recovery {
     fn new(
         env: Arc<dyn Env>,
@@ -246,6 +258,9 @@ impl Recovery {
         if !fresh {
             self.open_value_segments()?;
             self.replay()?;
+        }
+        if self.parts.last_seq > MAX_LAST_SEQ && !self.parts.options.read_only {
+            return Err(no_sequences_left(&self.parts));
         }
         let stale = match self.parts.options.read_only || keep_all {
             true => Vec::new(),

@@ -307,7 +307,8 @@ fn a_bit_of_a_header_cost_all_that_a_segment_held() {
         file.write_all_at(&[0xA5; 8], 32).unwrap();
         file.sync().unwrap();
         // One that was made ahead, and in which there is nothing.
-        let found = verify_path(Arc::new(left.clone()), Path::new(DIR), &Orders::default(), &mut |_, _| {});
+        let found =
+            verify_path(Arc::new(left.clone()), Path::new(DIR), &Orders::default(), &mut |_, _| {});
         if found.unwrap().problems.is_empty() {
             continue;
         }

@@ -146,10 +146,9 @@ impl Store {
         segment: u64,
     ) -> [Change; 2] {
         let state = version_set.state();
-        let durable = match self.leads_on_from(segment) {
-            true => self.sync.durable(),
-            false => state.log_durable,
-        };
+        // In this order: where the log is begun anew in between, what was durable before is what is told.
+        let durable = self.sync.durable();
+        let durable = if self.leads_on_from(segment) { durable } else { state.log_durable };
         let seq = self.visible_seq().max(state.last_seq);
         [Change::LogStart { segment, durable }, Change::LastSeq { seq }]
     }
@@ -223,6 +222,10 @@ impl Store {
             |s: &Arc<Segment>| self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s));
         tables.retain(|t| t.segments().iter().any(shared));
         for table in tables {
+            // Whoever closes the store does not wait for it; the next compactions of these segments find out.
+            if self.check_open().is_err() {
+                return;
+            }
             // One table's at a time, and given back at once where nobody reads them: there may be a hundred million.
             let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
             let mut cursor = table.table.cursor();

@@ -50,3 +50,5 @@ pub(crate) const MAX_NUMBER: u64 = u64::MAX >> 2;
 /// A store whose next file has a number from here on is not opened for writing: it could not number
 /// its files for long. No store comes here by making files; one damaged or made up may.
 pub(crate) const MAX_NEXT_FILE: u64 = MAX_NUMBER - (1 << 40);
+/// The same of the last sequence.
+pub(crate) const MAX_LAST_SEQ: u64 = MAX_NUMBER - (1 << 56);

@@ -8,6 +8,7 @@
 //! something before it takes what deletes need.
 
 use crate::error::{Error, Result};
+use crate::key::TableMeta;
 use crate::store::{NewSegment, Store};
 
 use std::io;
@@ -153,28 +154,47 @@ impl Store {
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
-        let reserve = if need.keep == Keep::Reserve { self.reserve_bytes() } else { 0 };
-        if free >= wanted.saturating_add(reserve) {
+        let reserve = if need.keep == Keep::Reserve { self.reserve_bytes(&[]) } else { 0 };
+        self.refuse_beyond(free, wanted.saturating_add(reserve))
+    }
+
+    /// Whether what flushes and deletes need is free beside the tables that a bulk load has written. What is kept
+    /// for speed goes first.
+    pub(crate) fn check_room_for_load(&self, loaded: &[TableMeta]) -> Result<()> {
+        let check = || {
+            let _look = self.room.look();
+            let merging = self.room.merging.load(Ordering::Relaxed);
+            let wanted = merging + self.flushes_may_write(false) + self.reserve_bytes(loaded);
+            self.refuse_beyond(self.env.available(&self.dir), wanted)
+        };
+        check().or_else(|_| {
+            self.discard_spare();
+            check()
+        })
+    }
+
+    fn refuse_beyond(&self, free: u64, wanted: u64) -> Result<()> {
+        if free >= wanted {
             return Ok(());
         }
         let why = format!(
-            "no space left: {free} bytes are free, and {} are to be, for the log and for the tables \
-             that it goes to; deleting takes less",
-            wanted + reserve
+            "no space left: {free} bytes are free, and {wanted} are to be, for the log and for the tables \
+             that it goes to; deleting takes less"
         );
         Err(Error::io("write to", &self.dir, io::Error::new(io::ErrorKind::StorageFull, why)))
     }
 
-    fn reserve_bytes(&self) -> u64 {
-        let mut tombstones = 0;
+    /// What deletes of all that is in tables need, in these too.
+    fn reserve_bytes(&self, loaded: &[TableMeta]) -> u64 {
+        let tombstones = |meta: &TableMeta| {
+            let key = (meta.smallest.len() + meta.largest.len()) as u64 / 2;
+            meta.entries * (key + TOMBSTONE)
+        };
+        let mut most: u64 = loaded.iter().map(tombstones).sum();
         for ks in self.all_keyspaces() {
-            for table in ks.view.load().version.tables() {
-                let meta = &table.meta;
-                let key = (meta.smallest.len() + meta.largest.len()) as u64 / 2;
-                tombstones += meta.entries * (key + TOMBSTONE);
-            }
+            most += ks.view.load().version.tables().map(|t| tombstones(&t.meta)).sum::<u64>();
         }
-        RESERVE + tombstones.min(RESERVE_MOST)
+        RESERVE + most.min(RESERVE_MOST)
     }
 
     /// What flushes of the log may write at most, and of the segments that are made for it: writers go on in the
@@ -215,9 +235,10 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
+    use crate::env::Env;
     use crate::env::sim::SimEnv;
     use crate::store::Store;
-    use crate::{Db, Options};
+    use crate::{Compression, Db, KeyspaceOptions, Options};
 
     use super::*;
 
@@ -246,5 +267,40 @@ mod tests {
         assert!(kept(store) >= in_log + spare, "{} {in_log} {spare}", kept(store));
         store.discard_spare();
         assert_eq!(store.room.made(), 0);
+    }
+
+    /// A load asked nobody for room, and took what flushes of others and deletes need: from then on nothing could be
+    /// flushed, and nothing deleted for good.
+    #[test]
+    fn a_load_left_no_room_for_what_waits_to_be_flushed() {
+        let env = Arc::new(SimEnv::new(2, true));
+        let options = Options::new().compression(Compression::None).segment_size(1 << 20);
+        let db = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options).unwrap();
+        let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+        for n in 0..1500u32 {
+            db.put(n.to_be_bytes(), [7; 100]).unwrap();
+        }
+        db.store().prepare_spare();
+        env.leave_free(1 << 20);
+        // As much as just fits.
+        let mut loaded = 1030;
+        loop {
+            let load = (0..loaded).map(|n: u32| (n.to_be_bytes(), [1; 1000]));
+            match other.bulk_load(load) {
+                Err(e) if e.is_no_space() => loaded -= 10,
+                done => break assert_eq!(done.unwrap(), u64::from(loaded)),
+            }
+        }
+        db.flush().unwrap();
+        for n in 0..1500u32 {
+            db.delete(n.to_be_bytes()).unwrap();
+        }
+        for n in 0..loaded {
+            other.delete(n.to_be_bytes()).unwrap();
+        }
+        db.flush().unwrap();
+        db.compact_range::<&[u8]>(..).unwrap();
+        other.compact_range::<&[u8]>(..).unwrap();
+        assert!(env.available(Path::new("/db")) > 1 << 20);
     }
 }

@@ -213,11 +213,7 @@ impl Segment {
     /// What is in the file `number` if that is one which [`open`](Segment::open) refuses, whatever its header says: frames
     /// and values have checksums of their own, and its name has the number that they are seeded with. `None` where there
     /// is no room for a frame.
-    pub(crate) fn remains(
-        env: &Arc<dyn Env>,
-        dir: &Path,
-        number: u64,
-    ) -> Result<Option<Segment>> {
+    pub(crate) fn remains(env: &Arc<dyn Env>, dir: &Path, number: u64) -> Result<Option<Segment>> {
         let (path, file, len) = open_file(env, dir, number, false)?;
         if len < (FIRST_FRAME + FRAME_HEADER) as u64 {
             return Ok(None);

@@ -165,8 +165,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     idle: Condvar,
     /// Whether `ledger.failed` is set: asked before every write, so without the lock.
     failed: AtomicBool,
-    /// The failure that the log was reset after, until what it held is durable elsewhere.
-    unsettled: Mutex<Option<Error>>,
+    /// How far the log was durable when it was reset, and after what failure; until what it held is durable elsewhere.
+    unsettled: Mutex<Option<(Position, Error)>>,
     /// Rounds of syncing that succeeded.
     rounds: AtomicU64,
 }
@@ -355,7 +355,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             self.idle.wait(&mut ledger);
         }
         if let Some(e) = ledger.failed.take() {
-            *self.unsettled.lock() = Some(e.clone());
+            *self.unsettled.lock() = Some((ledger.durable, e.clone()));
             ledger.last_failure = Some((ledger.durable, e));
             ledger.resets += 1;
         }
@@ -371,10 +371,13 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         *self.unsettled.lock() = None;
     }
 
-    /// The failure that the log was reset after, if what it held then is not known to be durable yet: nobody may be told
-    /// that it is.
-    pub(crate) fn check_settled(&self) -> Result<()> {
-        self.unsettled.lock().clone().map_or(Ok(()), Err)
+    /// The failure that the log was reset after, if what it held before `position` is not known to be durable yet: nobody
+    /// may be told that it is.
+    pub(crate) fn check_settled(&self, position: Position) -> Result<()> {
+        match &*self.unsettled.lock() {
+            Some((durable, e)) if position > *durable => Err(e.clone()),
+            _ => Ok(()),
+        }
     }
 
     /// Segments below `number` are no longer part of the log: what they held is durable in tables.

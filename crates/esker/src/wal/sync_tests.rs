@@ -241,6 +241,27 @@ fn a_failure_reaches_all_and_stays() {
     group.wait_durable(before).unwrap();
 }
 
+/// A write that was durable before the failure was told of it when somebody had reset the log meanwhile.
+#[test]
+fn what_was_durable_before_a_reset_is_so_before_the_rest_is_settled() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
+    group.rotate(old.clone(), true);
+    let before = old.append(10);
+    group.wait_durable(before).unwrap();
+    let lost = old.append(10);
+    old.fail(true);
+    assert!(group.wait_durable(lost).is_err());
+    group.reset(new.clone(), true);
+    let after = new.append(10);
+    group.wait_durable(after).unwrap();
+    assert!(group.check_settled(before).is_ok());
+    assert!(group.check_settled(lost).is_err() && group.check_settled(after).is_err());
+    group.settle();
+    assert!(group.check_settled(after).is_ok());
+}
+
 #[test]
 fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
     let (env, journal) = (HeapEnv::new(), Journal::default());

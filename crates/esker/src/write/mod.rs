@@ -284,7 +284,7 @@ impl Store {
             Durability::Buffered => Ok(()),
             Durability::Synced => {
                 self.wait_durable(position)?;
-                self.sync.check_settled()?;
+                self.sync.check_settled(position)?;
                 self.track_segment(position.segment)
             }
         }
