@@ -206,3 +206,43 @@ db.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def run(program):
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_forked_while_the_interpreter_ends_has_stores_of_its_own(path):
+    """Threads are stopped at the end of the interpreter; the child of one is not at its end, and comes to one of its own."""
+    run(f"""
+import esker, atexit, os, signal, sys, threading, time
+db = esker.open({str(path)!r})
+inside, ending, leave = threading.Event(), threading.Event(), threading.Event()
+def entries():
+    inside.set()
+    leave.wait()
+    yield b"a", b"1"
+def forks():
+    ending.wait()
+    time.sleep(0.2)  # the interpreter waits for the load meanwhile
+    child = os.fork()
+    if child == 0:
+        signal.alarm(4)
+        with esker.open({str(path)!r} + "-child") as own:
+            own[b"a"] = b"1"
+            assert list(own.items()) == [(b"a", b"1")]
+            cursor = own.cursor()
+            atexit._run_exitfuncs()
+            assert cursor.first() and cursor.value == b"1"
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print("the child ended with", status, file=sys.stderr) if status else None
+    sys.stderr.flush()
+    leave.set()
+for work in (lambda: db.bulk_load(entries()), forks):
+    threading.Thread(target=work, daemon=True).start()
+inside.wait()
+atexit.register(ending.set)
+""")
