@@ -74,11 +74,18 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         long endMs = streamTimeMs;
         for (ConsumerRecord<byte[], byte[]> record : records) endMs = Math.max(endMs, record.timestamp());
         synchronized (store) {
-            for (ConsumerRecord<byte[], byte[]> record : records) {
-                if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
-                streamTimeMs = Math.max(streamTimeMs, record.timestamp());
-                ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
-                insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), endMs);
+            // What a record means depends on the history of its time, also on what will have expired at the end of the batch.
+            history.passTo(endMs);
+            try {
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
+                    streamTimeMs = Math.max(streamTimeMs, record.timestamp());
+                    ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
+                    history.expire(streamTimeMs);
+                    insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), streamTimeMs);
+                }
+            } finally {
+                history.passed(endMs);
             }
             Restoring.batch(store, records, batch -> {});
         }

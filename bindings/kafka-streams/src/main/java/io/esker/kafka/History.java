@@ -49,6 +49,20 @@ final class History {
         segments.dropExpired(nowMs);
     }
 
+    /** The same with the next batch that is restored. */
+    void expire(long nowMs) {
+        segments.expire(nowMs);
+    }
+
+    /** Records up to a time are restored, each with the history of its own time, until {@link #passed}. */
+    void passTo(long endMs) {
+        segments.passTo(endMs);
+    }
+
+    void passed(long endMs) {
+        segments.passed(endMs);
+    }
+
     /** Adds a version, unless its segment expired. */
     void put(Bytes key, byte[] value, long validFrom, long validTo, long nowMs) {
         Segments.Segment segment = segments.live(segments.id(validTo), nowMs);

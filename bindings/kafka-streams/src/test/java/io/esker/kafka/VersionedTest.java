@@ -15,9 +15,13 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.query.MultiVersionedKeyQuery;
 import org.apache.kafka.streams.query.PositionBound;
@@ -29,6 +33,7 @@ import org.apache.kafka.streams.state.VersionedBytesStore;
 import org.apache.kafka.streams.state.VersionedKeyValueStore;
 import org.apache.kafka.streams.state.VersionedRecord;
 import org.apache.kafka.streams.state.VersionedRecordIterator;
+import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -144,6 +149,73 @@ class VersionedTest {
         assertEquals(List.of("three@30", "two@20", "one@10"), drain(query(store, several).getResult()));
         assertEquals(List.of("one@10", "two@20", "three@30"), drain(query(store, several.withAscendingTimestamps()).getResult()));
         store.close();
+    }
+
+    private static ConsumerRecord<byte[], byte[]> logged(String key, String value, long time) {
+        return new ConsumerRecord<>("versions", 0, 0, time, TimestampType.CREATE_TIME, 0, 0, bytes(key),
+                value == null ? null : bytes(value), new RecordHeaders(), Optional.empty());
+    }
+
+    /** What expires before a restored batch ends says what its later records mean. */
+    @Test
+    void aDeletionThatExpiresWithinARestoredBatchCounts() {
+        List<ConsumerRecord<byte[], byte[]>> log = List.of(logged("a", "first", 1000), logged("a", null, 1010), logged("a", "late", 1005),
+                logged("b", "first", 1000), logged("b", null, 1049), logged("b", "second", 1200), logged("b", "late", 1020),
+                logged("c", null, 1010), logged("c", "late", 1005), logged("z", "later", 1050 + RETENTION_MS));
+        for (int first = 0; first < log.size(); first++) {
+            Path here = directory.resolve("restored" + first);
+            InternalMockProcessorContext<?, ?> context = Fixture.context(here, SMALL);
+            EskerVersionedStore store = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            store.init(context, store);
+            if (first > 0) context.restoreWithHeaders("versions", log.subList(0, first));
+            context.restoreWithHeaders("versions", log.subList(first, log.size()));
+            assertEquals(null, shown(store.get(key("a"))), "batch from " + first);
+            assertEquals(null, shown(store.get(key("b"), 1199)), "batch from " + first);
+            assertEquals("second@1200", shown(store.get(key("b"))), "batch from " + first);
+            assertEquals(null, shown(store.get(key("c"))), "batch from " + first);
+            store.close();
+        }
+    }
+
+    @Test
+    void aStoreThatIsRestoredInBatchesIsTheSame() {
+        long seed = Long.getLong("esker.seed", System.nanoTime());
+        System.out.println("VersionedTest: -Desker.seed=" + seed);
+        Random random = new Random(seed);
+        int rounds = CAMPAIGN ? 200 : 20;
+        for (int round = 0; round < rounds; round++) {
+            EskerVersionedStore store = Fixture.open(new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS),
+                    directory.resolve("lived" + round), SMALL);
+            List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>();
+            long now = 1000;
+            for (int step = 0; step < 300; step++) {
+                if (random.nextInt(3) == 0) now += random.nextInt(40);
+                String name = "k".repeat(1 + random.nextInt(4));
+                String value = random.nextInt(3) == 0 ? null : "v" + step;
+                long time = now - random.nextInt(random.nextBoolean() ? 250 : 9);
+                store.put(key(name), value == null ? null : bytes(value), time);
+                log.add(logged(name, value, time));
+            }
+            String restoring = "seed " + seed + " round " + round;
+            InternalMockProcessorContext<?, ?> context = Fixture.context(directory.resolve("restored" + round), SMALL);
+            EskerVersionedStore restored = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            restored.init(context, restored);
+            for (int at = 0; at < log.size(); ) {
+                int end = Math.min(log.size(), at + 1 + random.nextInt(100));
+                context.restoreWithHeaders("versions", log.subList(at, end));
+                at = end;
+            }
+            for (int length = 1; length <= 4; length++) {
+                Bytes key = key("k".repeat(length));
+                assertEquals(shown(store.get(key)), shown(restored.get(key)), restoring);
+                for (long time = 0; time <= now; time++) {
+                    assertEquals(shown(store.get(key, time)), shown(restored.get(key, time)), restoring + " at " + time);
+                }
+                assertEquals(drain(store.get(key, now - RETENTION_MS, now, null)), drain(restored.get(key, now - RETENTION_MS, now, null)), restoring);
+            }
+            store.close();
+            restored.close();
+        }
     }
 
     private static <R> QueryResult<R> query(EskerVersionedStore store, Query<R> query) {
