@@ -148,8 +148,8 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         }
         History.Version at = history.around(key, timeMs);
         if (at != null && at.isValidAt(timeMs)) {
-            history.cut(key, at, timeMs, nowMs);
             history.put(key, value, timeMs, at.validTo(), nowMs);
+            history.cut(key, at, timeMs, nowMs);
             return at.validTo();
         }
         if (at == null && newest == null) {
@@ -189,6 +189,15 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     @Override
     public VersionedRecord<byte[]> get(Bytes key, long asOfTimestamp) {
         Objects.requireNonNull(key, "key cannot be null");
+        while (true) {
+            long cuts = history.cuts();
+            VersionedRecord<byte[]> found = find(key, asOfTimestamp);
+            // One that was cut meanwhile may have been passed in each of its places.
+            if (found != null || cuts == history.cuts()) return found;
+        }
+    }
+
+    private VersionedRecord<byte[]> find(Bytes key, long asOfTimestamp) {
         VersionedRecord<byte[]> newest = latestOf(key);
         if (newest != null && newest.timestamp() <= asOfTimestamp) return newest;
         if (asOfTimestamp < streamTimeMs - retentionMs) return null;

@@ -18,6 +18,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -35,6 +39,7 @@ import org.apache.kafka.streams.state.VersionedRecord;
 import org.apache.kafka.streams.state.VersionedRecordIterator;
 import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The versioned store beside a map of all versions, with writes that come late. */
@@ -216,6 +221,40 @@ class VersionedTest {
             store.close();
             restored.close();
         }
+    }
+
+    /** A version that is cut moves to another segment, and is there all the while. */
+    @Test
+    @Timeout(300)
+    void aVersionIsFoundWhileItIsCut() throws Exception {
+        EskerVersionedStore store = open();
+        AtomicReference<Bytes> current = new AtomicReference<>();
+        AtomicBoolean ended = new AtomicBoolean();
+        AtomicLong missed = new AtomicLong();
+        List<Function<Bytes, VersionedRecord<byte[]>>> reads = List.of(key -> store.get(key, 1000),
+                key -> query(store, VersionedKeyQuery.<Bytes, byte[]>withKey(key).asOf(Instant.ofEpochMilli(1000))).getResult());
+        List<Thread> readers = new ArrayList<>();
+        for (Function<Bytes, VersionedRecord<byte[]>> read : reads) {
+            Thread reader = new Thread(() -> {
+                while (!ended.get()) {
+                    Bytes key = current.get();
+                    if (key != null && read.apply(key) == null) missed.incrementAndGet();
+                }
+            });
+            reader.start();
+            readers.add(reader);
+        }
+        for (int round = 0; round < 200; round++) {
+            Bytes key = key("key" + round);
+            store.put(key, bytes("first"), 1000);
+            store.put(key, bytes("last"), 1000 + RETENTION_MS - 1);
+            current.set(key);
+            for (long time = 1000 + RETENTION_MS - 2; time > 1000; time--) store.put(key, bytes("between"), time);
+        }
+        ended.set(true);
+        for (Thread reader : readers) reader.join();
+        assertEquals(0, missed.get());
+        store.close();
     }
 
     private static <R> QueryResult<R> query(EskerVersionedStore store, Query<R> query) {
