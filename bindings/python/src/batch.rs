@@ -14,7 +14,7 @@ use crate::keyspace::Keyspace;
 #[pyclass(frozen, module = "esker")]
 pub struct WriteBatch {
     // Keyspaces are named by handles of the store, so it belongs to the process like those.
-    inner: Mutex<Own<esker::WriteBatch>>,
+    inner: Own<Mutex<esker::WriteBatch>>,
     target: Option<(Py<DB>, Option<String>)>,
 }
 
@@ -29,9 +29,8 @@ impl WriteBatch {
         py: Python<'_>,
         work: impl FnOnce(&mut esker::WriteBatch) -> Outcome<T> + Send,
     ) -> Outcome<T> {
-        crate::wait::detach(py, || {
-            work(self.inner.lock().unwrap_or_else(PoisonError::into_inner).get_mut()?)
-        })
+        let inner = self.inner.get()?;
+        crate::wait::detach(py, || work(&mut inner.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn add(
@@ -70,7 +69,7 @@ impl WriteBatch {
 impl WriteBatch {
     #[new]
     fn new() -> WriteBatch {
-        WriteBatch { inner: Mutex::new(Own::new(esker::WriteBatch::new())), target: None }
+        WriteBatch { inner: Own::new(Mutex::new(esker::WriteBatch::new())), target: None }
     }
 
     #[pyo3(signature = (key, value, *, keyspace=None))]

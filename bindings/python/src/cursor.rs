@@ -12,12 +12,12 @@ use crate::fork::Own;
 /// A cursor over a keyspace, as it was when the cursor was opened. Threads that use one wait for each other.
 #[pyclass(frozen, module = "esker")]
 pub struct Cursor {
-    inner: Mutex<Option<Own<esker::Cursor>>>,
+    inner: Own<Mutex<Option<esker::Cursor>>>,
 }
 
 impl Cursor {
     pub fn new(cursor: esker::Cursor) -> Cursor {
-        Cursor { inner: Mutex::new(Some(Own::new(cursor))) }
+        Cursor { inner: Own::new(Mutex::new(Some(cursor))) }
     }
 
     /// Works with the cursor, without the interpreter's lock.
@@ -26,10 +26,11 @@ impl Cursor {
         py: Python<'_>,
         work: impl FnOnce(&mut esker::Cursor) -> esker::Result<T> + Send,
     ) -> Outcome<T> {
+        let inner = self.inner.get()?;
         crate::wait::detach(py, || {
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
             let cursor = inner.as_mut().ok_or(Fail::Closed("cursor"))?;
-            Ok(work(cursor.get_mut()?)?)
+            Ok(work(cursor)?)
         })
     }
 }
@@ -77,8 +78,10 @@ impl Cursor {
     }
 
     fn close(&self, py: Python<'_>) {
+        // In a forked child there is nothing to close.
+        let Ok(inner) = self.inner.get() else { return };
         crate::wait::detach(py, || {
-            drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(inner.lock().unwrap_or_else(PoisonError::into_inner).take());
         });
     }
 

@@ -1,10 +1,9 @@
 //! Walks over keys, values or both. Entries are fetched many at a time, without the interpreter's lock.
 
 use std::ops::Bound as Limit;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::bytes::Given;
@@ -136,7 +135,7 @@ enum Copied<'py> {
 /// A walk over entries, as they were when it began. `Walk[bytes]` is a type, as `list[bytes]` is.
 #[pyclass(frozen, generic, module = "esker")]
 pub struct Walk {
-    entries: Mutex<Own<Entries>>,
+    entries: Own<Mutex<Entries>>,
     what: What,
     reverse: bool,
 }
@@ -146,27 +145,40 @@ impl Walk {
         let iter = if matches!(what, What::Keys) { iter.keys_only() } else { iter };
         let fetched = Fetched::default();
         let entries = Entries { iter: Some(iter), fetched, error: None, count: FEWEST };
-        Walk { entries: Mutex::new(Own::new(entries)), what, reverse }
+        Walk { entries: Own::new(Mutex::new(entries)), what, reverse }
     }
 
     /// Takes the next entry, copied. Nothing of Python's runs while the lock is held: `bytes` objects are made, for which it collects
-    /// no garbage, as it may for a tuple.
+    /// no garbage, as it may for a tuple. What waits does so without the interpreter's lock, and has none when it asks for that again:
+    /// there a thread may be stopped for good.
     fn next<'py>(&self, py: Python<'py>) -> Outcome<Option<Copied<'py>>> {
-        let mut guard = match self.entries.lock_py_attached(py) {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        let entries = guard.get_mut()?;
-        if entries.fetched.is_empty() {
-            crate::wait::detach(py, || entries.fetch(self.reverse));
-        }
-        match entries.fetched.take() {
-            Some((key, value)) => Ok(Some(match self.what {
-                What::Keys => Copied::One(PyBytes::new(py, key)),
-                What::Values => Copied::One(PyBytes::new(py, value)),
-                What::Items => Copied::Both([PyBytes::new(py, key), PyBytes::new(py, value)]),
-            })),
-            None => entries.error.take().map_or(Ok(None), |e| Err(e.into())),
+        let entries = self.entries.get()?;
+        loop {
+            let free = match entries.try_lock() {
+                Ok(guard) => Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            if let Some(mut entries) = free {
+                if let Some((key, value)) = entries.fetched.take() {
+                    return Ok(Some(match self.what {
+                        What::Keys => Copied::One(PyBytes::new(py, key)),
+                        What::Values => Copied::One(PyBytes::new(py, value)),
+                        What::Items => {
+                            Copied::Both([PyBytes::new(py, key), PyBytes::new(py, value)])
+                        }
+                    }));
+                }
+                if entries.iter.is_none() {
+                    return entries.error.take().map_or(Ok(None), |e| Err(e.into()));
+                }
+            }
+            crate::wait::detach(py, || {
+                let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+                if entries.fetched.is_empty() {
+                    entries.fetch(self.reverse);
+                }
+            });
         }
     }
 }

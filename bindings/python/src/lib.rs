@@ -1,7 +1,9 @@
 //! The native part of the Python package `esker`; `python/esker/__init__.py` is what programs import.
 //!
-//! Two rules. A call that may wait, for the device, a lock or a merge, runs without the interpreter's lock. And no lock of ours is
-//! waited for with the interpreter's lock held, for whoever has ours may want that.
+//! Three rules. A call that may wait, for the device, a lock or a merge, runs without the interpreter's lock. And no lock of ours is
+//! waited for with the interpreter's lock held, for whoever has ours may want that. A lock of ours is inside what belongs to the
+//! process that made it (`fork::Own`), which says whether this is that one before the lock is asked for: in a forked child nobody gives it
+//! back.
 
 mod batch;
 mod bytes;

@@ -10,12 +10,12 @@ use crate::fork::Own;
 /// The whole store, all keyspaces, as it was at one moment.
 #[pyclass(frozen, module = "esker")]
 pub struct Snapshot {
-    inner: Mutex<Option<Own<esker::Snapshot>>>,
+    inner: Own<Mutex<Option<esker::Snapshot>>>,
 }
 
 impl Snapshot {
     pub fn new(snapshot: esker::Snapshot) -> Snapshot {
-        Snapshot { inner: Mutex::new(Some(Own::new(snapshot))) }
+        Snapshot { inner: Own::new(Mutex::new(Some(snapshot))) }
     }
 
     pub fn with<T: Send>(
@@ -23,9 +23,10 @@ impl Snapshot {
         py: Python<'_>,
         work: impl FnOnce(&esker::Snapshot) -> T + Send,
     ) -> Outcome<T> {
+        let inner = self.inner.get()?;
         crate::wait::detach(py, || {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(work(inner.as_ref().ok_or(Fail::Closed("snapshot"))?.get()?))
+            let inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(work(inner.as_ref().ok_or(Fail::Closed("snapshot"))?))
         })
     }
 }
@@ -38,8 +39,10 @@ impl Snapshot {
     }
 
     fn close(&self, py: Python<'_>) {
+        // In a forked child there is nothing to close.
+        let Ok(inner) = self.inner.get() else { return };
         crate::wait::detach(py, || {
-            drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(inner.lock().unwrap_or_else(PoisonError::into_inner).take());
         });
     }
 

@@ -4,9 +4,8 @@
 //! through frames of ours, which aborts the process. So such threads are stopped here, for good, before they ask.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -16,12 +15,12 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// How many calls this thread is in, where it has the interpreter's lock again.
     static WITHIN: Cell<usize> = const { Cell::new(0) };
+    /// Whether this is the thread that ends the interpreter, which goes on.
+    static LAST: Cell<bool> = const { Cell::new(false) };
 }
-/// The thread that ends the interpreter, which goes on.
-static LAST: OnceLock<ThreadId> = OnceLock::new();
 
 fn is_stopped() -> bool {
-    ENDING.load(Ordering::SeqCst) && LAST.get() != Some(&thread::current().id())
+    ENDING.load(Ordering::SeqCst) && !LAST.get()
 }
 
 fn stop_if_ending() {
@@ -63,15 +62,16 @@ pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
 }
 
 /// Leaves out, in a forked child, the calls of threads that are not there: nobody will be stopped in them. The thread that forked
-/// may be in some itself, from which it comes back.
+/// may be in some itself, from which it comes back. Nor is the child at its end, where another thread was ending the interpreter.
 pub fn forked() {
     WAITING.store(WITHIN.get(), Ordering::SeqCst);
+    ENDING.store(LAST.get(), Ordering::SeqCst);
 }
 
 /// Waits for other threads to come to where they are stopped, for ten seconds at most.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
-    let _ = LAST.set(thread::current().id());
+    LAST.set(true);
     ENDING.store(true, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(10);
     py.detach(|| {

@@ -206,3 +206,117 @@ db.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def run(program):
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("what", ["cursor", "batch", "walk"])
+def test_a_child_forked_while_a_thread_uses_an_object_is_told_so(path, what):
+    """What another thread has locked nobody unlocks in the child, which does not wait for it."""
+    run(f"""
+import esker, os, signal, threading
+db = esker.open({str(path)!r})
+large = b"x" * (32 << 20)
+db[b"a"] = large
+cursor, batch, walk, stop = db.cursor(), esker.WriteBatch(), db.values(), False
+snapshot = db.snapshot()
+cursor.first()
+
+# Each holds its lock nearly all the time in which another thread runs.
+def use_cursor():
+    cursor.value
+def use_batch():
+    batch.put(b"a", large)
+    batch.clear()
+def use_walk():
+    global walk
+    walk = db.values()
+    next(walk)
+
+def forever():
+    while not stop:
+        use_{what}()
+thread = threading.Thread(target=forever)
+thread.start()
+uses = dict(cursor=[lambda: cursor.value, cursor.next], batch=[lambda: batch.put(b"b", b""), lambda: db.write(batch), lambda: len(batch)],
+            walk=[lambda: next(walk)])[{what!r}] + [lambda: snapshot.sequence, lambda: db.at(snapshot), lambda: db[b"a"]]
+ended = []
+for _ in range(10):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(4)
+        for use in uses:
+            try:
+                use()
+            except esker.ClosedError as e:
+                if "forked" in str(e):
+                    continue
+            os._exit(1)
+        cursor.close()
+        snapshot.close()
+        os._exit(0)
+    ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop = True
+thread.join()
+assert ended == [0] * 10, ended
+db.close()
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_forked_while_the_interpreter_ends_has_stores_of_its_own(path):
+    """Threads are stopped at the end of the interpreter; the child of one is not at its end, and comes to one of its own."""
+    run(f"""
+import esker, atexit, os, signal, sys, threading, time
+db = esker.open({str(path)!r})
+inside, ending, leave = threading.Event(), threading.Event(), threading.Event()
+def entries():
+    inside.set()
+    leave.wait()
+    yield b"a", b"1"
+def forks():
+    ending.wait()
+    time.sleep(0.2)  # the interpreter waits for the load meanwhile
+    child = os.fork()
+    if child == 0:
+        signal.alarm(4)
+        with esker.open({str(path)!r} + "-child") as own:
+            own[b"a"] = b"1"
+            assert list(own.items()) == [(b"a", b"1")]
+            cursor = own.cursor()
+            atexit._run_exitfuncs()
+            assert cursor.first() and cursor.value == b"1"
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print("the child ended with", status, file=sys.stderr) if status else None
+    sys.stderr.flush()
+    leave.set()
+for work in (lambda: db.bulk_load(entries()), forks):
+    threading.Thread(target=work, daemon=True).start()
+inside.wait()
+atexit.register(ending.set)
+""")
+
+
+def test_a_thread_that_is_stopped_keeps_no_walk_from_the_one_that_ends_the_interpreter(path):
+    run(f"""
+import atexit, faulthandler
+last = []
+atexit.register(lambda: [work() for work in last])  # after what the package has registered
+faulthandler.dump_traceback_later(30, exit=True)
+import esker, threading, time
+db = esker.open({str(path)!r})
+db[b"a"] = b"x" * (32 << 20)
+def forever():
+    global walk
+    while True:
+        walk = db.values()
+        next(walk)
+last.append(lambda: next(walk, None))
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.3)
+""")

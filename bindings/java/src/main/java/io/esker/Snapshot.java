@@ -1,9 +1,10 @@
 package io.esker;
 
-import java.util.ArrayList;
-import java.util.IdentityHashMap;
-import java.util.List;
+import java.lang.ref.WeakReference;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
 
 /**
  * A store as it was at one moment, all keyspaces of it: what {@link Keyspace#at(Snapshot)} reads. While it is open, the
@@ -15,22 +16,44 @@ public final class Snapshot implements AutoCloseable {
     private final Boxes boxes;
     private final java.lang.ref.Cleaner.Cleanable cleanable;
     private final long sequence;
-    /** One for each keyspace, so that asking again and again takes no more memory. Under the lock of {@code boxes}. */
-    private final Map<Keyspace, View> views = new IdentityHashMap<>();
+    /**
+     * One for each keyspace, as long as somebody has it: whoever asks for a keyspace by its name has a new object each time. Under
+     * the lock of {@code boxes}.
+     */
+    private final Map<Keyspace, WeakReference<View>> views = new WeakHashMap<>();
 
     /** What is to be freed. Refers to no snapshot. */
     private static final class Boxes implements Runnable {
         private final long snapshot;
-        private final List<Long> views = new ArrayList<>();
+        private final Set<Box> views = new HashSet<>();
 
         Boxes(long snapshot) {
             this.snapshot = snapshot;
         }
 
         @Override
-        public void run() {
-            views.forEach(Native::freeReader);
+        public synchronized void run() {
+            views.forEach(box -> Native.freeReader(box.pointer));
+            views.clear();
             Native.freeSnapshot(snapshot);
+        }
+    }
+
+    /** The box of one view, which is freed when nobody has the view any more, or with the snapshot. Refers to no view. */
+    private static final class Box implements Runnable {
+        private final Boxes all;
+        private final long pointer;
+
+        Box(Boxes all, long pointer) {
+            this.all = all;
+            this.pointer = pointer;
+        }
+
+        @Override
+        public void run() {
+            synchronized (all) {
+                if (all.views.remove(this)) Native.freeReader(pointer);
+            }
         }
     }
 
@@ -61,12 +84,14 @@ public final class Snapshot implements AutoCloseable {
         int cell = gate.enter();
         try {
             synchronized (boxes) {
-                View view = views.get(keyspace);
+                WeakReference<View> known = views.get(keyspace);
+                View view = known == null ? null : known.get();
                 if (view == null) {
-                    long pointer = Native.at(keyspace.pointer, boxes.snapshot);
-                    boxes.views.add(pointer);
-                    view = new View(keyspace, this, pointer);
-                    views.put(keyspace, view);
+                    Box box = new Box(boxes, Native.at(keyspace.pointer, boxes.snapshot));
+                    boxes.views.add(box);
+                    view = new View(keyspace, this, box.pointer);
+                    Native.CLEANER.register(view, box);
+                    views.put(keyspace, new WeakReference<>(view));
                 }
                 return view;
             }

@@ -7,7 +7,7 @@ final class View extends Reader {
     private final Keyspace keyspace;
     private final Snapshot snapshot;
 
-    /** The box is the snapshot's, which frees it. */
+    /** The snapshot frees the box, once this object is collected or the snapshot is closed. */
     View(Keyspace keyspace, Snapshot snapshot, long pointer) {
         super(keyspace.store(), pointer);
         this.keyspace = keyspace;

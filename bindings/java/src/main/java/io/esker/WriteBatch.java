@@ -5,7 +5,9 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 /**
@@ -18,6 +20,7 @@ public final class WriteBatch {
     /** Bytes that a batch may have, less than an array may. */
     private static final int MOST_BYTES = Integer.MAX_VALUE - 64;
     private static final int HEAD_BYTES = 13;
+    private static final int FEW_KEYSPACES = 4;
     private static final byte PUT = 0;
     private static final byte DELETE = 1;
     private static final VarHandle INT =
@@ -28,7 +31,9 @@ public final class WriteBatch {
     private int end;
     private int count;
     /** Those named so far; number 1 is the first, 0 the default keyspace of whichever store. */
-    private final List<Keyspace> keyspaces = new ArrayList<>();
+    private List<Keyspace> keyspaces = new ArrayList<>();
+    /** Their numbers. A program may ask the store for a keyspace at each write, and has a new object each time. */
+    private Map<Keyspace, Integer> numbers = new IdentityHashMap<>(FEW_KEYSPACES);
     private Keyspace lastKeyspace;
     private int lastNumber;
 
@@ -90,7 +95,12 @@ public final class WriteBatch {
         if (records.length > 1 << 20) records = new byte[256];
         end = 0;
         count = 0;
+        if (keyspaces.size() > FEW_KEYSPACES) {
+            keyspaces = new ArrayList<>();
+            numbers = new IdentityHashMap<>(FEW_KEYSPACES);
+        }
         keyspaces.clear();
+        numbers.clear();
         lastKeyspace = null;
     }
 
@@ -115,13 +125,14 @@ public final class WriteBatch {
     private int number(Keyspace keyspace) {
         Objects.requireNonNull(keyspace, "keyspace");
         if (keyspace == lastKeyspace) return lastNumber;
-        int number = keyspaces.indexOf(keyspace) + 1;
-        if (number == 0) {
+        Integer known = numbers.get(keyspace);
+        int number = known == null ? keyspaces.size() + 1 : known;
+        if (known == null) {
             if (!keyspaces.isEmpty() && keyspaces.get(0).store() != keyspace.store()) {
                 throw new IllegalArgumentException("keyspaces of two stores in one batch");
             }
             keyspaces.add(keyspace);
-            number = keyspaces.size();
+            numbers.put(keyspace, number);
         }
         lastKeyspace = keyspace;
         lastNumber = number;

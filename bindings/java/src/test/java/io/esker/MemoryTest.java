@@ -1,14 +1,17 @@
 package io.esker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeout;
 
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Values that are too large for Java's heap. */
+/** What Java's heap has no room for, and what must not fill it. */
 class MemoryTest {
     @TempDir
     Path directory;
@@ -58,5 +61,81 @@ class MemoryTest {
                 directory.resolve("store").toString());
         assertEquals(List.of("no memory", "no memory", "no memory", "no memory", "false true value 3", "no memory", "true value 1",
                 "7", HUGE + " 3", "value 1", "exit 0"), said);
+    }
+
+    /** Runs in a JVM with a small heap. */
+    public static final class ManyViews {
+        public static void main(String[] arguments) {
+            try (Esker db = Esker.open(Path.of(arguments[0]), Tools.small())) {
+                Keyspace kept = db.createKeyspace("trees");
+                kept.put(Tools.key(1), Tools.value(1));
+                try (Snapshot snapshot = db.snapshot()) {
+                    kept.put(Tools.key(1), Tools.value(2));
+                    ReadableKeyspace first = kept.at(snapshot);
+                    long right = 0;
+                    for (int at = 0; at < 300_000; at++) {
+                        ReadableKeyspace then = db.keyspace("trees").at(snapshot);
+                        if (at % 1000 == 0 && "value 1".equals(Tools.text(then.get(Tools.key(1))))) right++;
+                    }
+                    System.out.println(right + " " + (kept.at(snapshot) == first) + " " + Tools.text(first.get(Tools.key(1))));
+                }
+                System.out.println(db.stats().snapshots());
+            } catch (OutOfMemoryError e) {
+                System.out.println("no memory");
+            }
+        }
+    }
+
+    @Test
+    void aSnapshotKeepsNoObjectThatNobodyHas() throws Exception {
+        List<String> said = Tools.java(ManyViews.class, List.of("-Xmx16m"), directory.resolve("store").toString());
+        assertEquals(List.of("300 true value 1", "0", "exit 0"), said);
+    }
+
+    @Test
+    void aClosedSnapshotFreesWhatItGaveAtOnce() {
+        try (Esker db = Esker.open(directory.resolve("store"), Tools.small())) {
+            Snapshot snapshot = db.snapshot();
+            ReadableKeyspace kept = db.keyspace().at(snapshot);
+            snapshot.close();
+            assertThrows(IllegalStateException.class, () -> kept.get(Tools.key(1)));
+            assertEquals(0, db.stats().snapshots());
+        }
+    }
+
+    /** A snapshot, what it gave, and the keyspace that it was asked for are collected in any order, while others are closed. */
+    @Test
+    void viewsMayBeCollectedWhileTheirSnapshotIsClosed() throws Exception {
+        try (Esker db = Esker.open(directory.resolve("store"), Tools.small())) {
+            db.createKeyspace("trees");
+            for (int round = 0; round < Tools.rounds(2000, 400); round++) {
+                Snapshot snapshot = db.snapshot();
+                for (int at = 0; at < 20; at++) db.keyspace("trees").at(snapshot);
+                if (round % 10 == 0) System.gc();
+                if (round % 3 != 0) snapshot.close();
+            }
+            Tools.collectUntil(() -> db.stats().snapshots() == 0);
+            assertEquals(0, db.stats().snapshots());
+        }
+    }
+
+    @Test
+    void aBatchOfManyKeyspaceObjectsTakesNoTimeToLookForThem() {
+        try (Esker db = Esker.open(directory.resolve("store"), Tools.small())) {
+            db.createKeyspace("trees");
+            Keyspace[] objects = new Keyspace[250_000];
+            for (int at = 0; at < objects.length; at++) objects[at] = db.keyspace("trees");
+            WriteBatch batch = new WriteBatch();
+            assertTimeout(Duration.ofSeconds(10), () -> {
+                for (int at = 0; at < objects.length; at++) batch.put(objects[at], Tools.key(at), Tools.value(at));
+            });
+            assertEquals(objects.length, batch.count());
+            batch.clear();
+            for (int at = 0; at < 3000; at++) batch.put(objects[at % 2000], Tools.key(at), Tools.value(at));
+            batch.put(db.keyspace(), Tools.key(0), Tools.value(7));
+            db.write(batch);
+            for (int at = 0; at < 3000; at += 499) assertEquals("value " + at, Tools.text(objects[5].get(Tools.key(at))));
+            assertEquals("value 7", Tools.text(db.keyspace().get(Tools.key(0))));
+        }
     }
 }

@@ -307,8 +307,22 @@ final class EntryTable implements AutoCloseable {
             try (var held = stripes.lockAll()) {
                 owned.removeAll(segments);
             }
-            for (int segment : ascending(segments)) {
-                removeSegment(segment);
+            boolean removed = false;
+            try {
+                for (int segment : ascending(segments)) {
+                    removeSegment(segment);
+                }
+                removed = true;
+            } finally {
+                // Who removes one entry has looked for it under a stripe, and takes it off the count there: behind this, nobody is
+                // about to take off what went with its segment.
+                try (var held = stripes.lockAll()) {
+                    if (removed) {
+                        segments.forEach((int segment) -> counts.set(segment, 0));
+                    } else {
+                        counts.forget();
+                    }
+                }
             }
         } finally {
             structure.unlock();
@@ -333,10 +347,9 @@ final class EntryTable implements AutoCloseable {
                 esker.write(batch);
             }
         }
-        counts.set(segment, 0);
     }
 
-    /** How many entries these segments have, expired ones included. Counts them when the last end was a crash. */
+    /** How many entries these segments have, expired ones included. Counts them after a crash, and after a removal that failed. */
     long approximateSize(IntSet segments) {
         if (!counts.isKnown()) {
             countAll();

@@ -72,6 +72,11 @@ final class SegmentCounts {
         known = true;
     }
 
+    /** They must be counted anew. To be called while nobody counts. */
+    void forget() {
+        known = false;
+    }
+
     /**
      * Begins anew with 0 in each; whoever counts adds what there is now, while writes add what they change. To be called while
      * nobody writes.

@@ -297,6 +297,64 @@ public class EntryTableModelTest {
         assertNull(table.get(0, EntryKeys.segmentPrefix(0)));
     }
 
+    /** What is removed one by one while its segment goes is counted once. */
+    public void removalsBesideThatOfTheirSegmentAreCountedOnce() throws Exception {
+        IntSet segment = IntSets.immutableSet(3);
+        ExecutorService threads = Executors.newFixedThreadPool(2);
+        try {
+            for (int round = 0; round < 200; round++) {
+                List<byte[]> keys = new ArrayList<>();
+                Changes all = new Changes();
+                for (int i = 0; i < 500; i++) {
+                    byte[] key = Integer.toString(i).getBytes(StandardCharsets.US_ASCII);
+                    keys.add(EntryKeys.entry(3, key, 0, key.length));
+                    all.put(keys.get(i), new byte[] {16, 1}, StoredEntry.NEVER);
+                }
+                table.apply(all);
+                assertEquals(table.approximateSize(segment), keys.size());
+                boolean several = round % 2 == 0;
+                Changes removals = new Changes();
+                keys.forEach(removals::remove);
+                Future<?> removal = threads.submit(() -> {
+                    if (several) {
+                        table.apply(removals);
+                    } else {
+                        keys.forEach(key -> table.delete(3, key));
+                    }
+                });
+                Future<?> move = threads.submit(() -> table.removeSegments(segment));
+                removal.get();
+                move.get();
+                assertEquals(table.approximateSize(segment), 0, "round " + round);
+                table.addSegments(segment);
+            }
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    /** The number of entries is known again after a removal that could not be finished. */
+    public void aRemovalOfASegmentThatFailsLeavesNoWrongCount() throws Exception {
+        IntSet segment = IntSets.immutableSet(3);
+        Changes all = new Changes();
+        for (int i = 0; i < 3_000; i++) {
+            byte[] key = Integer.toString(i).getBytes(StandardCharsets.US_ASCII);
+            all.put(EntryKeys.entry(3, key, 0, key.length), new byte[] {16, 1}, StoredEntry.NEVER);
+        }
+        // Ends the removal near its end: what is stored is no entry, and is looked at as others expire.
+        byte[] damaged = EntryKeys.entry(3, new byte[] {'x'}, 0, 1);
+        all.put(damaged, new byte[0], StoredEntry.NEVER);
+        byte[] expires = EntryKeys.entry(2, new byte[] {'x'}, 0, 1);
+        all.put(expires, new byte[] {17, 0, 0, 0, 0, 0, 1, 2, 3, 4}, 0x010203);
+        table.apply(all);
+        assertEquals(table.approximateSize(segment), 3_001);
+        expectThrows(RuntimeException.class, () -> table.removeSegments(segment));
+        table.addSegments(segment);
+        long left = table.size(segment, 0);
+        assertTrue(left > 0 && left < 3_001, "left: " + left);
+        assertEquals(table.approximateSize(segment), left);
+    }
+
     public void countsAreCountedAnewAfterAnEndThatWasNotClean() throws Exception {
         for (int i = 0; i < 2_000; i++) {
             step();

@@ -74,11 +74,18 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         long endMs = streamTimeMs;
         for (ConsumerRecord<byte[], byte[]> record : records) endMs = Math.max(endMs, record.timestamp());
         synchronized (store) {
-            for (ConsumerRecord<byte[], byte[]> record : records) {
-                if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
-                streamTimeMs = Math.max(streamTimeMs, record.timestamp());
-                ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
-                insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), endMs);
+            // What a record means depends on the history of its time, also on what will have expired at the end of the batch.
+            history.passTo(endMs);
+            try {
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
+                    streamTimeMs = Math.max(streamTimeMs, record.timestamp());
+                    ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
+                    history.expire(streamTimeMs);
+                    insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), streamTimeMs);
+                }
+            } finally {
+                history.passed(endMs);
             }
             Restoring.batch(store, records, batch -> {});
         }
@@ -141,8 +148,8 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         }
         History.Version at = history.around(key, timeMs);
         if (at != null && at.isValidAt(timeMs)) {
-            history.cut(key, at, timeMs, nowMs);
             history.put(key, value, timeMs, at.validTo(), nowMs);
+            history.cut(key, at, timeMs, nowMs);
             return at.validTo();
         }
         if (at == null && newest == null) {
@@ -182,6 +189,15 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     @Override
     public VersionedRecord<byte[]> get(Bytes key, long asOfTimestamp) {
         Objects.requireNonNull(key, "key cannot be null");
+        while (true) {
+            long cuts = history.cuts();
+            VersionedRecord<byte[]> found = find(key, asOfTimestamp);
+            // One that was cut meanwhile may have been passed in each of its places.
+            if (found != null || cuts == history.cuts()) return found;
+        }
+    }
+
+    private VersionedRecord<byte[]> find(Bytes key, long asOfTimestamp) {
         VersionedRecord<byte[]> newest = latestOf(key);
         if (newest != null && newest.timestamp() <= asOfTimestamp) return newest;
         if (asOfTimestamp < streamTimeMs - retentionMs) return null;

@@ -35,6 +35,8 @@ final class History {
 
     private final TaskStore store;
     private final Segments segments;
+    /** How many versions were cut, or are about to be. One thread cuts; any number looks whether one was. */
+    private volatile long cuts;
 
     History(TaskStore store, Segments segments) {
         this.store = store;
@@ -47,6 +49,20 @@ final class History {
 
     void dropExpired(long nowMs) {
         segments.dropExpired(nowMs);
+    }
+
+    /** The same with the next batch that is restored. */
+    void expire(long nowMs) {
+        segments.expire(nowMs);
+    }
+
+    /** Records up to a time are restored, each with the history of its own time, until {@link #passed}. */
+    void passTo(long endMs) {
+        segments.passTo(endMs);
+    }
+
+    void passed(long endMs) {
+        segments.passed(endMs);
     }
 
     /** Adds a version, unless its segment expired. */
@@ -64,11 +80,22 @@ final class History {
         put(key, null, timeMs, timeMs, nowMs);
     }
 
-    /** Lets a version end earlier; it goes where its time begins. */
+    /**
+     * Lets a version end earlier, at the beginning of one that was put already: one that began with it took its place. It is in the
+     * segment of its new end before it leaves that of its old one, so that a reader finds it in one of them, unless it looked into the
+     * first before and into the second after that: then {@link #cuts} has changed.
+     */
     void cut(Bytes key, Version version, long validTo, long nowMs) {
+        if (version.validFrom() >= validTo) return;
+        cuts = cuts + 1;
+        put(key, version.value(), version.validFrom(), validTo, nowMs);
+        if (segments.id(validTo) == segments.id(version.validTo())) return;
         Segments.Segment segment = segments.of(version.validTo());
         if (segment != null) store.put(segment.values(), storedKey(key, version.validFrom()), null);
-        if (version.validFrom() < validTo) put(key, version.value(), version.validFrom(), validTo, nowMs);
+    }
+
+    long cuts() {
+        return cuts;
     }
 
     /** The version that is valid at a time, or else the first that begins later; null when there is neither. */

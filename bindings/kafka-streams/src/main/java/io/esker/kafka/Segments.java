@@ -51,6 +51,8 @@ final class Segments {
     private final long intervalMs;
     private final TimeFirst index;
     private final ConcurrentSkipListMap<Long, Segment> segments = new ConcurrentSkipListMap<>();
+    /** Segments before this one that are missing are made in memory only. */
+    private long firstKept = Long.MIN_VALUE;
 
     /**
      * @param index what keys of the index by time are; null when there is to be none
@@ -100,8 +102,9 @@ final class Segments {
     }
 
     private Segment add(long id) {
+        String values = VALUES + id + format.suffix();
         return segments.computeIfAbsent(id, key -> new Segment(
-                store.table(VALUES + id + format.suffix()), index != null ? store.table(TIMES + id) : null));
+                id < firstKept ? store.passingTable(values) : store.table(values), index != null ? store.table(TIMES + id) : null));
     }
 
     /** The key of the value of a key in the index. */
@@ -137,6 +140,19 @@ final class Segments {
         }
         dropExpired(streamTimeMs);
         return segment;
+    }
+
+    /**
+     * Until {@link #passed}, segments that will have expired at a time are made in memory only: what is restored up to then finds in
+     * them what came before it.
+     */
+    void passTo(long streamTimeMs) {
+        firstKept = id(streamTimeMs - retentionMs);
+    }
+
+    void passed(long streamTimeMs) {
+        firstKept = Long.MIN_VALUE;
+        expire(streamTimeMs);
     }
 
     /** Lets those that expired go with the next commit, or now when too many wait for it. */

@@ -28,19 +28,28 @@ final class Table {
 
     private final TaskStore store;
     private final String name;
+    private final boolean passing;
     /** Null until the first write of a new one. */
     private volatile Keyspace keyspace;
     private volatile Layers layers = new Layers(new WriteBuffer(), null);
     private volatile boolean dropped;
 
-    Table(TaskStore store, String name) {
+    /**
+     * @param passing whether it goes before the next commit, and has no keyspace
+     */
+    Table(TaskStore store, String name, boolean passing) {
         this.store = store;
         this.name = name;
+        this.passing = passing;
     }
 
     /** The name of the keyspace. */
     String name() {
         return name;
+    }
+
+    boolean isPassing() {
+        return passing;
     }
 
     boolean isBound() {

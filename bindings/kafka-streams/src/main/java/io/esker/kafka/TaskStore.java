@@ -159,10 +159,16 @@ final class TaskStore {
     synchronized Table table(String keyspace) {
         checkOpen();
         return tables.computeIfAbsent(keyspace, key -> {
-            Table table = new Table(this, key);
+            Table table = new Table(this, key, false);
             if (esker != null) bind(table);
             return table;
         });
+    }
+
+    /** A table that is dropped before the next commit: its writes stay in memory, and are not counted with those that wait. */
+    Table passingTable(String keyspace) {
+        checkOpen();
+        return new Table(this, keyspace, true);
     }
 
     /** Makes the keyspace of a table, and the store where there is none yet. Under the lock. */
@@ -183,6 +189,7 @@ final class TaskStore {
      * the commit before.
      */
     synchronized void drop(Table table) {
+        if (table.isPassing()) return;
         tables.remove(table.name());
         table.discard();
         if (table.isBound()) doomed.add(table);
@@ -210,12 +217,14 @@ final class TaskStore {
     synchronized void put(Table table, byte[] key, byte[] value) {
         checkOpen();
         check(key, value);
-        if (!table.isBound()) bind(table);
+        boolean waits = !table.isPassing();
+        if (waits && !table.isBound()) bind(table);
         synchronized (position) {
             long grown = WriteBuffer.sizeBytes(key, value);
-            if (bufferedBytes > 0 && bufferedBytes + grown > config.uncommittedBytes()) spill();
+            if (waits && bufferedBytes > 0 && bufferedBytes + grown > config.uncommittedBytes()) spill();
             long next = sequence + 1;
-            bufferedBytes += table.put(key, value, next, newestReader.get());
+            long grew = table.put(key, value, next, newestReader.get());
+            if (waits) bufferedBytes += grew;
             sequence = next;
             notePosition();
         }

@@ -15,9 +15,17 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.query.MultiVersionedKeyQuery;
 import org.apache.kafka.streams.query.PositionBound;
@@ -29,7 +37,9 @@ import org.apache.kafka.streams.state.VersionedBytesStore;
 import org.apache.kafka.streams.state.VersionedKeyValueStore;
 import org.apache.kafka.streams.state.VersionedRecord;
 import org.apache.kafka.streams.state.VersionedRecordIterator;
+import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The versioned store beside a map of all versions, with writes that come late. */
@@ -143,6 +153,107 @@ class VersionedTest {
                 .fromTime(Instant.ofEpochMilli(15)).toTime(Instant.ofEpochMilli(30));
         assertEquals(List.of("three@30", "two@20", "one@10"), drain(query(store, several).getResult()));
         assertEquals(List.of("one@10", "two@20", "three@30"), drain(query(store, several.withAscendingTimestamps()).getResult()));
+        store.close();
+    }
+
+    private static ConsumerRecord<byte[], byte[]> logged(String key, String value, long time) {
+        return new ConsumerRecord<>("versions", 0, 0, time, TimestampType.CREATE_TIME, 0, 0, bytes(key),
+                value == null ? null : bytes(value), new RecordHeaders(), Optional.empty());
+    }
+
+    /** What expires before a restored batch ends says what its later records mean. */
+    @Test
+    void aDeletionThatExpiresWithinARestoredBatchCounts() {
+        List<ConsumerRecord<byte[], byte[]>> log = List.of(logged("a", "first", 1000), logged("a", null, 1010), logged("a", "late", 1005),
+                logged("b", "first", 1000), logged("b", null, 1049), logged("b", "second", 1200), logged("b", "late", 1020),
+                logged("c", null, 1010), logged("c", "late", 1005), logged("z", "later", 1050 + RETENTION_MS));
+        for (int first = 0; first < log.size(); first++) {
+            Path here = directory.resolve("restored" + first);
+            InternalMockProcessorContext<?, ?> context = Fixture.context(here, SMALL);
+            EskerVersionedStore store = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            store.init(context, store);
+            if (first > 0) context.restoreWithHeaders("versions", log.subList(0, first));
+            context.restoreWithHeaders("versions", log.subList(first, log.size()));
+            assertEquals(null, shown(store.get(key("a"))), "batch from " + first);
+            assertEquals(null, shown(store.get(key("b"), 1199)), "batch from " + first);
+            assertEquals("second@1200", shown(store.get(key("b"))), "batch from " + first);
+            assertEquals(null, shown(store.get(key("c"))), "batch from " + first);
+            store.close();
+        }
+    }
+
+    @Test
+    void aStoreThatIsRestoredInBatchesIsTheSame() {
+        long seed = Long.getLong("esker.seed", System.nanoTime());
+        System.out.println("VersionedTest: -Desker.seed=" + seed);
+        Random random = new Random(seed);
+        int rounds = CAMPAIGN ? 200 : 20;
+        for (int round = 0; round < rounds; round++) {
+            EskerVersionedStore store = Fixture.open(new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS),
+                    directory.resolve("lived" + round), SMALL);
+            List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>();
+            long now = 1000;
+            for (int step = 0; step < 300; step++) {
+                if (random.nextInt(3) == 0) now += random.nextInt(40);
+                String name = "k".repeat(1 + random.nextInt(4));
+                String value = random.nextInt(3) == 0 ? null : "v" + step;
+                long time = now - random.nextInt(random.nextBoolean() ? 250 : 9);
+                store.put(key(name), value == null ? null : bytes(value), time);
+                log.add(logged(name, value, time));
+            }
+            String restoring = "seed " + seed + " round " + round;
+            InternalMockProcessorContext<?, ?> context = Fixture.context(directory.resolve("restored" + round), SMALL);
+            EskerVersionedStore restored = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            restored.init(context, restored);
+            for (int at = 0; at < log.size(); ) {
+                int end = Math.min(log.size(), at + 1 + random.nextInt(100));
+                context.restoreWithHeaders("versions", log.subList(at, end));
+                at = end;
+            }
+            for (int length = 1; length <= 4; length++) {
+                Bytes key = key("k".repeat(length));
+                assertEquals(shown(store.get(key)), shown(restored.get(key)), restoring);
+                for (long time = 0; time <= now; time++) {
+                    assertEquals(shown(store.get(key, time)), shown(restored.get(key, time)), restoring + " at " + time);
+                }
+                assertEquals(drain(store.get(key, now - RETENTION_MS, now, null)), drain(restored.get(key, now - RETENTION_MS, now, null)), restoring);
+            }
+            store.close();
+            restored.close();
+        }
+    }
+
+    /** A version that is cut moves to another segment, and is there all the while. */
+    @Test
+    @Timeout(300)
+    void aVersionIsFoundWhileItIsCut() throws Exception {
+        EskerVersionedStore store = open();
+        AtomicReference<Bytes> current = new AtomicReference<>();
+        AtomicBoolean ended = new AtomicBoolean();
+        AtomicLong missed = new AtomicLong();
+        List<Function<Bytes, VersionedRecord<byte[]>>> reads = List.of(key -> store.get(key, 1000),
+                key -> query(store, VersionedKeyQuery.<Bytes, byte[]>withKey(key).asOf(Instant.ofEpochMilli(1000))).getResult());
+        List<Thread> readers = new ArrayList<>();
+        for (Function<Bytes, VersionedRecord<byte[]>> read : reads) {
+            Thread reader = new Thread(() -> {
+                while (!ended.get()) {
+                    Bytes key = current.get();
+                    if (key != null && read.apply(key) == null) missed.incrementAndGet();
+                }
+            });
+            reader.start();
+            readers.add(reader);
+        }
+        for (int round = 0; round < 200; round++) {
+            Bytes key = key("key" + round);
+            store.put(key, bytes("first"), 1000);
+            store.put(key, bytes("last"), 1000 + RETENTION_MS - 1);
+            current.set(key);
+            for (long time = 1000 + RETENTION_MS - 2; time > 1000; time--) store.put(key, bytes("between"), time);
+        }
+        ended.set(true);
+        for (Thread reader : readers) reader.join();
+        assertEquals(0, missed.get());
         store.close();
     }
 
