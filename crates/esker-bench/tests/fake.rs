@@ -197,6 +197,23 @@ fn a_read_row_starts_from_the_same_state_whatever_else_is_asked_for() {
     }
 }
 
+/// A view that is held on to would keep an engine's old files, and its reader in many runs, while what was loaded is merged.
+#[test]
+fn readers_right_after_a_load_hold_no_view() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("truth");
+    let told = format!("truth={}", file.display());
+    let args = ["--quick", "--entries", "20k", "--rows", "seekrandom*", "--set", &told];
+    assert!(bench(&dir.path().join("stores"), &args).status.success());
+    let lines = std::fs::read_to_string(&file).expect("the fake tells the truth");
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let seeks: Vec<Value> = lines.filter(|line| line["calls"] == 500).collect();
+    let said = |line: &Value| (line["before"] != 0, line["access"].as_str().unwrap().to_string());
+    let said: Vec<(bool, String)> = seeks.iter().map(said).collect();
+    let [fresh, settled] = [(true, "Settling".to_string()), (false, "Quiet".to_string())];
+    assert_eq!(said, [fresh.clone(), fresh, settled]);
+}
+
 #[test]
 fn writes_that_are_settled_too_are_never_faster() {
     let dir = tempfile::tempdir().unwrap();
