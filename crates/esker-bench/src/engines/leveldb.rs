@@ -41,7 +41,6 @@ c_api! {
         fn leveldb_writeoptions_set_sync(Handle, c_uchar);
         fn leveldb_readoptions_create() -> Handle;
         fn leveldb_readoptions_destroy(Handle);
-        fn leveldb_readoptions_set_fill_cache(Handle, c_uchar);
         fn leveldb_readoptions_set_verify_checksums(Handle, c_uchar);
         fn leveldb_open(Handle, *const c_char, *mut Error) -> Handle;
         fn leveldb_close(Handle);
@@ -153,7 +152,6 @@ pub struct Store<F> {
     cache: Handle,
     filter: Handle,
     read: Handle,
-    scan: Handle,
     write: Handle,
     memory: Memory,
     config: Config,
@@ -195,7 +193,6 @@ impl<F> Drop for Store<F> {
             (api.leveldb_cache_destroy)(self.cache);
             (api.leveldb_filterpolicy_destroy)(self.filter);
             (api.leveldb_readoptions_destroy)(self.read);
-            (api.leveldb_readoptions_destroy)(self.scan);
             (api.leveldb_writeoptions_destroy)(self.write);
         }
     }
@@ -229,17 +226,12 @@ impl<F: Fork> Engine for Store<F> {
                 cache: (api.leveldb_cache_create_lru)(memory.cache as usize),
                 filter: (api.leveldb_filterpolicy_create_bloom)(10),
                 read: (api.leveldb_readoptions_create)(),
-                scan: (api.leveldb_readoptions_create)(),
                 write: (api.leveldb_writeoptions_create)(),
                 memory,
                 config: config.clone(),
             };
-            for read in [leveldb.read, leveldb.scan] {
-                // The default of LevelDB; Basho's is to verify.
-                (api.leveldb_readoptions_set_verify_checksums)(read, verify as c_uchar);
-            }
-            // doc/index.md: a bulk read should not displace what point reads cached.
-            (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, leveldb.memory.defaults as u8);
+            // The default of LevelDB; Basho's is to verify.
+            (api.leveldb_readoptions_set_verify_checksums)(leveldb.read, verify as c_uchar);
             (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
             let options = (api.leveldb_options_create)();
             (api.leveldb_options_set_create_if_missing)(options, 1);
@@ -458,7 +450,7 @@ impl<F> Reader for LevelDbReader<'_, F> {
         let api = self.db.api;
         // SAFETY: an iterator of our own, destroyed below.
         unsafe {
-            let iter = (api.leveldb_create_iterator)(self.db.db, self.db.scan);
+            let iter = (api.leveldb_create_iterator)(self.db.db, self.db.read);
             match direction {
                 Direction::Forward => (api.leveldb_iter_seek_to_first)(iter),
                 Direction::Reverse => (api.leveldb_iter_seek_to_last)(iter),
