@@ -97,6 +97,7 @@ pub(crate) struct Record {
     pub cores: Option<u64>,
     #[serde(deserialize_with = "text")]
     pub kernel: Option<String>,
+    pub read_ahead_kib: Option<u64>,
     #[serde(deserialize_with = "text")]
     pub date: Option<String>,
     #[serde(deserialize_with = "text")]

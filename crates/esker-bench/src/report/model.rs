@@ -292,6 +292,9 @@ impl Model {
         if let Some(kernel) = &record.kernel {
             line += &format!(", Linux {kernel}");
         }
+        if let Some(kib) = record.read_ahead_kib {
+            line += &format!(", the device's read-ahead {kib} KiB");
+        }
         if let Some(words) = record.sync_delay_ms.and_then(device::words) {
             line += &format!(", {words}");
         }
@@ -465,6 +468,14 @@ mod tests {
         assert_eq!(shown("seconds", 0.0, something), None);
         // A store that opens in 171 µs is three times as fast as one that takes 488.
         assert_eq!(shown("milliseconds", 0.488, 0.171).as_deref(), Some("0.35×"));
+    }
+
+    #[test]
+    fn the_devices_read_ahead_is_said_of_the_machine() {
+        let cpu = Some("A processor".to_string());
+        let record = Record { cpu, read_ahead_kib: Some(8192), ..Record::default() };
+        let text = crate::report::markdown::render(&Model::new(vec![record]));
+        assert!(text.contains("A processor, the device's read-ahead 8192 KiB"), "{text}");
     }
 
     #[test]
