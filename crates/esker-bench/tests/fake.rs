@@ -280,3 +280,25 @@ fn an_interrupt_removes_the_stores_and_ends_the_child() {
     assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn numbers_that_no_machine_has_are_refused_and_say_which_it_may_have() {
+    let dir = tempfile::tempdir().unwrap();
+    for (option, value, said) in [
+        ("--memory", "18446744073709551615", "--memory is 1 to 16777216 MiB"),
+        ("--memory", "17592186044416", "--memory is 1 to 16777216 MiB"),
+        ("--memory-limit", "17592186044416", "--memory-limit is 16 to"),
+        ("--row-seconds", "1e300", "--row-seconds is 0.1 to"),
+        ("--load-seconds", "inf", "--load-seconds is 0.001 to"),
+        ("--sustained-seconds", "NaN", "--sustained-seconds is 0.1 to"),
+        ("--minutes", "1e300", "--minutes is 0.001 to"),
+        ("--scale", "1e300", "--scale is above 0"),
+        ("--scale", "1e7", "--scale is above 0"),
+        ("--threads", "18446744073709551615", "--threads is 1 to 65536"),
+    ] {
+        let output = bench(dir.path(), &["--rows", "fillseq", "--entries", "10", option, value]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{option} {value}: {text}");
+        assert!(text.contains(said), "{option} {value}: {text}");
+    }
+}
