@@ -299,7 +299,7 @@ impl BenchOptions {
         seconds("load-seconds", self.load_seconds, 1e-3)?;
         seconds("minutes", self.minutes, 1e-3)?;
         ensure!((0.0..=10_000.0).contains(&self.sync_delay), "--sync-delay is 0 to 10000 ms");
-        ensure!(self.scale > 0.0 && self.scale <= 1e6, "--scale is above 0 and at most 1000000");
+        ensure!(self.scale > 0.0 && self.scale <= 1e9, "--scale is above 0 and at most 10^9");
         ensure!(
             self.entries as f64 * self.scale <= 1e12,
             "--entries times --scale are more than 10^12"

@@ -293,10 +293,10 @@ fn numbers_that_no_machine_has_are_refused_and_say_which_it_may_have() {
         ("--sustained-seconds", "NaN", "--sustained-seconds is 0.1 to"),
         ("--minutes", "1e300", "--minutes is 0.001 to"),
         ("--scale", "1e300", "--scale is above 0"),
-        ("--scale", "1e7", "--scale is above 0"),
+        ("--scale", "1e9", "--entries times --scale"),
         ("--threads", "18446744073709551615", "--threads is 1 to 65536"),
     ] {
-        let output = bench(dir.path(), &["--rows", "fillseq", "--entries", "10", option, value]);
+        let output = bench(dir.path(), &["--rows", "fillseq", "--entries", "10k", option, value]);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{option} {value}: {text}");
         assert!(text.contains(said), "{option} {value}: {text}");
