@@ -265,7 +265,8 @@ pub struct MdbxReader<'a> {
 impl MdbxReader<'_> {
     #[inline]
     fn renew_if_due(&mut self) -> Result<()> {
-        if self.access == Access::Quiet {
+        // Nothing is merged behind a B-tree's readers: only writers are waited for.
+        if self.access != Access::BesideWriter {
             return Ok(());
         }
         self.reads += 1;

@@ -3,7 +3,7 @@
 use crate::audited;
 use crate::calls;
 use crate::cases;
-use crate::data::Dataset;
+use crate::data::{Dataset, Model};
 use crate::engine::{Class, Config, Engine, Sync, Unsupported};
 use crate::engines::{built, with_engine};
 use crate::memory::{Memory, MemoryWatch};
@@ -157,6 +157,12 @@ impl<'a> Ctx<'a> {
     /// The most memory of each kind so far, the benchmark's own aside.
     pub fn peak_memory(&self) -> Memory {
         self.opened.borrow().memory.as_ref().map_or_else(Memory::default, MemoryWatch::peak)
+    }
+    /// What the benchmark has noted of the store stays in memory while it is measured, and is not the engine's.
+    pub fn set_aside(&self, model: &Model) {
+        if let Some(watch) = &mut self.opened.borrow_mut().memory {
+            watch.set_aside(model.bytes());
+        }
     }
     /// What was used so far does not count: the engine had more than the row gives it.
     pub fn forget_peak_memory(&self) {

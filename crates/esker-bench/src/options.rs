@@ -277,17 +277,33 @@ impl BenchOptions {
 
     /// Sizes and settings.
     fn plan(&self) -> Result<Plan> {
-        ensure!(self.memory >= 1, "--memory is at least 1 MiB");
-        ensure!(self.threads >= 1, "--threads is at least 1");
-        ensure!(self.seconds.is_none_or(|s| s >= 0.3), "--seconds is at least 0.3");
-        let sustained = self.sustained_seconds;
-        ensure!(sustained.is_none_or(|s| s >= 0.1), "--sustained-seconds is at least 0.1");
-        ensure!(self.memory_limit.is_none_or(|m| m >= 16), "--memory-limit is at least 16 MiB");
-        ensure!(self.row_seconds.is_none_or(|s| s >= 0.1), "--row-seconds is at least 0.1");
-        ensure!(self.load_seconds.is_none_or(|s| s > 0.0), "--load-seconds is above 0");
-        ensure!(self.scale > 0.0, "--scale is above 0");
+        // Upper bounds are of no machine and no life, and keep sums below what a number holds.
+        let mib = |name: &str, value: u64, least: u64| {
+            let most = 1 << 24;
+            ensure!((least..=most).contains(&value), "--{name} is {least} to {most} MiB");
+            Ok(())
+        };
+        let seconds = |name: &str, value: Option<f64>, least: f64| {
+            let fits = value.is_none_or(|s| (least..=1e8).contains(&s));
+            ensure!(fits, "--{name} is {least} to 100000000");
+            Ok(())
+        };
+        mib("memory", self.memory, 1)?;
+        mib("memory-limit", self.memory_limit.unwrap_or(16), 16)?;
+        ensure!((1..=65_536).contains(&self.threads), "--threads is 1 to 65536");
+        ensure!(self.repeat <= 10_000, "--repeat is at most 10000");
+        ensure!(self.readers.iter().all(|n| *n <= 65_536), "--readers are at most 65536");
+        seconds("seconds", self.seconds, 0.3)?;
+        seconds("sustained-seconds", self.sustained_seconds, 0.1)?;
+        seconds("row-seconds", self.row_seconds, 0.1)?;
+        seconds("load-seconds", self.load_seconds, 1e-3)?;
+        seconds("minutes", self.minutes, 1e-3)?;
         ensure!((0.0..=10_000.0).contains(&self.sync_delay), "--sync-delay is 0 to 10000 ms");
-        ensure!(self.minutes.is_none_or(|m| m > 0.0), "--minutes is above 0");
+        ensure!(self.scale > 0.0 && self.scale <= 1e9, "--scale is above 0 and at most 10^9");
+        ensure!(
+            self.entries as f64 * self.scale <= 1e12,
+            "--entries times --scale are more than 10^12"
+        );
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
         let seconds = self.seconds.unwrap_or_else(|| self.usual_seconds());
         let mut tuning = BTreeMap::new();
@@ -320,7 +336,9 @@ impl BenchOptions {
             load_seconds_max: self.load_seconds,
             memory_limit: None,
             tuning,
-            sustained_seconds: sustained.unwrap_or_else(|| self.usual_sustained_seconds()),
+            sustained_seconds: self
+                .sustained_seconds
+                .unwrap_or_else(|| self.usual_sustained_seconds()),
             writers: 1,
         })
     }

@@ -42,15 +42,17 @@ pub struct Results {
 /// An engine's result in a row.
 #[derive(Debug, Clone)]
 pub enum Cell<'a> {
-    /// The median measurement, its interval, all values and their spread: (largest - smallest) / median.
+    /// The median, its interval, all values and their spread: (largest - smallest) / median.
     Measured {
-        /// The median measurement.
+        /// The figure: the median, of an even number the mean of the two in the middle.
+        value: f64,
+        /// The measurement in the middle, of two the one with the lower figure: what else is told of it.
         median: &'a Sample,
         /// The figure of each repetition, in order.
         runs: Vec<f64>,
         /// How far they lie apart.
         spread: f64,
-        /// From where to where the median lies, where there was more than one measurement.
+        /// From where to where the median lies, where there were measurements enough.
         interval: Option<(f64, f64)>,
     },
     /// It failed, or lost or falsified data, in at least one repetition.
@@ -158,16 +160,17 @@ impl Results {
         let mut sorted: Vec<&Sample> = samples.iter().collect();
         sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
         let median = sorted[(sorted.len() - 1) / 2];
+        let value = (median.value + sorted[sorted.len() / 2].value) / 2.0;
         let range = sorted[sorted.len() - 1].value - sorted[0].value;
-        let spread = if median.value > 0.0 { range / median.value } else { 0.0 };
+        let spread = if value > 0.0 { range / value } else { 0.0 };
         let interval = interval::of_median(&runs);
-        Cell::Measured { median, runs, spread, interval }
+        Cell::Measured { value, median, runs, spread, interval }
     }
 
     /// The figure of an engine in a row, and what its writes survive.
     pub fn figure(&self, engine: &str, row: &Row) -> Option<(f64, Option<Class>)> {
         match self.cell(engine, row) {
-            Cell::Measured { median, .. } => Some((median.value, median.class)),
+            Cell::Measured { value, median, .. } => Some((value, median.class)),
             _ => None,
         }
     }
@@ -289,12 +292,23 @@ mod tests {
         for value in [120.0, 100.0, 90.0] {
             results.add("esker", &row, Sample::figure("r", value));
         }
-        let Cell::Measured { median, runs, spread, interval } = results.cell("esker", &row) else {
+        let Cell::Measured { value, runs, spread, interval, .. } = results.cell("esker", &row)
+        else {
             panic!("it was measured");
         };
         assert_eq!(interval, Some((90.0, 120.0)));
-        assert_eq!((median.value, runs), (100.0, vec![120.0, 100.0, 90.0]));
+        assert_eq!((value, runs), (100.0, vec![120.0, 100.0, 90.0]));
         assert!((spread - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_two_in_the_middle_the_mean_counts() {
+        let (mut results, row) = results();
+        for (i, value) in [120.0, 90.0, 100.0, 200.0].into_iter().enumerate() {
+            results.add("esker", &row, Sample::figure("r", value));
+            let figure = results.figure("esker", &row).unwrap().0;
+            assert_eq!(figure, [120.0, 105.0, 100.0, 110.0][i]);
+        }
     }
 
     #[test]
@@ -316,10 +330,17 @@ mod tests {
         assert_eq!(results.ratio_best_peer("esker", &seconds), Some(0.5));
     }
 
+    /// Engines with three figures each: two, and their mean.
+    fn thrice<const N: usize>(of: [(&'static str, f64, f64); N]) -> Vec<(&'static str, f64)> {
+        let three =
+            |(name, low, high): (_, f64, f64)| [low, (low + high) / 2.0, high].map(|v| (name, v));
+        of.into_iter().flat_map(three).collect()
+    }
+
     #[test]
     fn medians_whose_intervals_overlap_cannot_be_told_apart() {
         let (mut results, row) = results();
-        for (engine, value) in [("esker", 100.0), ("esker", 120.0), ("x", 60.0), ("x", 70.0)] {
+        for (engine, value) in thrice([("esker", 100.0, 120.0), ("x", 60.0, 70.0)]) {
             results.add(engine, &row, Sample::figure("r", value));
         }
         assert_eq!(results.told_apart("esker", &row), Some(true));
@@ -329,29 +350,29 @@ mod tests {
         assert_eq!(results.told_apart("esker", &row), Some(false));
         assert_eq!(results.told_apart("x", &row), Some(true));
         let wide = Row { name: "wide".into(), ..row.clone() };
-        let best = [("esker", 100.0), ("esker", 120.0), ("x", 70.0), ("x", 75.0)];
+        let best = thrice([("esker", 100.0, 120.0), ("x", 70.0, 75.0)]);
         for (engine, value) in best.into_iter().chain([("y", 40.0), ("y", 60.0), ("y", 130.0)]) {
             results.add(engine, &wide, Sample::figure("r", value));
         }
-        assert_eq!(results.ratio_best_peer("esker", &wide), Some(100.0 / 70.0));
+        assert_eq!(results.ratio_best_peer("esker", &wide), Some(110.0 / 72.5));
         assert_eq!(
             results.told_apart("esker", &wide),
             Some(false),
             "y is not the best, and may be"
         );
         let behind = Row { name: "behind".into(), ..row.clone() };
-        for (engine, value) in [("esker", 50.0), ("esker", 60.0), ("x", 100.0), ("x", 110.0)] {
+        for (engine, value) in thrice([("esker", 50.0, 60.0), ("x", 100.0, 110.0)]) {
             results.add(engine, &behind, Sample::figure("r", value));
         }
         for value in [40.0, 55.0, 70.0] {
             results.add("y", &behind, Sample::figure("r", value));
         }
         assert_eq!(results.told_apart("esker", &behind), Some(true), "y hides no defeat by x");
-        let once = Row { name: "once".into(), ..row };
-        for engine in ["esker", "x"] {
-            results.add(engine, &once, Sample::figure("r", 1.0));
+        let twice = Row { name: "twice".into(), ..row };
+        for (engine, value) in [("esker", 2.0), ("x", 1.0), ("esker", 2.1), ("x", 1.1)] {
+            results.add(engine, &twice, Sample::figure("r", value));
+            assert_eq!(results.told_apart("esker", &twice), None, "too few draws tell nothing");
         }
-        assert_eq!(results.told_apart("esker", &once), None, "a single draw tells nothing");
     }
 
     #[test]

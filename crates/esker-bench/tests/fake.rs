@@ -197,6 +197,23 @@ fn a_read_row_starts_from_the_same_state_whatever_else_is_asked_for() {
     }
 }
 
+/// A view that is held on to would keep an engine's old files, and its reader in many runs, while what was loaded is merged.
+#[test]
+fn readers_right_after_a_load_hold_no_view() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("truth");
+    let told = format!("truth={}", file.display());
+    let args = ["--quick", "--entries", "20k", "--rows", "seekrandom*", "--set", &told];
+    assert!(bench(&dir.path().join("stores"), &args).status.success());
+    let lines = std::fs::read_to_string(&file).expect("the fake tells the truth");
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let seeks: Vec<Value> = lines.filter(|line| line["calls"] == 500).collect();
+    let said = |line: &Value| (line["before"] != 0, line["access"].as_str().unwrap().to_string());
+    let said: Vec<(bool, String)> = seeks.iter().map(said).collect();
+    let [fresh, settled] = [(true, "Settling".to_string()), (false, "Quiet".to_string())];
+    assert_eq!(said, [fresh.clone(), fresh, settled]);
+}
+
 #[test]
 fn writes_that_are_settled_too_are_never_faster() {
     let dir = tempfile::tempdir().unwrap();
@@ -262,4 +279,26 @@ fn an_interrupt_removes_the_stores_and_ends_the_child() {
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn numbers_that_no_machine_has_are_refused_and_say_which_it_may_have() {
+    let dir = tempfile::tempdir().unwrap();
+    for (option, value, said) in [
+        ("--memory", "18446744073709551615", "--memory is 1 to 16777216 MiB"),
+        ("--memory", "17592186044416", "--memory is 1 to 16777216 MiB"),
+        ("--memory-limit", "17592186044416", "--memory-limit is 16 to"),
+        ("--row-seconds", "1e300", "--row-seconds is 0.1 to"),
+        ("--load-seconds", "inf", "--load-seconds is 0.001 to"),
+        ("--sustained-seconds", "NaN", "--sustained-seconds is 0.1 to"),
+        ("--minutes", "1e300", "--minutes is 0.001 to"),
+        ("--scale", "1e300", "--scale is above 0"),
+        ("--scale", "1e9", "--entries times --scale"),
+        ("--threads", "18446744073709551615", "--threads is 1 to 65536"),
+    ] {
+        let output = bench(dir.path(), &["--rows", "fillseq", "--entries", "10k", option, value]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{option} {value}: {text}");
+        assert!(text.contains(said), "{option} {value}: {text}");
+    }
 }

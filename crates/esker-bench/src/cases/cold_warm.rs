@@ -35,6 +35,7 @@ fn loaded(ctx: &Ctx, data: &Dataset) -> Model {
 fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     let model = loaded(ctx, data);
+    ctx.set_aside(&model);
     ctx.doing("loading");
     let timed = ctx.wants("load").then(calls::begin);
     let start = Instant::now();

@@ -124,6 +124,7 @@ fn put_all<E: Engine>(
     // Before anything is written: whoever measures right after the load is not kept waiting while the engine works on.
     let mut model = Model::empty(data.entries);
     model.replay(order, seed, data.entries, generation);
+    ctx.set_aside(&model);
     write_all(ctx, engine, data, order, seed, generation, what)?;
     Ok(model)
 }

@@ -123,7 +123,10 @@ fn pass<E: Engine>(
     least: f64,
 ) -> (String, Result<Sample>) {
     ctx.doing(&row);
-    let measured = engine.reader(Access::Quiet).and_then(|mut reader| {
+    // What was loaded is still being merged, and none is to be kept from what comes of that.
+    let fresh = ctx.spec.step == reads::FRESH;
+    let access = if fresh { Access::Settling } else { Access::Quiet };
+    let measured = engine.reader(access).and_then(|mut reader| {
         let work = Work { data, least, deadline: ctx.plan().deadline() };
         work.measure(&mut reader, name, &row)
     });

@@ -15,6 +15,10 @@ impl Model {
     pub fn empty(entries: u64) -> Self {
         Model { generations: vec![0; entries as usize] }
     }
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.generations.len() as u64
+    }
     /// A key written.
     pub fn put(&mut self, index: u64, generation: u32) {
         self.generations[index as usize] = generation as u8;

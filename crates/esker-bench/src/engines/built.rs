@@ -27,7 +27,7 @@ pub const LMDB: Built =
     Built { name: "lmdb", version: "1.0.2", file: "liblmdb.so", how: OPTIMIZED };
 /// LevelDB.
 pub const LEVELDB: Built =
-    Built { name: "leveldb", version: "1.23", file: "libleveldb.so", how: RELEASE };
+    Built { name: "leveldb", version: "1.23", file: "libleveldb-crc32c.so", how: RELEASE };
 /// HyperLevelDB.
 pub const HYPERLEVELDB: Built =
     Built { name: "hyperleveldb", version: "1.0.2", file: "libhyperleveldb.so", how: OPTIMIZED };
@@ -36,7 +36,7 @@ pub const BASHO: Built =
     Built { name: "basho", version: "0.10.1", file: "libbasholeveldb.so", how: OPTIMIZED };
 /// RocksDB.
 pub const ROCKSDB: Built =
-    Built { name: "rocksdb", version: "11.1.1", file: "librocksdbjni.so", how: RELEASE };
+    Built { name: "rocksdb", version: "11.1.1", file: "librocksdb-crc32c.so", how: RELEASE };
 /// SQLite.
 pub const SQLITE: Built =
     Built { name: "sqlite", version: "3.54.1", file: "libsqlite3.so", how: OPTIMIZED };
@@ -50,7 +50,8 @@ pub const WIREDTIGER: Built = Built {
 
 /// Compiled here, without assertions.
 const OPTIMIZED: &str = "-O2";
-/// As somebody else compiled it, without assertions.
+/// As somebody else compiled it, without assertions; but for checksums (`setup/crc32c.rs`), and so with files of other names
+/// than those that were made before.
 const RELEASE: &str = "release";
 
 /// Behind an engine's name: the distribution's library.

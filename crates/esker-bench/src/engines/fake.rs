@@ -5,8 +5,8 @@
 //! `lose_every` (each n-th write is dropped), `corrupt_every`, `short_every` (a seek gives an entry less), `panic_at` and
 //! `hang_at` (the n-th);
 //! `on_damage` (what opening does with a log that it cannot read: panic, abort or hang, else an error);
-//! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock, and how many operations
-//! its process had done before it came.
+//! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock, how many operations
+//! its process had done before it came, and what a reader was told of what goes on beside it.
 
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::Result;
@@ -125,10 +125,10 @@ impl Engine for Fake {
         false
     }
     fn writer(&self, _hint: Hint) -> Result<FakeWriter<'_>> {
-        Ok(FakeWriter { fake: self, batch: Vec::new(), truth: Truth::new(self) })
+        Ok(FakeWriter { fake: self, batch: Vec::new(), truth: Truth::new(self, None) })
     }
-    fn reader(&self, _access: Access) -> Result<FakeReader<'_>> {
-        Ok(FakeReader(self, Truth::new(self)))
+    fn reader(&self, access: Access) -> Result<FakeReader<'_>> {
+        Ok(FakeReader(self, Truth::new(self, Some(access))))
     }
     fn settle(&self) -> Result<()> {
         Ok(())
@@ -153,6 +153,7 @@ fn on_damage(config: &Config, error: anyhow::Error) -> anyhow::Error {
 /// What a handle's calls took, by its own clock.
 struct Truth {
     path: Option<String>,
+    access: Option<Access>,
     before: u64,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -160,10 +161,10 @@ struct Truth {
 }
 
 impl Truth {
-    fn new(fake: &Fake) -> Self {
+    fn new(fake: &Fake, access: Option<Access>) -> Self {
         let path = fake.config.tuning.get("truth").cloned();
         let before = fake.ops.load(Ordering::Relaxed) + fake.scans.load(Ordering::Relaxed);
-        Truth { path, before, first: None, last: None, calls_ns: Vec::new() }
+        Truth { path, access, before, first: None, last: None, calls_ns: Vec::new() }
     }
     fn call<R>(&mut self, call: impl FnOnce() -> R) -> R {
         if self.path.is_none() {
@@ -188,6 +189,7 @@ impl Drop for Truth {
         let calls = self.calls_ns.len();
         let line = serde_json::json!({
             "calls": calls,
+            "access": self.access.map(|access| format!("{access:?}")),
             "before": self.before,
             "seconds": (last - first).as_secs_f64(),
             "p50_us": self.calls_ns[calls / 2] as f64 / 1000.0,

@@ -14,6 +14,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr;
+use std::time::Duration;
 
 type Handle = *mut c_void;
 type Error = *mut c_char;
@@ -41,7 +42,6 @@ c_api! {
         fn leveldb_writeoptions_set_sync(Handle, c_uchar);
         fn leveldb_readoptions_create() -> Handle;
         fn leveldb_readoptions_destroy(Handle);
-        fn leveldb_readoptions_set_fill_cache(Handle, c_uchar);
         fn leveldb_readoptions_set_verify_checksums(Handle, c_uchar);
         fn leveldb_open(Handle, *const c_char, *mut Error) -> Handle;
         fn leveldb_close(Handle);
@@ -49,6 +49,7 @@ c_api! {
         fn leveldb_delete(Handle, Handle, *const u8, usize, *mut Error);
         fn leveldb_write(Handle, Handle, Handle, *mut Error);
         fn leveldb_get(Handle, Handle, *const u8, usize, *mut usize, *mut Error) -> *mut u8;
+        fn leveldb_property_value(Handle, *const c_char) -> *mut c_char;
         fn leveldb_compact_range(Handle, *const u8, usize, *const u8, usize);
         fn leveldb_writebatch_create() -> Handle;
         fn leveldb_writebatch_destroy(Handle);
@@ -153,7 +154,6 @@ pub struct Store<F> {
     cache: Handle,
     filter: Handle,
     read: Handle,
-    scan: Handle,
     write: Handle,
     memory: Memory,
     config: Config,
@@ -183,6 +183,49 @@ impl Memory {
     }
 }
 
+impl<F: Fork> Store<F> {
+    /// Whether it compacts by the rules that [`owes`] knows.
+    fn is_original() -> bool {
+        F::BUILT.name == built::LEVELDB.name
+    }
+
+    /// Its files, level by level, in its own words.
+    fn tables(&self) -> String {
+        // SAFETY: a string of LevelDB's own allocation, which is freed once.
+        unsafe {
+            let text = (self.api.leveldb_property_value)(self.db, c"leveldb.sstables".as_ptr());
+            if text.is_null() {
+                return String::new();
+            }
+            let told = CStr::from_ptr(text).to_string_lossy().into_owned();
+            (self.api.leveldb_free)(text.cast());
+            told
+        }
+    }
+}
+
+/// Whether LevelDB has something to compact by its own rules (`VersionSet::Finalize`): four files that were flushed, or ten
+/// MiB in the level below them, ten times as much in the next, and so on. The last level has no limit.
+fn owes(tables: &str) -> bool {
+    const LAST: i32 = 6;
+    let (mut level, mut files, mut bytes) = (0, 0, 0);
+    for line in tables.lines() {
+        if let Some(number) = line.strip_prefix("--- level ") {
+            level = number.trim_end_matches(" ---").parse().unwrap_or(LAST);
+            (files, bytes) = (0, 0);
+        } else if let Some((_, file)) = line.split_once(':') {
+            files += 1;
+            bytes += file.split('[').next().and_then(|size| size.parse().ok()).unwrap_or(0u64);
+        }
+        let limit = 10.0 * 1048576.0 * 10f64.powi(level - 1);
+        let full = if level == 0 { files >= 4 } else { bytes as f64 >= limit };
+        if full && level < LAST {
+            return true;
+        }
+    }
+    false
+}
+
 impl<F> Drop for Store<F> {
     fn drop(&mut self) {
         let api = self.api;
@@ -195,7 +238,6 @@ impl<F> Drop for Store<F> {
             (api.leveldb_cache_destroy)(self.cache);
             (api.leveldb_filterpolicy_destroy)(self.filter);
             (api.leveldb_readoptions_destroy)(self.read);
-            (api.leveldb_readoptions_destroy)(self.scan);
             (api.leveldb_writeoptions_destroy)(self.write);
         }
     }
@@ -229,17 +271,12 @@ impl<F: Fork> Engine for Store<F> {
                 cache: (api.leveldb_cache_create_lru)(memory.cache as usize),
                 filter: (api.leveldb_filterpolicy_create_bloom)(10),
                 read: (api.leveldb_readoptions_create)(),
-                scan: (api.leveldb_readoptions_create)(),
                 write: (api.leveldb_writeoptions_create)(),
                 memory,
                 config: config.clone(),
             };
-            for read in [leveldb.read, leveldb.scan] {
-                // The default of LevelDB; Basho's is to verify.
-                (api.leveldb_readoptions_set_verify_checksums)(read, verify as c_uchar);
-            }
-            // doc/index.md: a bulk read should not displace what point reads cached.
-            (api.leveldb_readoptions_set_fill_cache)(leveldb.scan, leveldb.memory.defaults as u8);
+            // The default of LevelDB; Basho's is to verify.
+            (api.leveldb_readoptions_set_verify_checksums)(leveldb.read, verify as c_uchar);
             (api.leveldb_writeoptions_set_sync)(leveldb.write, (config.sync == Sync::Synced) as u8);
             let options = (api.leveldb_options_create)();
             (api.leveldb_options_set_create_if_missing)(options, 1);
@@ -269,9 +306,14 @@ impl<F: Fork> Engine for Store<F> {
             ),
         };
         format!(
-            "{memory}, compression {}, sync {}, C interface{}",
+            "{memory}, compression {}, sync {}, C interface, settled by {}{}",
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
+            if Self::is_original() {
+                "waiting until no level is too large"
+            } else {
+                "CompactRange"
+            },
             F::REMARK,
         )
     }
@@ -297,7 +339,23 @@ impl<F: Fork> Engine for Store<F> {
         })
     }
 
+    /// Flushes, and waits until its background thread has no level above its limit. A fork has other rules.
     fn settle(&self) -> Result<()> {
+        if !Self::is_original() {
+            return self.compact();
+        }
+        // Behind all keys, so that nothing is compacted; its memtable is flushed before.
+        let end = [0xff; 64];
+        let (key, len) = (end.as_ptr(), end.len());
+        // SAFETY: the bound is only read.
+        unsafe { (self.api.leveldb_compact_range)(self.db, key, len, key, len) };
+        while owes(&self.tables()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<()> {
         // SAFETY: no bounds: the whole database.
         unsafe { (self.api.leveldb_compact_range)(self.db, ptr::null(), 0, ptr::null(), 0) };
         Ok(())
@@ -458,7 +516,7 @@ impl<F> Reader for LevelDbReader<'_, F> {
         let api = self.db.api;
         // SAFETY: an iterator of our own, destroyed below.
         unsafe {
-            let iter = (api.leveldb_create_iterator)(self.db.db, self.db.scan);
+            let iter = (api.leveldb_create_iterator)(self.db.db, self.db.read);
             match direction {
                 Direction::Forward => (api.leveldb_iter_seek_to_first)(iter),
                 Direction::Reverse => (api.leveldb_iter_seek_to_last)(iter),
@@ -484,6 +542,44 @@ impl<F> Drop for LevelDbReader<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_owes_what_its_own_rules_say() {
+        let level = |number: u32, files: &[u64]| {
+            let lines =
+                files.iter().map(|size| format!(" 17:{size}['a:[' @ 1 : 1 .. 'd' @ 2 : 1]\n"));
+            format!("--- level {number} ---\n{}", lines.collect::<String>())
+        };
+        let all = |zero: &[u64], one: &[u64], two: &[u64], last: &[u64]| {
+            owes(&(level(0, zero) + &level(1, one) + &level(2, two) + &level(6, last)))
+        };
+        let mib = 1 << 20;
+        assert!(!all(&[mib; 3], &[2 * mib; 4], &[2 * mib; 49], &[1 << 50]));
+        assert!(all(&[1; 4], &[], &[], &[]));
+        assert!(all(&[], &[2 * mib; 5], &[], &[]));
+        assert!(all(&[], &[], &[2 * mib; 50], &[]));
+        assert!(!owes(""));
+    }
+
+    #[test]
+    fn settling_flushes_and_leaves_no_level_too_large() {
+        if LevelDb::version().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.memory = 1 << 20;
+        let db = LevelDb::open(dir.path(), &config).unwrap();
+        let mut writer = db.writer(Hint::Any).unwrap();
+        for i in 0..100_000u32 {
+            writer.put(&i.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[7; 200]).unwrap();
+        }
+        drop(writer);
+        db.settle().unwrap();
+        let tables = db.tables();
+        assert!(tables.lines().count() > 10 && !owes(&tables), "{tables}");
+        assert_eq!(tables.matches("--- level").count(), 7, "{tables}");
+    }
 
     #[test]
     fn a_document_splits_the_memory_and_the_command_line_overrules_it() {

@@ -8,7 +8,7 @@
 //! filters. A seek there must still see keys of other prefixes, as every engine's does, so it asks
 //! for total order.
 //!
-//! Tuning: `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
+//! Tuning: `write_buffer` (bytes of each of two) and `cache` (bytes), `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
 //! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `level_base` (bytes of the first level
 //! below the flushed files), `min_blob_size` (bytes; 0: no blob files), `defaults` (1: none of all this is set).
 
@@ -68,7 +68,6 @@ c_api! {
         fn rocksdb_writeoptions_set_sync(Handle, c_uchar);
         fn rocksdb_readoptions_create() -> Handle;
         fn rocksdb_readoptions_destroy(Handle);
-        fn rocksdb_readoptions_set_fill_cache(Handle, c_uchar);
         fn rocksdb_readoptions_set_verify_checksums(Handle, c_uchar);
         fn rocksdb_readoptions_set_total_order_seek(Handle, c_uchar);
         fn rocksdb_open(Handle, *const c_char, *mut Error) -> Handle;
@@ -153,7 +152,6 @@ pub struct RocksDb<const PREFIX: bool> {
     db: Handle,
     cache: Handle,
     read: Handle,
-    scan: Handle,
     write: Handle,
     settings: Settings,
     config: Config,
@@ -176,7 +174,6 @@ impl<const PREFIX: bool> Drop for RocksDb<PREFIX> {
             }
             (api.rocksdb_cache_destroy)(self.cache);
             (api.rocksdb_readoptions_destroy)(self.read);
-            (api.rocksdb_readoptions_destroy)(self.scan);
             (api.rocksdb_writeoptions_destroy)(self.write);
         }
     }
@@ -269,20 +266,14 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
                 db: ptr::null_mut(),
                 cache: (api.rocksdb_cache_create_lru)(settings.cache),
                 read: (api.rocksdb_readoptions_create)(),
-                scan: (api.rocksdb_readoptions_create)(),
                 write: (api.rocksdb_writeoptions_create)(),
                 settings,
                 config: config.clone(),
             };
-            for read in [rocks.read, rocks.scan] {
-                // By default it verifies.
-                let verify = rocks.settings.verify_checksums || rocks.settings.defaults;
-                (api.rocksdb_readoptions_set_verify_checksums)(read, verify as c_uchar);
-                (api.rocksdb_readoptions_set_total_order_seek)(read, PREFIX as c_uchar);
-            }
-            // A bulk read should not displace what point reads cached.
-            let fill = rocks.settings.defaults;
-            (api.rocksdb_readoptions_set_fill_cache)(rocks.scan, fill as c_uchar);
+            // By default it verifies.
+            let verify = rocks.settings.verify_checksums || rocks.settings.defaults;
+            (api.rocksdb_readoptions_set_verify_checksums)(rocks.read, verify as c_uchar);
+            (api.rocksdb_readoptions_set_total_order_seek)(rocks.read, PREFIX as c_uchar);
             let synced = config.sync == Sync::Synced;
             (api.rocksdb_writeoptions_set_sync)(rocks.write, synced as c_uchar);
             let options = rocks.options();
@@ -494,7 +485,7 @@ impl<const PREFIX: bool> Reader for RocksReader<'_, PREFIX> {
         let api = self.db.api;
         // SAFETY: an iterator of our own, destroyed below.
         unsafe {
-            let iter = (api.rocksdb_create_iterator)(self.db.db, self.db.scan);
+            let iter = (api.rocksdb_create_iterator)(self.db.db, self.db.read);
             match direction {
                 Direction::Forward => (api.rocksdb_iter_seek_to_first)(iter),
                 Direction::Reverse => (api.rocksdb_iter_seek_to_last)(iter),

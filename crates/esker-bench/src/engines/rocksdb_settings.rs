@@ -40,9 +40,15 @@ impl Settings {
         // the store stays in memory.
         let mapped = !config.compression && !config.larger_than_memory;
         let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
-        // Two write buffers, one filled while the other is flushed, and the block cache, which
-        // mapped files leave empty.
-        let write_buffer = if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 };
+        // A document's split, as LevelDB has it; else two write buffers, one filled while the other is flushed, and the
+        // block cache, which mapped files leave empty.
+        let split = super::tuned_for(config, "rocksdb", "write_buffer")?;
+        let write_buffer = split
+            .map_or(if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 }, |bytes| {
+                bytes as usize
+            });
+        let buffers = if split.is_some() { write_buffer } else { 2 * write_buffer };
+        let cache = super::tuned_for(config, "rocksdb", "cache")?;
         // The level below the flushed files as large as these together, and ten files in it.
         let level_base = super::tuned(config, "level_base")?;
         let level_base = level_base.unwrap_or(write_buffer as u64 * FLUSHED_FILES);
@@ -52,7 +58,7 @@ impl Settings {
             file_size: (level_base / 10).max(1 << 20),
             min_blob_size: super::tuned(config, "min_blob_size")?.unwrap_or(4096),
             write_buffer,
-            cache: memory - 2 * write_buffer,
+            cache: cache.map_or(memory.saturating_sub(buffers), |bytes| bytes as usize),
             block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
             mmap_reads: mmap_reads != 0,
             prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
@@ -101,6 +107,18 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_splits_the_memory_as_it_does_for_leveldb() {
+        let mut config = crate::conformance::config(Sync::Buffered, true);
+        config.memory = 128 << 20;
+        let split = |config: &Config| Settings::of(config).map(|s| (s.write_buffer, s.cache));
+        assert_eq!(split(&config).unwrap(), (32 << 20, 64 << 20));
+        config.tuning.insert("rocksdb.write_buffer".into(), (8 << 20).to_string());
+        assert_eq!(split(&config).unwrap(), (8 << 20, 120 << 20));
+        config.tuning.insert("cache".into(), (16 << 20).to_string());
+        assert_eq!(split(&config).unwrap(), (8 << 20, 16 << 20));
+    }
 
     #[test]
     fn levels_are_in_proportion_to_the_memory() {

@@ -122,6 +122,10 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         if let Some(name) = &snappy {
             connection += &format!(",extensions=[\"{name}\"]");
             table += ",block_compressor=snappy";
+            // The usual unit of 4 KiB is as much as a small page has unpacked.
+            if small.is_some() {
+                table += ",allocation_size=512";
+            }
         }
         let loads = match defaults {
             true => "",
@@ -159,6 +163,9 @@ mod tests {
         assert!(!table(|_| ()).contains("leaf_page_max"));
         assert!(table(|config| config.memory = 4 << 20).ends_with("leaf_page_max=4096"));
         assert!(table(|config| config.larger_than_memory = true).ends_with("leaf_page_max=4096"));
+        let packed = table(|config| (config.memory, config.compression) = (4 << 20, true));
+        // Without the library that packs, nothing is.
+        assert_eq!(packed.contains("snappy"), packed.contains("allocation_size=512"), "{packed}");
         let of_document = table(|config| {
             config.memory = 4 << 20;
             config

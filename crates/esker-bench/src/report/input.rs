@@ -97,6 +97,7 @@ pub(crate) struct Record {
     pub cores: Option<u64>,
     #[serde(deserialize_with = "text")]
     pub kernel: Option<String>,
+    pub read_ahead_kib: Option<u64>,
     #[serde(deserialize_with = "text")]
     pub date: Option<String>,
     #[serde(deserialize_with = "text")]
@@ -220,10 +221,10 @@ impl Record {
         self.missing.as_deref().or(self.failed.as_deref())
     }
 
-    /// From where to where the median lies; results of older runs have the repetitions to tell it from.
+    /// From where to where the median lies; of results of older runs, which took two for enough, by the repetitions.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        let told = || interval::of_median(self.runs.as_deref()?);
-        self.interval.or_else(told).filter(|(low, high)| low.is_finite() && high.is_finite())
+        let told = self.runs.as_deref().map_or(self.interval, interval::of_median);
+        told.filter(|(low, high)| low.is_finite() && high.is_finite())
     }
 
     /// How wide that is, as a part of the figure.

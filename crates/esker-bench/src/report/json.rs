@@ -34,11 +34,13 @@ pub fn write_line(
     let mut line = place_and_settings(results, place, engine);
     line.extend(machine_and_run(results));
     let empty = Sample::default();
-    let (median, runs, spread, interval) = match results.cell(engine, place.row) {
-        Cell::Measured { median, runs, spread, interval } => (median, runs, Some(spread), interval),
-        _ => (&empty, Vec::new(), None, None),
+    let (value, median, runs, spread, interval) = match results.cell(engine, place.row) {
+        Cell::Measured { value, median, runs, spread, interval } => {
+            (Some(value), median, runs, Some(spread), interval)
+        }
+        _ => (None, &empty, Vec::new(), None, None),
     };
-    line.extend(figures(median, place, spread.is_some()));
+    line.extend(figures(value, median, place));
     line.extend(object(json!({
         "runs": runs,
         "spread": spread,
@@ -107,8 +109,8 @@ fn machine_and_run(results: &Results) -> Map<String, Value> {
     }))
 }
 
-fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Value> {
-    let (row, plan) = (place.row, &place.case.plan);
+fn figures(figure: Option<f64>, median: &Sample, place: Place<'_>) -> Map<String, Value> {
+    let (row, plan, measured) = (place.row, &place.case.plan, figure.is_some());
     let known = |value: Value| if measured { value } else { Value::Null };
     let is_rate = row.unit == Unit::OpsPerSecond;
     let latency = median.latency.as_ref();
@@ -116,8 +118,8 @@ fn figures(median: &Sample, place: Place<'_>, measured: bool) -> Map<String, Val
     let shape = median.shape.as_ref();
     object(json!({
         "class": median.class,
-        "value": known(json!(median.value)),
-        "ops_per_s": known(if is_rate { json!(median.value) } else { Value::Null }),
+        "value": figure,
+        "ops_per_s": figure.filter(|_| is_rate),
         "ops": known(json!(median.ops)),
         "seconds": known(json!(median.seconds)),
         "p50_us": latency.map(|l| l.p50_us),

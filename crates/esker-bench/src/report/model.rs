@@ -249,28 +249,30 @@ impl Model {
         self.records().chain(&self.limits).find(|r| r.cpu.is_some())
     }
 
-    /// What to keep in mind before any figure: a machine that was not quiet, rows that were measured once.
+    /// What to keep in mind before any figure: a machine that was not quiet, rows that were measured too few times.
     pub fn caution(&self) -> Option<String> {
-        let said: Vec<String> = [self.disturbed(), self.once()].into_iter().flatten().collect();
+        let said: Vec<String> = [self.disturbed(), self.too_few()].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" "))
     }
 
-    /// What is to be said of rows that were measured once.
-    fn once(&self) -> Option<String> {
+    /// What is to be said of rows that were measured too few times.
+    fn too_few(&self) -> Option<String> {
         let runs = |r: &&Record| r.runs.as_ref().map_or(0, Vec::len);
         let rows = self.sections.iter().flat_map(|s| &s.rows);
-        let most = rows.filter_map(|row| {
-            row.records.iter().filter(|r| r.figure().is_some()).map(|r| runs(&r)).max()
+        // A fast engine's short row is measured more often than the others'.
+        let least = rows.filter_map(|row| {
+            row.records.iter().filter(|r| r.figure().is_some()).map(|r| runs(&r)).min()
         });
-        let (single, repeated): (Vec<usize>, Vec<usize>) = most.partition(|runs| *runs <= 1);
-        let which = match (single.len(), repeated.len()) {
+        let (few, repeated): (Vec<usize>, Vec<usize>) =
+            least.partition(|runs| *runs < interval::FEWEST);
+        let which = match (few.len(), repeated.len()) {
             (0, _) => return None,
             (_, 0) => "Each row was".to_string(),
             (1, others) => format!("One of {} rows was", 1 + others),
             (n, others) => format!("{n} of {} rows were", n + others),
         };
         Some(format!(
-            "{which} measured once: a single draw says nothing of chance, and another run may have another first."
+            "{which} measured once or twice: so few draws say nothing of chance, and another run may have another first."
         ))
     }
 
@@ -289,6 +291,9 @@ impl Model {
         }
         if let Some(kernel) = &record.kernel {
             line += &format!(", Linux {kernel}");
+        }
+        if let Some(kib) = record.read_ahead_kib {
+            line += &format!(", the device's read-ahead {kib} KiB");
         }
         if let Some(words) = record.sync_delay_ms.and_then(device::words) {
             line += &format!(", {words}");
@@ -463,6 +468,14 @@ mod tests {
         assert_eq!(shown("seconds", 0.0, something), None);
         // A store that opens in 171 µs is three times as fast as one that takes 488.
         assert_eq!(shown("milliseconds", 0.488, 0.171).as_deref(), Some("0.35×"));
+    }
+
+    #[test]
+    fn the_devices_read_ahead_is_said_of_the_machine() {
+        let cpu = Some("A processor".to_string());
+        let record = Record { cpu, read_ahead_kib: Some(8192), ..Record::default() };
+        let text = crate::report::markdown::render(&Model::new(vec![record]));
+        assert!(text.contains("A processor, the device's read-ahead 8192 KiB"), "{text}");
     }
 
     #[test]

@@ -58,10 +58,10 @@ fn preamble(results: &Results) -> String {
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
         results.date,
         match results.repetitions {
-            1 => {
-                "measured once, but for short rows (a figure without an interval is a single draw)"
-                    .to_string()
-            }
+            n @ 1..=2 => format!(
+                "measured {}, but for short rows (a figure without an interval says nothing of chance)",
+                if n == 1 { "once" } else { "twice" }
+            ),
             n => format!("median of {n} or more"),
         },
         results.plan.seed,
@@ -117,7 +117,7 @@ fn line(results: &Results, row: &Row) -> Vec<String> {
     let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(results, row)];
     for engine in &results.engines {
         cells.push(match results.cell(engine, row) {
-            Cell::Measured { median, interval, .. } => figure(row.unit, median.value, interval),
+            Cell::Measured { value, interval, .. } => figure(row.unit, value, interval),
             Cell::Failed(_) => "FAILED".to_string(),
             Cell::Unsupported(why) => Unsupported::words(why).unwrap_or("-").to_string(),
             Cell::Missing(_) => "not installed".to_string(),
@@ -249,8 +249,8 @@ fn device_beside(results: &Results, rows: &[&Row]) -> String {
 fn limits(results: &Results, section: &Section) -> String {
     let mut lines = Vec::new();
     for row in section.places().map(|p| p.row).filter(|row| results.is_limit(row)) {
-        if let Cell::Measured { median, interval, .. } = results.cell(MACHINE, row) {
-            let shown = figure(row.unit, median.value, interval);
+        if let Cell::Measured { value, interval, .. } = results.cell(MACHINE, row) {
+            let shown = figure(row.unit, value, interval);
             lines.push(vec![row.name.clone(), unit(row.unit).to_string(), shown]);
         }
     }

@@ -3,6 +3,8 @@
 
 use super::archive::{Archive, Registry};
 use super::command::run;
+#[cfg(target_arch = "x86_64")]
+use super::crc32c;
 use super::recipe::{Kitchen, Recipe};
 use crate::engines::built::{self, Built};
 use anyhow::{Context, Result};
@@ -73,6 +75,13 @@ const SQLITE: Recipe = Recipe {
     },
 };
 
+/// Where `leveldb::crc32c::Extend` begins in the file.
+#[cfg(target_arch = "x86_64")]
+const LEVELDB_EXTEND: u64 = 0x401d0;
+/// Where the function is that `rocksdb::crc32c::Extend` leads to.
+#[cfg(target_arch = "x86_64")]
+const ROCKSDB_EXTEND: u64 = 0x95_9290;
+
 /// The library inside the Python package: the sources that packages were found to have end at 1.22. It needs the Snappy that lies beside it and does
 /// not say where that is, so a library without a line of its own brings both.
 #[cfg(target_arch = "x86_64")]
@@ -90,8 +99,10 @@ const LEVELDB: Recipe = Recipe {
         "plyvel_ci./libleveldb-dc7a2c76.so.1.23.0",
         "plyvel_ci./libsnappy-fb3d4d2f.so.1.1.9",
     ],
-    how: &["-Wl,--no-as-needed,--disable-new-dtags,-rpath,$ORIGIN"],
+    how: &["-Wl,--no-as-needed,--disable-new-dtags,-rpath,$ORIGIN", "-DCRC32C=SSE4.2"],
     make: |kitchen| {
+        let library = kitchen.sources.join(kitchen.recipe.members[0]);
+        crc32c::put_into(&library, LEVELDB_EXTEND)?;
         let mut names = Vec::new();
         for member in kitchen.recipe.members {
             let name = Path::new(member).file_name().context("a member without a name")?;
@@ -115,11 +126,11 @@ const ROCKSDB: Recipe = Recipe {
         sha256: "71353febb7196261d6204d0f606e365e78009aaf014580a2f91d3a9a2d7d982e",
     },
     members: &["librocksdbjni-linux64.so"],
-    how: &[],
+    how: &["-DCRC32C=SSE4.2"],
     make: |kitchen| {
         let made = kitchen.to.join(kitchen.recipe.built.file);
-        std::fs::rename(kitchen.sources.join(kitchen.recipe.members[0]), made)?;
-        Ok(())
+        std::fs::rename(kitchen.sources.join(kitchen.recipe.members[0]), &made)?;
+        crc32c::put_into(&made, ROCKSDB_EXTEND)
     },
 };
 

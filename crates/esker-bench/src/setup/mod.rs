@@ -4,6 +4,8 @@
 mod alone;
 mod archive;
 mod command;
+#[cfg(target_arch = "x86_64")]
+mod crc32c;
 mod forks;
 mod libraries;
 mod outcome;

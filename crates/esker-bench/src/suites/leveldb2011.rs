@@ -11,7 +11,7 @@ const READS: [(&str, &str); 2] = [("readseq", "Sequential Reads"), ("readrandom"
 const SMALL: u64 = 4;
 const LARGE: u64 = 128;
 /// What LevelDB's write buffer has of it, in MiB; the rest is its cache. The report gives little of much
-/// memory to whichever of the two a table does not ask for.
+/// memory to whichever of the two a table does not ask for. RocksDB, whose two are the same, has them alike.
 const BUFFER_OF_SMALL: u64 = 2;
 const BUFFER_TO_WRITE: u64 = 120;
 const BUFFER_TO_READ: u64 = 8;
@@ -53,10 +53,11 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     sections.into_iter().map(Section::with_limits).collect()
 }
 
-/// The report's settings, with the split of LevelDB's memory.
+/// The report's settings, with the split of LevelDB's memory and of RocksDB's.
 fn document(base: &Base, memory_mib: u64, buffer_mib: u64, compression: bool) -> Plan {
     base.document(memory_mib, compression)
         .tuned("leveldb.write_buffer", buffer_mib << 20)
+        .tuned("rocksdb.write_buffer", buffer_mib << 20)
         .tuned("kyoto.psiz", PAGE)
 }
 

@@ -165,6 +165,8 @@ fn tables_have_the_settings_that_their_documents_name() {
     let of_2011 = Suite::Leveldb2011.sections(&base);
     for case in of_2011.iter().flat_map(|section| &section.cases) {
         assert_eq!(set(&case.plan, "kyoto.psiz").as_deref(), Some("1024"), "{:?}", case.id);
+        let buffer = |engine| set(&case.plan, &format!("{engine}.write_buffer"));
+        assert_eq!(buffer("rocksdb"), buffer("leveldb"), "{:?}", case.id);
     }
     let of_2013 = &Suite::Wiredtiger2013.sections(&base)[0];
     let table = set(&of_2013.plan, "wiredtiger.table").unwrap();

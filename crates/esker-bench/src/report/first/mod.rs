@@ -19,6 +19,11 @@ use crate::results::OURS;
 const CLASSES: &str = "The letter behind a name is what a finished write survives: V nothing (it is lost when the \
      process is killed), K kill -9, F a power cut. Engines are compared within a class.";
 
+/// What "memory for each engine" is to each of them.
+const MEMORY: &str = "Memory is what an engine is told to take for itself. On top of that come, for Esker, log that waits for its \
+     flush, mapped and dirty, several times as much where memory is little; for LevelDB a second write buffer; for all of them the \
+     page cache, which is where LMDB has its store. The lines of settings say how much, and rows of memory what it came to.";
+
 /// The first screen.
 #[derive(Debug)]
 pub(crate) struct First<'a> {
@@ -105,6 +110,9 @@ impl<'a> First<'a> {
             ),
             self.sizes.clone(),
         ];
+        if self.sizes.contains("of memory") {
+            sentences.push(MEMORY.to_string());
+        }
         if !self.documents.is_empty() {
             sentences.push(format!("{}.", self.documents.join("; ")));
         }

@@ -84,6 +84,8 @@ fn sizes_are_said_once_and_where_they_differ() {
     let caption = first.caption().join(" ");
     let document = "LevelDB 2011 is LevelDB Benchmarks, Google, July 2011.";
     assert_eq!(caption.matches(document).count(), 1, "{caption}");
+    let memory = "On top of that come, for Esker, log that waits";
+    assert_eq!(caption.matches(memory).count(), 1, "{caption}");
 }
 
 #[test]
