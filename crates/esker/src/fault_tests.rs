@@ -26,6 +26,10 @@ struct FaultPlan {
     failed: AtomicU64,
     /// Whether the device answers no sync for now.
     stuck: AtomicBool,
+    /// Whether it gives no space back for now, and whether somebody waits for that.
+    keeps: AtomicBool,
+    kept: AtomicBool,
+    stepped: bool,
 }
 
 impl FaultPlan {
@@ -38,6 +42,9 @@ impl FaultPlan {
             kind: io::ErrorKind::StorageFull,
             failed: AtomicU64::new(0),
             stuck: AtomicBool::new(false),
+            keeps: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
+            stepped: false,
         }
     }
 
@@ -107,6 +114,9 @@ impl Env for FaultEnv {
     fn sleep(&self, how_long: Duration) {
         self.real.sleep(how_long);
     }
+    fn is_stepped(&self) -> bool {
+        self.plan.stepped
+    }
 }
 
 #[derive(Debug)]
@@ -145,6 +155,10 @@ impl File for FaultFile {
         self.plan.call("set_len").and_then(|()| self.real.set_len(len))
     }
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
+        while self.plan.keeps.load(Ordering::SeqCst) {
+            self.plan.kept.store(true, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
         self.plan.call("punch").and_then(|()| self.real.punch(offset, len))
     }
     fn sync(&self) -> io::Result<()> {
@@ -400,4 +414,36 @@ fn buffered_large_values_do_not_wait_for_the_device() {
     assert!(
         (0..400u32).all(|n| db.get(n.to_le_bytes()).unwrap().as_deref() == Some(&value(n)[..]))
     );
+}
+
+/// Somebody else could open the store while space was given back in files that were his by then.
+#[test]
+fn a_dropped_keyspace_keeps_the_directory_until_its_values_are_gone() {
+    let plan = Arc::new(FaultPlan { stepped: true, ..FaultPlan::new(u64::MAX, false) });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let env = Arc::new(FaultEnv { real: OsEnv::new(), plan: Arc::clone(&plan) });
+    let db = Db::open_in(Arc::<FaultEnv>::clone(&env), &path, options()).unwrap();
+    let gone = db.create_keyspace("gone", KeyspaceOptions::new()).unwrap();
+    db.put("stays", [1; 20_000]).unwrap();
+    gone.put("goes", [2; 20_000]).unwrap();
+    db.flush().unwrap();
+    drop(gone);
+    plan.keeps.store(true, Ordering::SeqCst);
+    let dropping = std::thread::spawn({
+        let db = db.clone();
+        move || db.drop_keyspace("gone")
+    });
+    while !plan.kept.load(Ordering::SeqCst) {
+        assert!(!dropping.is_finished(), "nothing was given back");
+        std::thread::yield_now();
+    }
+    // As a close does in the end.
+    db.store().let_go_of_dir();
+    let lock = || env.lock(&path.join("LOCK"), LockMode::Exclusive);
+    let early = lock().map(drop).map_err(|e| e.kind());
+    plan.keeps.store(false, Ordering::SeqCst);
+    dropping.join().unwrap().unwrap();
+    assert_eq!(early, Err(io::ErrorKind::WouldBlock));
+    drop(lock().unwrap());
 }

@@ -197,6 +197,30 @@ fn resume_neither_points_into_a_segment_that_failed_to_sync_nor_uses_its_file_ag
     assert_eq!(get(&open(&cut(&env)), "large").unwrap(), [7; LARGE]);
 }
 
+/// The background thread and somebody who compacts by hand made one each; the first was forgotten, and its file left.
+#[test]
+fn of_two_spare_segments_made_at_the_same_time_one_stays() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("half of a segment", vec![7; 32 << 10]).unwrap();
+    let (store, barrier) = (db.store(), std::sync::Barrier::new(2));
+    store.discard_spare();
+    let before = segments(&env).len();
+    for round in 0..2000 {
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    store.prepare_spare();
+                });
+            }
+        });
+        assert!(store.spare.lock().is_some());
+        store.discard_spare();
+        assert_eq!(segments(&env).len(), before, "round {round}");
+    }
+}
+
 /// What waited to be flushed of a keyspace that was dropped went on to hold up writers, until the background thread had nothing
 /// else to do.
 #[test]

@@ -328,3 +328,21 @@ fn a_segment_that_lost_its_unwritten_end_lost_all_that_it_held() {
     file(&left).sync().unwrap();
     nothing_is_lost(left, &want, &name);
 }
+
+/// It passed for one that was made and never used, or for damage, and was put aside.
+#[test]
+fn a_segment_of_a_newer_format_is_for_a_newer_version_to_repair() {
+    let (env, _) = damaged(4, false);
+    let (names, dir) = (env.list(Path::new(DIR)).unwrap(), Path::new(DIR));
+    let last = names.iter().filter(|n| n.ends_with(".log")).max().unwrap();
+    let file = env.open(&dir.join(last), OpenMode::ReadWrite).unwrap();
+    let mut header = [0; 40];
+    file.read_exact_at(&mut header, 0).unwrap();
+    header[8] += 1;
+    let sum = xxhash_rust::xxh3::xxh3_64(&header[..32]);
+    header[32..].copy_from_slice(&sum.to_le_bytes());
+    file.write_all_at(&header, 0).unwrap();
+    let error = run(&env).unwrap_err();
+    assert!(matches!(error, crate::Error::UnsupportedFormat { found: 2, .. }), "{error}");
+    assert_eq!(env.list(dir).unwrap(), names);
+}
