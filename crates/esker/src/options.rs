@@ -317,8 +317,8 @@ impl Options {
     }
     /// Size of a log segment, in bytes (default: a quarter of the memory or of the log that may wait for its
     /// flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; at least 2 MiB and a 64th of that log), to
-    /// which they grow from 256 KiB. A
-    /// larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
+    /// which they grow from 256 KiB. No more than a quarter of the log that may wait, whatever is asked for: that, and with it what
+    /// the indexes take, follows from [`memory`](Options::memory) alone. A larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
     /// memory allows.
     #[doc(alias = "write_buffer_size")]
     pub fn segment_size(mut self, bytes: u64) -> Self {
@@ -384,10 +384,6 @@ impl Options {
     /// and not the budget's; the indexes over it are held to half of it, and so to the budget (or
     /// 12 MiB).
     pub(crate) fn pending_cap(&self) -> u64 {
-        self.usual_cap().max(4 * self.segment_bytes())
-    }
-
-    fn usual_cap(&self) -> u64 {
         let burst = self.memory.saturating_mul(2).min(LARGE_CAP);
         burst.max(self.memory / 2).max(LEAST_CAP)
     }
@@ -408,14 +404,15 @@ impl Options {
 
     /// Size of a log segment in bytes.
     pub(crate) fn segment_bytes(&self) -> u64 {
-        let cap = self.usual_cap();
+        let cap = self.pending_cap();
         let waits = cap.min(self.memory);
         // Each is a source of every search, so rather few of them. The index over more than 32 MiB costs writes more than
         // that saves searches.
         let usual = (waits / 4).min(32 << 20).max((waits / 8).min(64 << 20)).max(2 << 20);
         // So large that 64 of them are what may wait.
         let size = self.segment_size.unwrap_or(usual.max(cap / 64).min(1 << 32));
-        size.next_multiple_of(4096)
+        // Were a few of them all that may wait, writers would stop for each.
+        size.min(cap / 4).next_multiple_of(4096)
     }
 }
 
@@ -467,6 +464,17 @@ mod tests {
             let options = Options::new().memory(memory << 20);
             let found = (options.pending_cap() >> 20, options.segment_bytes() >> 20);
             assert_eq!(found, (waits, segment), "MiB, with {memory}");
+        }
+    }
+
+    /// Four of the segments could wait, and with them indexes of half their size.
+    #[test]
+    fn large_segments_let_no_more_wait() {
+        for memory in [1 << 20, 128 << 20, GIB, 64 * GIB] {
+            let (usual, large) = (Options::new().memory(memory), 4 * GIB);
+            let options = usual.clone().segment_size(large);
+            assert_eq!(options.pending_cap(), usual.pending_cap(), "with {memory}");
+            assert_eq!(options.segment_bytes(), large.min(usual.pending_cap() / 4));
         }
     }
 
