@@ -85,7 +85,8 @@ func (db *DB) Sync() error {
 	return db.do(func(e **C.esker_error) C.esker_code { return C.esker_db_sync(db.c, e) })
 }
 
-// WaitForCompactions flushes, and waits until background merging has nothing left to do.
+// WaitForCompactions flushes, and merges what is in tables then until nothing is left to do about it. What is written
+// meanwhile is not waited for.
 func (db *DB) WaitForCompactions() error {
 	return db.do(func(e **C.esker_error) C.esker_code { return C.esker_db_wait_for_compactions(db.c, e) })
 }

@@ -484,7 +484,7 @@ esker_code esker_db_flush(const esker_db *db, esker_error **error);
 // Makes everything written so far durable.
 esker_code esker_db_sync(const esker_db *db, esker_error **error);
 
-// Flushes, and waits until background merging has nothing left to do.
+// Flushes, and merges what is in tables then until nothing is left to do about it. What is written meanwhile is not waited for.
 esker_code esker_db_wait_for_compactions(const esker_db *db, esker_error **error);
 
 // Goes on after an error that stopped writes (ESKER_HALTED), once its cause is removed.

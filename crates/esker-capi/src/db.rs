@@ -110,7 +110,7 @@ pub unsafe extern "C" fn esker_db_sync(
     unsafe { plainly(db, error, Db::sync) }
 }
 
-/// Flushes, and waits until background merging has nothing left to do.
+/// Flushes, and merges what is in tables then until nothing is left to do about it. What is written meanwhile is not waited for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_db_wait_for_compactions(
     db: *const esker_db,

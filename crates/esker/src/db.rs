@@ -320,8 +320,8 @@ impl Db {
         self.handle().store.flush_all()
     }
 
-    /// Flushes, and waits until background merging has nothing left to do. Afterwards reads are as
-    /// fast, and the store as small, as they will be. Beside somebody who goes on writing it does not return.
+    /// Flushes, and merges what is in tables then until nothing is left to do about it. Afterwards reads are as
+    /// fast, and the store as small, as they will be, unless somebody else writes meanwhile: that is not waited for.
     #[doc(alias = "wait_for_compact")]
     #[doc(alias = "settle")]
     pub fn wait_for_compactions(&self) -> Result<()> {

@@ -78,7 +78,6 @@ impl Handle {
             store.let_go_of_dir();
             return Ok(());
         };
-        store.signal.begin_close();
         let flushed = if store.options.flush_on_close { store.flush_all() } else { Ok(()) };
         store.set_closed();
         store.signal.stop();

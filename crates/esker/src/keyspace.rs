@@ -435,10 +435,11 @@ impl Keyspace {
         self.handle.store.bulk_load(&self.state, entries)
     }
 
-    /// Rewrites the tables in a range, and those that overlap them, into one run: drops what is deleted or overwritten there and
-    /// packs values as the keyspace does now, whatever they were packed with; under
+    /// Rewrites the tables in a range, and those that overlap them, into one run: drops what was deleted or overwritten there before
+    /// the call and no snapshot needs, and packs values as the keyspace does now, whatever they were packed with; under
     /// [`Compression::None`](crate::Compression::None) it unpacks them. Large values in the log stay
-    /// as they are. Returns when done.
+    /// as they are. Other tables are left alone. Returns when done. Flushes that somebody waits for do not wait for it, nor do
+    /// bulk loads and compactions of other keyspaces for more than one of its parts (some 32 tables, or what overlaps).
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.check_open()?;
         self.handle.store.compact(&self.state, &range)

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use parking_lot::MutexGuard;
+
+use super::schedule::Look;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::util::{AtEnd, panic_message};
@@ -60,8 +63,6 @@ fn run(store: &Store) {
         }
         let keyspaces = store.keyspaces.read().by_id.len() as u32;
         let mut state = store.signal.state.lock();
-        state.settled_rounds += 1;
-        store.signal.to_waiters.notify_all();
         if !state.wake && !state.stop {
             let tick = TICK * (1 + keyspaces / KEYSPACES_A_TICK);
             store.signal.to_worker.wait_for(&mut state, tick);
@@ -81,35 +82,27 @@ enum Round {
 impl Store {
     /// Looks at what is to be done and does the most urgent; `quiet`: since when nothing was written.
     fn round(&self, quiet: Duration) -> Round {
-        let settle = {
+        {
             let mut state = self.signal.state.lock();
             if state.stop {
                 return Round::Stop;
             }
             state.wake = false;
-            state.settle > 0
-        };
-        self.delete_obsolete(quiet >= TRIM_AFTER);
+        }
+        {
+            // Whoever waited for compactions gives back what is left, and must find none of it in use here.
+            let _job = self.jobs.lock();
+            self.delete_obsolete(quiet >= TRIM_AFTER);
+        }
         self.look_at_readers();
         // Where closing may not wait for a comparator, none is called while nobody writes.
-        let idle = settle || quiet >= IDLE_AFTER && self.options.flush_on_close;
-        if self.work_once(idle, settle) {
+        let idle = quiet >= IDLE_AFTER && self.options.flush_on_close;
+        if self.work_once(|| self.try_work(idle)) {
             return Round::Worked;
         }
-        match self.advance_log() {
-            // What it was to give up stays until the next round.
-            Err(e) if !e.is_no_space() => self.halt(e),
-            _ => {}
-        }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
-        if settle || quiet >= TRIM_AFTER {
-            match self.trim_log() {
-                // Nothing has changed.
-                Err(e) if !e.is_no_space() => self.halt(e),
-                _ => {}
-            }
-            self.delete_obsolete(true);
-        } else {
+        self.tidy_log(quiet >= TRIM_AFTER);
+        if quiet < TRIM_AFTER {
             self.prepare_spare();
         }
         Round::Idle
@@ -118,8 +111,22 @@ impl Store {
     /// A round on the calling thread, where there is no other that does it.
     #[cfg(test)]
     pub(crate) fn step(&self, quiet: Duration) {
-        if let Round::Idle = self.round(quiet) {
-            self.signal.state.lock().settled_rounds += 1;
+        self.round(quiet);
+    }
+
+    /// Gives up what nobody needs of the log; `trim`: also what is kept for the writes to come.
+    pub(super) fn tidy_log(&self, trim: bool) {
+        let _job = self.jobs.lock();
+        let trimmed = self.advance_log().and_then(|()| if trim { self.trim_log() } else { Ok(()) });
+        match trimmed {
+            // What it was to give up stays until the next time.
+            Err(e) if !e.is_no_space() => self.halt(e),
+            _ => {}
+        }
+        if trim {
+            self.delete_obsolete(true);
+            // Once more: segments that the first round set free.
+            self.delete_obsolete(true);
         }
     }
 
@@ -138,21 +145,22 @@ impl Store {
         }
     }
 
-    /// Does the most urgent piece of work there is. `false` when there is none, or none is done.
-    fn work_once(&self, idle: bool, settle: bool) -> bool {
+    /// Does a piece of work, which says whether there was any, with the right to merge. `false` when none is done.
+    pub(super) fn work_once(&self, work: impl FnOnce() -> Result<bool>) -> bool {
         // A failure stops writes while nobody can resume: told later, it would stop them once more.
-        let _job = self.jobs.lock();
-        if self.halt_cause().is_some() {
-            return false;
-        }
-        self.try_work(idle, settle).unwrap_or_else(|e| {
-            self.halt(e);
-            false
-        })
+        let job = self.jobs.lock();
+        let worked = self.check_writable().is_ok()
+            && work().unwrap_or_else(|e| {
+                self.halt(e);
+                false
+            });
+        // Who waits is next: otherwise whoever has more to do would have it again.
+        MutexGuard::unlock_fair(job);
+        worked
     }
 
-    fn try_work(&self, idle: bool, settle: bool) -> Result<bool> {
-        if idle && self.should_flush_active(settle) {
+    fn try_work(&self, idle: bool) -> Result<bool> {
+        if idle && self.should_flush_active() {
             match self.seal_active() {
                 // It stays as it is, and the compactions below may make room.
                 Err(e) if !e.is_no_space() => return Err(e),
@@ -162,7 +170,7 @@ impl Store {
         let keyspaces = self.all_keyspaces();
         let sealed = keyspaces.iter().filter(|ks| self.has_sealed(ks));
         for ks in sealed.chain(&keyspaces) {
-            if self.compact_picked(ks, idle, settle, false)? {
+            if self.compact_picked(ks, &Look::Work { idle })? {
                 return Ok(true);
             }
         }
@@ -179,7 +187,7 @@ impl Store {
         self.prepare_spare();
         self.look_at_readers();
         if !flushing
-            && (self.backpressure.flush_may_interrupt() || self.signal.closing())
+            && (self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited())
             && !self.nested.swap(true, Ordering::Relaxed)
         {
             let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));
@@ -194,32 +202,5 @@ impl Store {
             let keyspaces = self.all_keyspaces();
             keyspaces.iter().map(|ks| ks.searches.0.pressure(now)).fold(0.0, f64::max)
         });
-    }
-
-    /// Flushes, and waits until merging has nothing left to do.
-    pub(crate) fn settle(&self) -> Result<()> {
-        let _dir = self.hold_dir()?;
-        self.flush_all()?;
-        let from = {
-            let mut state = self.signal.state.lock();
-            state.settle += 1;
-            state.wake = true;
-            state.settled_rounds
-        };
-        self.signal.to_worker.notify_one();
-        let result = self.signal.wait_until(|| {
-            if let Some(cause) = self.halt_cause() {
-                return Some(Err(Error::Halted { cause }));
-            }
-            let state = self.signal.state.lock();
-            if state.stop {
-                return Some(Err(Error::Closed));
-            }
-            // Two rounds: the first may have begun before this call.
-            (state.settled_rounds >= from + 2).then_some(Ok(()))
-        });
-        self.signal.state.lock().settle -= 1;
-        self.delete_obsolete(true);
-        result
     }
 }

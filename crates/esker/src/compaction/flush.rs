@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::job::CompactionJob;
 use super::overlap::{self, OverlapGroup};
-use super::schedule::describe;
+use super::schedule::{Look, describe};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
@@ -18,6 +18,7 @@ impl Store {
     /// Flushes everything written before the call into tables.
     pub(crate) fn flush_all(&self) -> Result<()> {
         refuse_from_comparator()?;
+        let _awaited = self.signal.await_flush();
         let upto = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -74,9 +75,9 @@ impl Store {
         })
     }
 
-    /// Whether the active segment is worth flushing though it is not full: when someone waits for
-    /// the store to settle, or when it is idle and scans would have to merge a good part of it.
-    pub(super) fn should_flush_active(&self, settle: bool) -> bool {
+    /// Whether the active segment of an idle store is worth flushing though it is not full: scans would have to
+    /// merge a good part of it.
+    pub(super) fn should_flush_active(&self) -> bool {
         let active = self.active_number();
         let mut in_memory = 0;
         let mut in_tables = 0;
@@ -90,7 +91,7 @@ impl Store {
                 .sum::<u64>();
             in_tables += super_version.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
         }
-        in_memory > 0 && (settle || in_memory >= (1 << 20) || in_memory >= in_tables / 16)
+        in_memory > 0 && (in_memory >= (1 << 20) || in_memory >= in_tables / 16)
     }
 
     /// Writes what an open recovered from the log into tables, on this thread: before the store has one of its own.
@@ -103,7 +104,7 @@ impl Store {
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
-                self.compact_picked(&ks, false, false, true)?;
+                self.compact_picked(&ks, &Look::Between)?;
             }
         }
         Ok(())

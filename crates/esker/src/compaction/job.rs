@@ -95,8 +95,7 @@ impl Store {
             CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
         // It keeps what the job is done with.
         drop(super_version);
-        ks.busy_runs.lock().extend(&ids);
-        let _busy = AtEnd(|| ks.busy_runs.lock().retain(|id| !ids.contains(id)));
+        let _busy = ks.hold_runs(ids);
         let start = Instant::now();
         let upto = job.memtables.iter().map(|m| m.segment().number()).max();
         let cost_model = self.backpressure.cost_model();

@@ -1,9 +1,11 @@
-//! Compaction of a range by the user's order.
+//! What users have compacted: a range, or all that is due.
 
 use std::ops::{Bound, RangeBounds};
 
+use parking_lot::MutexGuard;
+
 use super::overlap;
-use super::schedule::{bytes_of, describe, likely_written};
+use super::schedule::{Horizon, Look, PART_TABLES, likely_written};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
@@ -20,46 +22,75 @@ impl Store {
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         // First: a compaction under way holds the room that a seal needs.
-        let _job = self.jobs.lock();
+        let mut job = self.jobs.lock();
         self.seal_for_compaction()?;
         self.make_room_for_a_run(ks)?;
-        comparator::catch(|| self.compact_between(ks, low, high))
+        while self.has_sealed(ks) {
+            if !comparator::catch(|| self.flush_as_can_be(ks))? {
+                self.room.why_no_flush().map_or(Ok(()), Err)?;
+            }
+        }
+        // What is flushed meanwhile stays above these, and the parts are those of what is there now.
+        let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
+        let Some(&newest) = runs.first() else { return self.check_open() };
+        let _held = ks.hold_runs(runs);
+        let mut from: Option<Vec<u8>> = None;
+        loop {
+            let low = from.as_deref().map_or(low, Bound::Included);
+            from = comparator::catch(|| self.compact_part(ks, newest, low, high))?;
+            if from.is_none() {
+                return Ok(());
+            }
+            MutexGuard::bump(&mut job);
+        }
     }
 
-    /// The caller holds the right to merge.
-    fn compact_between(
+    /// Compacts tables up to run `newest` that hold keys of the range, the first of them. Where the rest begins. The
+    /// caller holds the right to merge.
+    fn compact_part(
         &self,
         ks: &KeyspaceState,
+        newest: u64,
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
-    ) -> Result<()> {
-        let super_version = ks.view.load_full();
+    ) -> Result<Option<Vec<u8>>> {
+        let super_version = std::sync::Arc::new(ks.view.load().tables_upto(newest));
         // Asked afterwards: the super-version of a store that is closed is empty.
-        self.check_open()?;
-        let memtables = self.sealed(&super_version);
-        let inputs = describe(&memtables);
+        self.check_writable()?;
         let runs = super_version.version.runs();
-        if memtables.is_empty() && runs.is_empty() {
-            return Ok(());
-        }
         let chosen: std::collections::HashSet<u64> = runs
             .iter()
             .flat_map(|r| &r.tables()[r.overlapping(&ks.order, low, high)])
             .map(|t| t.meta.number)
             .collect();
-        let all = 0..runs.len();
+        let (all, sizes) = (0..runs.len(), self.table_sizes());
         let rewrite = |t: &TableMeta| chosen.contains(&t.number);
-        let parts = overlap::groups(
-            &ks.order,
-            &inputs,
-            runs,
-            all.clone(),
-            self.table_sizes().small,
-            rewrite,
-        );
-        let likely = likely_written(&super_version, &all, &parts);
-        let _claim = self.room.claim(likely.saturating_sub(bytes_of(&memtables)));
-        self.run_compaction(ks, super_version, memtables, all, parts, Vec::new())
+        let mut groups = overlap::groups(&ks.order, &[], runs, all.clone(), sizes.small, rewrite);
+        let is_chosen = |&(run, table): &(usize, usize)| rewrite(&runs[run].tables()[table].meta);
+        groups.retain(|group| group.tables.iter().any(is_chosen));
+        let most = sizes.full * PART_TABLES;
+        let (part, next) = overlap::next_part(&ks.order, runs, groups, None, most);
+        let _claim = self.room.claim(likely_written(&super_version, &all, &part));
+        self.run_compaction(ks, super_version, Vec::new(), all, part, Vec::new())?;
+        Ok(next)
+    }
+
+    /// See [`Db::wait_for_compactions`](crate::Db::wait_for_compactions).
+    pub(crate) fn settle(&self) -> Result<()> {
+        let _dir = self.hold_dir()?;
+        self.flush_all()?;
+        let (segment, seq) = (self.active_number(), self.visible_seq());
+        for ks in self.all_keyspaces() {
+            let (run, _held) = {
+                let _job = self.jobs.lock();
+                let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
+                (runs.first().copied().unwrap_or(0), ks.hold_runs(runs))
+            };
+            let look = Look::Upto(&Horizon { run, segment, seq });
+            while self.work_once(|| self.compact_picked(&ks, &look)) {}
+        }
+        self.tidy_log(true);
+        self.check_writable()
     }
 }
 
@@ -67,9 +98,175 @@ impl Store {
 mod tests {
     use std::path::Path;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
 
     use crate::env::sim::SimEnv;
-    use crate::{Compression, Db, Options};
+    use crate::store::Store;
+    use crate::{Comparator, Compression, Db, KeyOrder, Options};
+
+    fn open(options: Options) -> Db {
+        let options = options.compression(Compression::None);
+        Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap()
+    }
+
+    /// Sorted entries of these first letters, a kilobyte each.
+    fn load(db: &Db, letters: [char; 2], entries: u32) {
+        let keys =
+            letters.into_iter().flat_map(|c| (0..entries).map(move |n| format!("{c}{n:05}")));
+        db.bulk_load(keys.map(|key| (key, [7; 1000]))).unwrap();
+    }
+
+    /// Compares bytes. What it is given runs at the first comparison of those that no such run is under way in, over and over.
+    #[derive(Default)]
+    struct Interrupted(Mutex<Option<Box<dyn FnMut() + Send>>>);
+
+    impl Comparator for Interrupted {
+        fn name(&self) -> &str {
+            "test.interrupted"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            if let Some(mut run) = self.0.try_lock()
+                && let Some(run) = &mut *run
+            {
+                run();
+            }
+            a.cmp(b)
+        }
+    }
+
+    /// A store in that order.
+    fn interrupted(table_size: u64) -> (Db, Arc<Interrupted>) {
+        let order = Arc::new(Interrupted::default());
+        let custom = KeyOrder::Custom(Arc::<Interrupted>::clone(&order));
+        (open(Options::new().table_size(table_size).comparator(custom)), order)
+    }
+
+    fn waits(store: &Store) -> bool {
+        store.all_keyspaces().iter().any(|ks| store.has_sealed(ks))
+    }
+
+    /// All tables that overlapped others were written anew, wherever.
+    #[test]
+    fn a_range_leaves_alone_what_does_not_meet_it() {
+        let db = open(Options::new().table_size(16 << 10));
+        load(&db, ['a', 'z'], 100);
+        load(&db, ['a', 'z'], 100);
+        let tables = |first: u8| {
+            let mut found: Vec<Vec<u64>> = Vec::new();
+            for run in db.store().all_keyspaces()[0].view.load().version.runs() {
+                let of = run.tables().iter().filter(|t| t.meta.smallest[0] == first);
+                found.push(of.map(|t| t.meta.number).collect());
+            }
+            found
+        };
+        let (before, met) = (tables(b'z'), tables(b'a'));
+        db.compact_range("a".."b").unwrap();
+        assert_eq!(tables(b'z'), before);
+        let left = tables(b'a');
+        assert!(left[0].is_empty() && !left[1].is_empty(), "{left:?}");
+        assert!(left[1].iter().all(|n| !met.concat().contains(n)));
+        assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 200);
+    }
+
+    /// It was one piece, however large. What is flushed between the parts takes nothing out of what is to be compacted.
+    #[test]
+    fn a_long_compaction_goes_in_parts() {
+        let (db, order) = interrupted(16 << 10);
+        load(&db, ['a', 'z'], 1000);
+        load(&db, ['a', 'z'], 1000);
+        for n in (0..1000).step_by(3) {
+            db.delete(format!("z{n:05}")).unwrap();
+        }
+        let (jobs, store, worker) =
+            (db.stats().compactions, db.clone(), Arc::new(Mutex::new(None)));
+        let (threads, calls) = (Arc::clone(&worker), AtomicU32::new(0));
+        *order.0.lock() = Some(Box::new(move || {
+            if calls.fetch_add(1, Ordering::Relaxed) == 1500 {
+                let db = store.clone();
+                let work = move || {
+                    db.put("b", "late").and_then(|()| db.store().seal_active()).unwrap();
+                    db.store().step(Duration::ZERO);
+                };
+                *threads.lock() = Some(std::thread::spawn(work));
+                while !waits(store.store()) {
+                    std::thread::yield_now();
+                }
+            }
+        }));
+        db.compact_range::<&str>(..).unwrap();
+        *order.0.lock() = None;
+        worker.lock().take().unwrap().join().unwrap();
+        let parts = db.stats().compactions - jobs;
+        assert!((4..=20).contains(&parts), "{parts} parts");
+        let stats = db.stats();
+        let runs = &stats.keyspaces[0].runs;
+        assert_eq!(runs.len(), 2, "{stats:?}");
+        assert_eq!(runs.iter().map(|r| r.tombstones).sum::<u64>(), 0);
+        assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 2001 - 334);
+    }
+
+    /// Whoever waited for a flush waited for all of the compaction.
+    #[test]
+    fn a_flush_goes_before_the_rest_of_a_compaction() {
+        let (db, order) = interrupted(256 << 10);
+        load(&db, ['a', 'z'], 1000);
+        load(&db, ['a', 'z'], 1000);
+        db.put("b", "before").unwrap();
+        let (calls, flushed) = (AtomicU32::new(0), Arc::new(AtomicBool::new(false)));
+        let (seen, store) = (Arc::clone(&flushed), Arc::clone(db.store()));
+        let flusher = Arc::new(Mutex::new(None));
+        let (other, threads) = (db.clone(), Arc::clone(&flusher));
+        *order.0.lock() = Some(Box::new(move || match calls.fetch_add(1, Ordering::Relaxed) {
+            1500 => {
+                let other = other.clone();
+                let flush = move || other.put("c", "late").and_then(|()| other.flush());
+                *threads.lock() = Some(std::thread::spawn(flush));
+                while !waits(&store) {
+                    std::thread::yield_now();
+                }
+            }
+            1501.. if !waits(&store) => seen.store(true, Ordering::Relaxed),
+            _ => {}
+        }));
+        db.compact_range::<&str>(..).unwrap();
+        *order.0.lock() = None;
+        flusher.lock().take().unwrap().join().unwrap().unwrap();
+        assert!(flushed.load(Ordering::Relaxed), "only when all was done");
+    }
+
+    /// It waited for a moment in which nothing is left to do, and made one for itself that never lasted: what was written
+    /// meanwhile was flushed at once.
+    #[test]
+    fn whoever_waits_for_compactions_waits_for_none_of_what_is_written_later() {
+        let (db, order) = interrupted(16 << 10);
+        load(&db, ['a', 'z'], 600);
+        load(&db, ['a', 'z'], 600);
+        db.put("b", "before").unwrap();
+        let (other, written) = (db.clone(), Arc::new(AtomicU32::new(0)));
+        let count = Arc::clone(&written);
+        *order.0.lock() = Some(Box::new(move || {
+            if other.store().all_keyspaces()[0].view.load().memtables.len() < 2 {
+                let n = count.fetch_add(1, Ordering::Relaxed);
+                assert!(n < 50, "it goes on and on");
+                let put = || {
+                    other.put(format!("m{n:05}"), "late").unwrap();
+                    other.store().seal_active().unwrap();
+                };
+                std::thread::scope(|scope| scope.spawn(put).join().unwrap());
+            }
+        }));
+        db.wait_for_compactions().unwrap();
+        *order.0.lock() = None;
+        let late = written.load(Ordering::Relaxed);
+        assert!((1..10).contains(&late), "{late}");
+        let stats = db.stats();
+        let runs = &stats.keyspaces[0].runs;
+        assert!(runs.iter().filter(|r| r.bytes > 50_000).count() == 1, "{stats:?}");
+        assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 1201 + late as usize);
+    }
 
     /// The entries were written once more, which a full disk has no room for.
     #[test]

@@ -12,7 +12,7 @@
 //! - [`background`]: the thread, and what is most urgent;
 //! - [`schedule`]: asks the picker about a keyspace, and whether there is room;
 //! - [`flush`]: memtables into tables;
-//! - [`manual`]: a range, by the user's order;
+//! - [`manual`]: a range, or all that is due, by the user's order;
 //! - [`job`]: reads the inputs, has the [`outputs`] written, with a [`dictionary`], and installs them;
 //!   [`repeats`] estimates how much of them is written over older entries.
 

@@ -7,44 +7,60 @@ use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
 use crate::comparator;
 use crate::error::{Error, Result};
+use crate::key::Seq;
 use crate::memtable::Memtable;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Store};
 
 /// About how many tables are written before the picker is asked again.
-const PART_TABLES: u64 = 32;
+pub(super) const PART_TABLES: u64 = 32;
+
+/// What the picker is asked about.
+pub(super) enum Look<'a> {
+    /// All there is; `idle`: nothing was written for a while.
+    Work { idle: bool },
+    /// The memtables that wait, in the middle of a compaction, whose input runs are taken.
+    Between,
+    /// The tables that somebody found, who waits until nothing is left to do about them.
+    Upto(&'a Horizon),
+}
+
+/// What there was at a moment: runs up to this one, segments below this one, sequences up to this one.
+pub(super) struct Horizon {
+    pub run: u64,
+    pub segment: u64,
+    pub seq: Seq,
+}
 
 impl Store {
-    /// Asks the picker about one keyspace and carries its plan out. `nested`: within another compaction,
-    /// whose input runs are taken; then only memtables are flushed.
-    pub(super) fn compact_picked(
-        &self,
-        ks: &KeyspaceState,
-        idle: bool,
-        settle: bool,
-        nested: bool,
-    ) -> Result<bool> {
-        comparator::catch(|| self.pick_and_compact(ks, idle, settle, nested))
+    /// Asks the picker about one keyspace and carries its plan out.
+    pub(super) fn compact_picked(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
+        comparator::catch(|| self.pick_and_compact(ks, look))
     }
 
-    fn pick_and_compact(
-        &self,
-        ks: &KeyspaceState,
-        idle: bool,
-        settle: bool,
-        nested: bool,
-    ) -> Result<bool> {
-        let super_version = ks.view.load_full();
+    fn pick_and_compact(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
+        let mut super_version = ks.view.load_full();
+        let mut segments = self.segments.usage();
+        if let Look::Upto(horizon) = look {
+            super_version = Arc::new(super_version.tables_upto(horizon.run));
+            segments.retain(|s| s.segment < horizon.segment);
+        }
+        let nested = matches!(look, Look::Between);
         let sealed = self.sealed(&super_version);
         let waiting = describe(&sealed);
-        let segments = self.segments.usage();
-        let picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
+        let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
+        let mut picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
+        if let Look::Upto(horizon) = look {
+            // It keeps them for itself.
+            picker_input.busy = 0..0;
+            picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
+        }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
         let groups = self.next_part(ks, &plan, &picker_input);
         if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
             let bytes = overlap::written(&groups);
-            if !settle
+            if !matches!(look, Look::Upto(_))
                 && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes))
             {
                 return Ok(false);
@@ -81,7 +97,9 @@ impl Store {
                 merged?;
                 if flush && !nested {
                     // Where writes leave no time for it, it takes its share all the same.
-                    let due = || self.backpressure.flush_may_interrupt() || self.signal.closing();
+                    let due = || {
+                        self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited()
+                    };
                     while self.thin_out(ks)? && !due() {}
                 }
                 return Ok(true);
@@ -225,7 +243,7 @@ pub(super) fn likely_written(
 }
 
 /// What flushing memtables writes at most.
-pub(super) fn bytes_of(memtables: &[Arc<Memtable>]) -> u64 {
+fn bytes_of(memtables: &[Arc<Memtable>]) -> u64 {
     memtables.iter().map(|m| m.inline_bytes()).sum()
 }
 

@@ -59,6 +59,12 @@ impl SuperVersion {
         }
     }
 
+    /// Of the tables those in the run `run` and older ones, and nothing else.
+    pub(crate) fn tables_upto(&self, run: u64) -> SuperVersion {
+        let tables = self.with_version(self.version.upto(run));
+        SuperVersion { memtables: Vec::new(), ..tables }
+    }
+
     /// Whether any bytes of this log segment can be reached from here.
     pub(crate) fn reads_segment(&self, number: u64) -> bool {
         self.memtables.iter().any(|m| m.segment().number() == number)

@@ -21,7 +21,7 @@ use crate::snapshot::SnapshotList;
 use crate::stall::backpressure::Backpressure;
 use crate::stall::cost::CostModel;
 use crate::stall::readers::Searches;
-use crate::util::Padded;
+use crate::util::{AtEnd, Padded};
 use crate::version::{Manifest, State};
 use crate::wal::SyncGroup;
 use crate::wal::manager::SegmentManager;
@@ -193,7 +193,7 @@ pub(crate) struct KeyspaceState {
     /// What readers read.
     pub view: Published<SuperVersion>,
     pub dropped: AtomicBool,
-    /// Ids of the runs that a compaction is reading: a flush in between must leave them alone.
+    /// Ids of the runs that a compaction is reading, or is to read: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
     /// Where a compaction that was too large for one piece goes on.
     pub compaction_cursor: Mutex<Option<Vec<u8>>>,
@@ -223,6 +223,20 @@ impl KeyspaceState {
             busy_runs: Mutex::default(),
             compaction_cursor: Mutex::default(),
         }
+    }
+
+    /// Until what is returned is dropped, these runs are left to the caller by all others.
+    pub(crate) fn hold_runs(&self, ids: Vec<u64>) -> AtEnd<impl FnMut() + '_> {
+        self.busy_runs.lock().extend(&ids);
+        AtEnd(move || {
+            let mut busy = self.busy_runs.lock();
+            for id in &ids {
+                // Once: another may hold it too.
+                if let Some(at) = busy.iter().position(|b| b == id) {
+                    busy.swap_remove(at);
+                }
+            }
+        })
     }
 
     /// Publishes what `next` makes of the present view.

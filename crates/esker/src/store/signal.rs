@@ -1,16 +1,18 @@
 //! How handles and the background thread talk.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::util::AtEnd;
 
 /// How handles and the worker talk.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     pub state: Mutex<SignalState>,
-    /// A close waits for the flushes before it.
-    closing: AtomicBool,
+    /// How many wait for a flush that they asked for.
+    await_flush: AtomicUsize,
     pub to_worker: Condvar,
     pub to_waiters: Condvar,
     #[cfg(test)]
@@ -33,10 +35,6 @@ impl std::fmt::Debug for Stepper {
 pub(crate) struct SignalState {
     pub wake: bool,
     pub stop: bool,
-    /// Somebody waits for the store to have nothing left to merge.
-    pub settle: usize,
-    /// Counts rounds in which nothing was left to do.
-    pub settled_rounds: u64,
 }
 
 impl Signal {
@@ -52,13 +50,16 @@ impl Signal {
         self.to_waiters.notify_all();
     }
 
-    /// From here on flushes come before other compactions, those under way too.
-    pub(crate) fn begin_close(&self) {
-        self.closing.store(true, Ordering::Relaxed);
+    /// Until what is returned is dropped flushes come before other compactions, those under way too.
+    pub(crate) fn await_flush(&self) -> AtEnd<impl FnMut() + '_> {
+        self.await_flush.fetch_add(1, Ordering::Relaxed);
+        AtEnd(|| {
+            self.await_flush.fetch_sub(1, Ordering::Relaxed);
+        })
     }
 
-    pub(crate) fn closing(&self) -> bool {
-        self.closing.load(Ordering::Relaxed)
+    pub(crate) fn flush_is_awaited(&self) -> bool {
+        self.await_flush.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn stop(&self) {

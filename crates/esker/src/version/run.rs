@@ -177,6 +177,12 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
         &self.runs
     }
 
+    /// The run of this number and older ones.
+    pub(crate) fn upto(&self, run: u64) -> KeyspaceVersion<T> {
+        let runs = self.runs.iter().filter(|r| r.id <= run).cloned().collect();
+        KeyspaceVersion { runs }
+    }
+
     /// All tables, those of newer runs first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &T> {
         self.runs.iter().flat_map(|r| r.tables())

@@ -306,7 +306,7 @@ public final class Esker implements AutoCloseable {
         call(Native::sync);
     }
 
-    /** Flushes, and waits until background merging has nothing left to do. Then reads are as fast as they will be. */
+    /** Flushes, and merges what is in tables then until nothing is left to do about it. What is written meanwhile is not waited for. */
     public void waitForCompactions() {
         call(Native::waitForCompactions);
     }
