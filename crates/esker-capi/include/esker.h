@@ -485,7 +485,8 @@ esker_code esker_db_flush(const esker_db *db, esker_error **error);
 esker_code esker_db_sync(const esker_db *db, esker_error **error);
 
 // Flushes, and merges what is in tables then until nothing is left to do about it. What is written meanwhile is not waited for.
-esker_code esker_db_wait_for_compactions(const esker_db *db, esker_error **error);
+esker_code esker_db_wait_for_compactions(const esker_db *db,
+                                         esker_error **error);
 
 // Goes on after an error that stopped writes (ESKER_HALTED), once its cause is removed.
 esker_code esker_db_resume(const esker_db *db, esker_error **error);
