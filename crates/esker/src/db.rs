@@ -443,7 +443,7 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::Locked`] when the store is open, [`Error::ComparatorMismatch`] when a comparator is
-    /// given that is not the keyspace's, [`Error::UnsupportedFormat`] for a store of a newer version. After
+    /// given that is not the keyspace's, [`Error::UnsupportedFormat`] for a store of another version's format. After
     /// any error, a full disk too, the store is as it was, or repaired.
     pub fn repair(&self, path: impl AsRef<Path>) -> Result<RepairReport> {
         let path = resolve(path.as_ref())?;

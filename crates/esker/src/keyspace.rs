@@ -438,8 +438,9 @@ impl Keyspace {
     /// Rewrites the tables in a range, and those that overlap them, into one run: drops what was deleted or overwritten there before
     /// the call and no snapshot needs, and packs values as the keyspace does now, whatever they were packed with; under
     /// [`Compression::None`](crate::Compression::None) it unpacks them. Large values in the log stay
-    /// as they are. Other tables are left alone. Returns when done. Flushes that somebody waits for do not wait for it, nor do
-    /// bulk loads and compactions of other keyspaces for more than one of its parts (some 32 tables, or what overlaps).
+    /// as they are. Other tables are left alone, but for small neighbours that are merged along. Returns when done. Flushes that
+    /// somebody waits for do not wait for it, nor do bulk loads and compactions of other keyspaces for more than its flush or
+    /// one of its parts (some 32 tables, or what overlaps). On a full disk it leaves out what has no room to get into tables.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.check_open()?;
         self.handle.store.compact(&self.state, &range)

@@ -117,6 +117,9 @@ impl Store {
     /// Gives up what nobody needs of the log; `trim`: also what is kept for the writes to come.
     pub(super) fn tidy_log(&self, trim: bool) {
         let _job = self.jobs.lock();
+        if self.check_open().is_err() {
+            return;
+        }
         let trimmed = self.advance_log().and_then(|()| if trim { self.trim_log() } else { Ok(()) });
         match trimmed {
             // What it was to give up stays until the next time.

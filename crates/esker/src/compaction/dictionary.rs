@@ -72,7 +72,8 @@ fn sample_memtable(m: &Arc<Memtable>, wanted: usize, out: &mut Vec<Vec<u8>>) {
         if at % step == 0
             && let Stored::Inline(value) = cursor.stored()
             && !value.is_empty()
-            && value.len() <= SAMPLE.min(m.blob_threshold() - 1)
+            && value.len() <= SAMPLE
+            && value.len() < m.blob_threshold()
         {
             out.push(value.to_vec());
         }

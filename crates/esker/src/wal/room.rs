@@ -159,12 +159,11 @@ impl Store {
     }
 
     /// Whether what flushes and deletes need is free beside the tables that a bulk load has written. What is kept
-    /// for speed goes first.
+    /// for speed goes first. A compaction under way may yet do with less, and there is none when the load comes into force.
     pub(crate) fn check_room_for_load(&self, loaded: &[TableMeta]) -> Result<()> {
         let check = || {
             let _look = self.room.look();
-            let merging = self.room.merging.load(Ordering::Relaxed);
-            let wanted = merging + self.flushes_may_write(false) + self.reserve_bytes(loaded);
+            let wanted = self.flushes_may_write(false) + self.reserve_bytes(loaded);
             self.refuse_beyond(self.env.available(&self.dir), wanted)
         };
         check().or_else(|_| {

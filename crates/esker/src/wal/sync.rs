@@ -355,8 +355,9 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             self.idle.wait(&mut ledger);
         }
         if let Some(e) = ledger.failed.take() {
-            *self.unsettled.lock() = Some((ledger.durable, e.clone()));
-            ledger.last_failure = Some((ledger.durable, e));
+            // What an earlier reset left unsettled is no more durable for this one.
+            let durable = self.unsettled.lock().get_or_insert((ledger.durable, e.clone())).0;
+            ledger.last_failure = Some((durable, e));
             ledger.resets += 1;
         }
         ledger.files.clear();

@@ -258,6 +258,12 @@ fn what_was_durable_before_a_reset_is_so_before_the_rest_is_settled() {
     group.wait_durable(after).unwrap();
     assert!(group.check_settled(before).is_ok());
     assert!(group.check_settled(lost).is_err() && group.check_settled(after).is_err());
+    // Nor is it after another failure and reset.
+    new.fail(true);
+    assert!(group.wait_durable(new.append(10)).is_err());
+    group.reset(Fake::new(3, 0, &journal), true);
+    assert!(group.check_settled(before).is_ok());
+    assert!(group.check_settled(lost).is_err() && group.check_settled(after).is_err());
     group.settle();
     assert!(group.check_settled(after).is_ok());
 }
