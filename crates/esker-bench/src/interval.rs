@@ -23,6 +23,12 @@ pub fn of_median(values: &[f64]) -> Option<(f64, f64)> {
     Some((sorted[cut], sorted[sorted.len() - 1 - cut]))
 }
 
+/// From the lowest to the highest: what is known of few values. `None` for none.
+pub fn range(values: &[f64]) -> Option<(f64, f64)> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    Some((low, values.iter().copied().reduce(f64::max)?))
+}
+
 /// How many of `n` values lie outside of the interval at either end. As many are below the true median as a fair coin shows
 /// heads in `n` throws.
 fn left_out(n: usize) -> usize {

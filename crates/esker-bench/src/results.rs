@@ -209,24 +209,30 @@ impl Results {
 
     /// Whether the place of an engine among those of its class is more than chance. One that is first overlaps none of the
     /// others' intervals (a peer whose median is lower may reach as far up as the best); one that is not, not that of the
-    /// first. Never where both figures are too small to count; `None` where nothing is known of the best one's interval.
+    /// first. Never where both figures are too small to count, nor where one's few values reach into the other's; otherwise
+    /// `None` where either's are too few to tell.
     pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
         let (peer, _) = self.best_peer(engine, row)?;
         if self.bound_best_peer(engine, row) == Some(Bound::Neither) {
             return Some(false);
         }
+        // How far its values reach, and whether they are enough to tell.
         let of = |name: &str| match self.cell(name, row) {
-            Cell::Measured { interval, .. } => interval,
+            Cell::Measured { interval, runs, .. } => {
+                Some((interval.or_else(|| interval::range(&runs))?, interval.is_some()))
+            }
             _ => None,
         };
-        let (ours, best) = (of(engine)?, of(peer)?);
-        let apart = |theirs| interval::apart(ours, theirs, row.unit.least());
+        let (ours, known) = of(engine)?;
+        let best = of(peer)?;
+        let apart = |(theirs, _)| interval::apart(ours, theirs, row.unit.least());
         // Who is behind the best is behind it, whomever else it may be beside.
-        if self.ratio_best_peer(engine, row).is_some_and(|ratio| ratio < 1.0) {
-            return Some(apart(best));
-        }
+        let behind = self.ratio_best_peer(engine, row).is_some_and(|ratio| ratio < 1.0);
         let mut others = self.peers(engine, row)?.filter_map(|(name, _)| of(name));
-        Some(others.all(apart))
+        match if behind { apart(best) } else { others.all(apart) } {
+            false => Some(false),
+            true => (known && best.1).then_some(true),
+        }
     }
 
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the

@@ -95,7 +95,7 @@ impl Runner<'_> {
             failed = next.failed;
             samples.extend(next.samples);
         }
-        samples
+        in_the_middle(samples)
     }
 
     /// All processes of a chain. Those after the first do without each other, and none does without the first.
@@ -188,6 +188,26 @@ fn patience(case: &Case) -> Result<u64> {
     let data = (plan.entries / 5_000 + plan.raw_bytes_about()? / 2_000_000) as f64;
     let load = plan.load_seconds_max.map_or(data, |most| data.min(most));
     Ok(120 + (rows + load) as u64 + plan.memory_limit.unwrap_or(0) / 500_000)
+}
+
+/// Of each row one sample, that in the middle: measurements one after the other are like each other, and count as one of the
+/// repetitions. One that failed counts for all.
+fn in_the_middle(samples: Vec<Sample>) -> Vec<Sample> {
+    let mut rows: Vec<Vec<Sample>> = Vec::new();
+    for sample in samples {
+        match rows.iter_mut().find(|row| row[0].row == sample.row) {
+            Some(row) => row.push(sample),
+            None => rows.push(vec![sample]),
+        }
+    }
+    let middle = |mut row: Vec<Sample>| {
+        if let Some(failed) = row.iter().position(|s| s.failed.is_some()) {
+            return row.swap_remove(failed);
+        }
+        row.sort_by(|a, b| a.value.total_cmp(&b.value));
+        row.swap_remove((row.len() - 1) / 2)
+    };
+    rows.into_iter().map(middle).collect()
 }
 
 #[cfg(test)]

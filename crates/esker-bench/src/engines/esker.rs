@@ -66,7 +66,7 @@ impl Engine for Esker {
 
     fn settings(&self) -> String {
         format!(
-            "memory {} MiB, up to {} MiB of log that waits for its flush besides, mapped and dirty, compression {}, \
+            "memory {} MiB, up to {} MiB of log that waits for its flush besides, mapped and dirty as is what was flushed until the kernel has written it, compression {}, \
              durability {:?}",
             self.config.memory >> 20,
             log_bytes(self.config.memory) >> 20,

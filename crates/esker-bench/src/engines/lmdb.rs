@@ -2,7 +2,7 @@
 //! one read transaction and cursor per reader.
 //!
 //! Buffered: `MDB_WRITEMAP | MDB_NOSYNC`; a commit is a store to the mapping and survives a killed
-//! process. Synced: the default, two `fdatasync`-class waits a commit.
+//! process. Without `MDB_WRITEMAP` where the store is larger than memory; a commit writes then. Synced: the default, two `fdatasync`-class waits a commit.
 
 use super::built::{self, Loaded};
 use super::library::{self, c_api};
@@ -157,6 +157,8 @@ impl Engine for Lmdb {
         std::fs::create_dir_all(dir)?;
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
         let mut flags = match config.sync {
+            // lmdb.h: a writable mapping is slower for stores that are larger than memory.
+            Sync::Buffered if config.larger_than_memory => NOTLS | NOSYNC,
             Sync::Buffered => NOTLS | WRITEMAP | NOSYNC,
             Sync::Synced => NOTLS,
         };
@@ -183,7 +185,11 @@ impl Engine for Lmdb {
     }
 
     fn settings(&self) -> String {
-        let sync = if self.flags & NOSYNC != 0 { "WRITEMAP|NOSYNC" } else { "default sync" };
+        let sync = match (self.flags & NOSYNC != 0, self.flags & WRITEMAP != 0) {
+            (true, true) => "WRITEMAP|NOSYNC",
+            (true, false) => "NOSYNC",
+            (false, _) => "default sync",
+        };
         let ahead = if self.flags & NORDAHEAD != 0 { "|NORDAHEAD" } else { "" };
         format!(
             "{sync}{ahead}|NOTLS, map {} MiB, APPEND for ascending keys, a transaction per put or \

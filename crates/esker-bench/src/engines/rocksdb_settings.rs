@@ -40,14 +40,13 @@ impl Settings {
         // the store stays in memory.
         let mapped = !config.compression && !config.larger_than_memory;
         let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
-        // A document's split, as LevelDB has it; else two write buffers, one filled while the other is flushed, and the
-        // block cache, which mapped files leave empty.
+        // A document's split, as LevelDB has it; else a write buffer and the block cache, which mapped files leave empty. A
+        // second buffer, filled while the first is flushed, comes on top, as LevelDB's does.
         let split = super::tuned_for(config, "rocksdb", "write_buffer")?;
         let write_buffer = split
-            .map_or(if mmap_reads != 0 { memory / 16 * 7 } else { memory / 4 }, |bytes| {
+            .map_or(if mmap_reads != 0 { memory / 16 * 15 } else { memory / 2 }, |bytes| {
                 bytes as usize
             });
-        let buffers = if split.is_some() { write_buffer } else { 2 * write_buffer };
         let cache = super::tuned_for(config, "rocksdb", "cache")?;
         // The level below the flushed files as large as these together, and ten files in it.
         let level_base = super::tuned(config, "level_base")?;
@@ -58,7 +57,7 @@ impl Settings {
             file_size: (level_base / 10).max(1 << 20),
             min_blob_size: super::tuned(config, "min_blob_size")?.unwrap_or(4096),
             write_buffer,
-            cache: cache.map_or(memory.saturating_sub(buffers), |bytes| bytes as usize),
+            cache: cache.map_or(memory.saturating_sub(write_buffer), |bytes| bytes as usize),
             block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
             mmap_reads: mmap_reads != 0,
             prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
@@ -84,7 +83,7 @@ impl Settings {
             String::new()
         };
         format!(
-            "2 write buffers of {}, block cache {}, first level of {} in files of {}, blob files {}, blocks of {} \
+            "a write buffer of {} and another on top, block cache {}, first level of {} in files of {}, blob files {}, blocks of {} \
              bytes with hash index, bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, \
              compression {}, files written back every 1 MiB (bytes_per_sync), log on, sync {}, C interface",
             super::mib(s.write_buffer as u64),
@@ -113,7 +112,7 @@ mod tests {
         let mut config = crate::conformance::config(Sync::Buffered, true);
         config.memory = 128 << 20;
         let split = |config: &Config| Settings::of(config).map(|s| (s.write_buffer, s.cache));
-        assert_eq!(split(&config).unwrap(), (32 << 20, 64 << 20));
+        assert_eq!(split(&config).unwrap(), (64 << 20, 64 << 20));
         config.tuning.insert("rocksdb.write_buffer".into(), (8 << 20).to_string());
         assert_eq!(split(&config).unwrap(), (8 << 20, 120 << 20));
         config.tuning.insert("cache".into(), (16 << 20).to_string());
@@ -127,7 +126,7 @@ mod tests {
                 let mut config = crate::conformance::config(Sync::Buffered, compression);
                 config.memory = memory;
                 let s = Settings::of(&config).unwrap();
-                assert!((2 * s.write_buffer + s.cache) as u64 <= memory, "{memory}");
+                assert!((s.write_buffer + s.cache) as u64 <= memory, "{memory}");
                 assert_eq!(s.level_base, 4 * s.write_buffer as u64);
                 assert!(s.file_size <= s.level_base && s.file_size * 12 > s.level_base, "{memory}");
             }

@@ -227,6 +227,11 @@ impl Record {
         told.filter(|(low, high)| low.is_finite() && high.is_finite())
     }
 
+    /// The same, or of few repetitions from the lowest to the highest.
+    pub fn reach(&self) -> Option<(f64, f64)> {
+        self.interval().or_else(|| interval::range(self.runs.as_deref()?))
+    }
+
     /// How wide that is, as a part of the figure.
     pub fn width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;

@@ -400,7 +400,7 @@ impl Row {
             .collect();
         let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let overlaps = |peer: &Record| {
-            let both = ours.interval().zip(peer.interval());
+            let both = ours.reach().zip(peer.reach());
             both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
         };
         // Who is first is so beside all others; who is behind the best is that, whomever else it may be beside.

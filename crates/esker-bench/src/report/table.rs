@@ -59,10 +59,10 @@ fn preamble(results: &Results) -> String {
         results.date,
         match results.repetitions {
             n @ 1..=2 => format!(
-                "measured {}, but for short rows (a figure without an interval says nothing of chance)",
+                "measured {} (a figure without an interval says nothing of chance)",
                 if n == 1 { "once" } else { "twice" }
             ),
-            n => format!("median of {n} or more"),
+            n => format!("median of {n}"),
         },
         results.plan.seed,
     )

@@ -92,7 +92,7 @@ fn report(
 fn words(s: &Sustained) -> String {
     let times = |growth: Option<f64>| growth.map_or("unknown".to_string(), |g| format!("{g:.2}x"));
     format!(
-        "disk {:.1}x of what is alive at most, {:.1}x on average; {:.1} bytes written for each put, {:.1} \
+        "disk {:.1}x of what is alive at most, {:.1}x on average; {:.1} bytes written for each byte put, {:.1} \
          until settled; last quarter beside the second: disk {}, rate {}",
         s.disk_to_live_max,
         s.disk_to_live_mean,

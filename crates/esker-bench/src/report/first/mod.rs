@@ -21,7 +21,7 @@ const CLASSES: &str = "The letter behind a name is what a finished write survive
 
 /// What "memory for each engine" is to each of them.
 const MEMORY: &str = "Memory is what an engine is told to take for itself. On top of that come, for Esker, log that waits for its \
-     flush, mapped and dirty, several times as much where memory is little; for LevelDB a second write buffer; for all of them the \
+     flush, mapped and dirty, several times as much where memory is little; for LevelDB and RocksDB a second write buffer; for all of them the \
      page cache, which is where LMDB has its store. The lines of settings say how much, and rows of memory what it came to.";
 
 /// The first screen.
@@ -103,8 +103,8 @@ impl<'a> First<'a> {
         let names: Vec<&str> = self.peers.iter().map(|engine| palette::shown(engine)).collect();
         let mut sentences = vec![
             format!(
-                "Esker beside {}: of each group up to three rows, among them the one in which Esker is worst \
-                 beside these. Operations a second, more is better; every bar starts at zero, and \
+                "Esker beside {}: of each group up to three of the rows that were measured, among them the one in which Esker is \
+                 worst beside these. Operations a second, more is better; every bar starts at zero, and \
                  each row has a scale of its own. Settled is when nothing is left to merge or to flush.",
                 listed(&names)
             ),
