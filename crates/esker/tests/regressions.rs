@@ -496,3 +496,38 @@ fn a_value_was_punched_under_a_reader_of_a_dropped_keyspace() {
         assert_eq!(db.get([round]).unwrap().unwrap(), value);
     }
 }
+
+/// Backwards a walk took up the value of each version before it knew whether a newer one follows, or a delete.
+#[test]
+fn a_walk_backwards_stumbled_over_the_damaged_value_of_an_older_version() {
+    use std::os::unix::fs::FileExt;
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    db.put("a", "first").unwrap();
+    db.put("deleted", [0xD1; 20_000]).unwrap();
+    db.put("overwritten", [0xD2; 20_000]).unwrap();
+    db.flush().unwrap();
+    let before = db.snapshot();
+    db.delete("deleted").unwrap();
+    db.put("overwritten", "new").unwrap();
+    for name in files::names(&path).iter().filter(|n| n.ends_with(".log")) {
+        let bytes = std::fs::read(path.join(name)).unwrap();
+        let file = std::fs::File::options().write(true).open(path.join(name)).unwrap();
+        for value in [[0xD1; 1000], [0xD2; 1000]] {
+            if let Some(at) = bytes.windows(1000).position(|part| part == value) {
+                file.write_all_at(b"damage", at as u64 + 100).unwrap();
+            }
+        }
+    }
+    assert!(db.at(&before).get("deleted").is_err() && db.at(&before).get("overwritten").is_err());
+    let found: Vec<_> = db.iter().rev().collect::<esker::Result<_>>().unwrap();
+    let found: Vec<_> = found.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+    let entry = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+    assert_eq!(found, [entry("overwritten", "new"), entry("a", "first")]);
+    let mut cursor = db.cursor();
+    assert!(cursor.seek_for_prev("deleted").unwrap());
+    assert_eq!(cursor.key(), b"a");
+    // Where the damaged value is the one to be seen, it is an error.
+    assert!(db.at(&before).iter().next_back().unwrap().is_err());
+}

@@ -505,6 +505,8 @@ impl VisibleCursor {
             }
             self.hold_key();
             let mut found = None;
+            // What is wrong with a value counts only where no newer version follows.
+            let mut fetched = Ok(());
             while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                 if self.inner.seq() <= self.seq {
                     let kind = self.inner.kind();
@@ -516,18 +518,19 @@ impl VisibleCursor {
                             self.value_buf.clear();
                             self.value = Value::Buffer;
                         } else {
-                            Self::fetch(
+                            fetched = Self::fetch(
                                 &self.inner,
                                 self.inner.stored(),
                                 &mut self.value_buf,
                                 &mut self.value,
-                            )?;
+                            );
                         }
                     }
                 }
                 self.inner.prev()?;
             }
             if found == Some(Kind::Put) {
+                fetched?;
                 self.state = WalkState::Before;
                 break;
             }
