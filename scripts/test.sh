@@ -2,7 +2,7 @@
 # Installs what the tests need and runs them. Goes on after a failure, lists all failures at the end,
 # and exits with 1 when there was any.
 #
-#   scripts/test.sh            what a contributor runs, in some fifteen minutes: fmt clippy targets tests docs, and the tests
+#   scripts/test.sh            what a contributor runs, in some ten minutes: fmt clippy targets tests docs, and the tests
 #                              of the bindings whose languages are installed
 #   scripts/test.sh --all      every test at full length, and the campaigns:
 #                              features oldest capi leveldb suites callers long models miri tsan bench report,

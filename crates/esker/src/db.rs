@@ -364,7 +364,8 @@ impl Db {
     /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
     /// open; readers may have it open, and it may be on a medium that cannot be written.
     /// [`Options::verify`] takes comparators; without them the keyspaces that need one are a problem
-    /// each, and all of their tables is checked but the order.
+    /// each, and of their tables the checksums of the blocks are checked: not order, counts, nor large values that older
+    /// segments of the log hold.
     pub fn verify_path(path: impl AsRef<Path>) -> Result<VerifyReport> {
         Options::new().verify(path)
     }
@@ -385,8 +386,8 @@ impl Db {
     ///
     /// Calls of other clones fail with [`Error::Closed`] from then on; those under way come to an end
     /// first or fail so. The directory is free on return, also while clones live. It stays locked while
-    /// a [`Slice`](crate::Slice), cursor or iterator is held, a bulk load waits for its entries, or a checkpoint
-    /// copies files.
+    /// a [`Slice`](crate::Slice), cursor or iterator is held, a bulk load waits for its entries, a checkpoint
+    /// copies files, or a verification reads.
     pub fn close(self) -> Result<()> {
         refuse_from_comparator()?;
         self.handle().close()

@@ -279,7 +279,7 @@ impl Keyspace {
             .provided(open)
     }
 
-    /// The value of `key`, `None` when it has none. Not copied; see [`Slice`].
+    /// The value of `key`, `None` when it has none. Not copied unless it is short or packed; see [`Slice`].
     ///
     /// # Errors
     /// Damage in the files that hold it, and [`Error::Closed`](crate::Error::Closed).
@@ -440,13 +440,15 @@ impl Keyspace {
     /// [`Compression::None`](crate::Compression::None) it unpacks them. Large values in the log stay
     /// as they are. Other tables are left alone, but for small neighbours that are merged along. Returns when done. Flushes that
     /// somebody waits for do not wait for it, nor do bulk loads and compactions of other keyspaces for more than its flush or
-    /// one of its parts (some 32 tables, or what overlaps). On a full disk it leaves out what has no room to get into tables.
+    /// one of its parts (some 32 tables, or what overlaps). On a full disk it leaves out what is in the log's active
+    /// segment; where other segments find no room for their flush, that is an error.
     pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         self.check_open()?;
         self.handle.store.compact(&self.state, &range)
     }
 
-    /// About how many bytes of files a range takes, values that stayed in the log included.
+    /// About how many bytes of files a range takes in tables, and large values that these point to. What is not flushed yet
+    /// does not count.
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
         let bytes = self
             .state

@@ -27,7 +27,8 @@
 //! ```
 //!
 //! [`Db`] is cheap to clone and to share between threads. [`Db::get`] hands out a
-//! [`Slice`], which derefs to bytes and points into the store's mapped files: nothing is copied.
+//! [`Slice`], which derefs to bytes and points into the store's mapped files; what is short or was packed
+//! it holds itself.
 //!
 //! # Ranges
 //!
@@ -47,7 +48,7 @@
 //! let (key, value) = db.range("user/".."user/3").next_back().unwrap()?;
 //! assert_eq!((&key[..], &value[..]), (&b"user/2"[..], &b"Grace"[..]));
 //!
-//! // A cursor copies nothing, and goes where it is told.
+//! // A cursor lends keys and values, and goes where it is told.
 //! let mut cursor = db.cursor();
 //! assert!(cursor.seek_for_prev("user/9")?); // the last key at or before
 //! assert_eq!(cursor.key(), b"user/3");
@@ -153,10 +154,11 @@
 //!
 //! # Errors
 //!
-//! [`Error`] says which file, where in it, and what to do. An error of the device stops writes
-//! ([`Error::Halted`]); reads go on, and [`Db::resume`] continues once the cause is gone. Damaged
-//! bytes are an [`Error::Corruption`] when they are read, never a wrong value. [`Db::verify`] finds
-//! all damage there is, [`Db::repair`] saves what is intact and lists what is lost.
+//! [`Error`] says what to do, and where a file is at fault which one and where in it. A failed sync, or a failure of the
+//! background work, stops writes ([`Error::Halted`]); reads go on, and [`Db::resume`] continues once the cause is gone.
+//! Damaged bytes are an [`Error::Corruption`] when they are first read, not a wrong value. [`Db::verify_path`] finds
+//! all damage there is, [`Db::verify`] that in the tables of an open store, [`Db::repair`] saves what is intact and lists
+//! what is lost.
 //!
 //! # Limits
 //!

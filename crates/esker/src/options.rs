@@ -9,7 +9,7 @@ use crate::key::KeyOrder;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Durability {
-    /// When it is in the page cache: survives a killed process, not a power cut. About 0.2 µs.
+    /// When it is in the page cache: survives a killed process, not a power cut.
     #[default]
     Buffered,
     /// When it is on the device (`fdatasync`): survives a power cut. Threads that wait share one
