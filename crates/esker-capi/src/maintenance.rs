@@ -43,8 +43,8 @@ unsafe fn given_or_default(options: *const esker_options) -> Result<Options, Fai
     unsafe { shared(options).cloned() }
 }
 
-/// Reads and checks everything in an open store: checksums, order, counts, references. ESKER_OK when it
-/// is sound; ESKER_CORRUPTION when it is not, with an error that has the first problem.
+/// Reads and checks the tables of an open store and what they refer to: checksums, order, counts, references.
+/// ESKER_OK when it is sound; ESKER_CORRUPTION when it is not, with an error that has the first problem.
 ///
 /// `progress` may be NULL; stopping does no harm. *report, which may be NULL, is text for people: a
 /// line of figures, then a line for each problem. It is the caller's (esker_string_free), also with

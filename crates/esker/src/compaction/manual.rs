@@ -88,7 +88,8 @@ impl Store {
                 let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
                 (runs.first().copied().unwrap_or(0), ks.hold_runs(runs))
             };
-            let look = Look::Upto(&Horizon { run, segment, seq });
+            let horizon = Horizon { run, segment, seq };
+            let look = Look::Upto(&horizon);
             while self.work_once(|| self.compact_picked(&ks, &look)) {}
         }
         self.tidy_log(true);
