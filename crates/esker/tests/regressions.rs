@@ -531,3 +531,31 @@ fn a_walk_backwards_stumbled_over_the_damaged_value_of_an_older_version() {
     // Where the damaged value is the one to be seen, it is an error.
     assert!(db.at(&before).iter().next_back().unwrap().is_err());
 }
+
+/// Backwards a walk copied each version of a value that was written again and again, and unpacked those in tables.
+#[test]
+fn a_walk_backwards_copied_the_values_of_all_versions() {
+    let dir = tempdir().unwrap();
+    let db = small().open(dir.path().join("db")).unwrap();
+    for version in 0..20u8 {
+        db.put("key", vec![version; 20_000]).unwrap();
+    }
+    let mut forward = db.cursor();
+    assert!(forward.seek("key").unwrap());
+    let mut back = db.cursor();
+    assert!(back.seek_for_prev("key").unwrap());
+    assert_eq!(back.value(), [19; 20_000]);
+    // Both see it where it was written.
+    assert_eq!(forward.value().as_ptr(), back.value().as_ptr());
+    assert!(!back.prev().unwrap());
+    // In a table and in memory: the newest visible one of each moment, packed or not, deleted or not.
+    let old = db.snapshot();
+    db.flush().unwrap();
+    db.put("key", vec![20; 20_000]).unwrap();
+    let new = db.snapshot();
+    db.delete("key").unwrap();
+    let last = |mut entries: esker::Iter| entries.next_back().map(|entry| entry.unwrap().1[0]);
+    assert_eq!(last(db.at(&old).iter()), Some(19));
+    assert_eq!(last(db.at(&new).iter()), Some(20));
+    assert_eq!(last(db.iter()), None);
+}

@@ -6,7 +6,7 @@ use super::Memtable;
 use super::index::{IndexCursor, KeySource as _};
 use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
-use crate::wal::Place;
+use crate::wal::{Place, Segment};
 
 /// Walks a memtable and keeps it. Entries that are added meanwhile may or may not be met; readers
 /// leave them out by their sequence.
@@ -78,6 +78,11 @@ impl MemtableCursor {
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         self.memtable.segment.value_at(self.current())
+    }
+
+    /// Where the value is, for who goes on without the cursor. Only when valid.
+    pub(crate) fn value_place(&self) -> (Arc<Segment>, Place) {
+        (Arc::clone(&self.memtable.segment), *self.current())
     }
 
     /// On to the next key, or back to the one before, past all versions of the present one.

@@ -24,7 +24,7 @@ impl RunCursor {
 
     /// The table of the current entry. Only when valid.
     #[inline]
-    pub(crate) fn table(&self) -> &LoadedTable {
+    pub(crate) fn table(&self) -> &Arc<LoadedTable> {
         &self.run.tables()[self.at]
     }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::boundary::Boundary;
 use super::gaps::{GapFinder, GapLookup, GapReader, KeyGaps, Measuring};
+use super::loaded::LoadedTable;
 use super::merge_cursor::MergeCursor;
 use super::source::SourceCursor;
 use crate::Result;
-use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
-use crate::wal::Segment;
+use crate::key::{Codec, InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
+use crate::wal::{Place, Segment};
 
 /// Where the value of the current entry is.
 enum Value {
@@ -18,7 +19,24 @@ enum Value {
     Buffer,
     /// In a log segment.
     Separated(Arc<Segment>, ValuePointer),
+    /// In a record of a memtable's.
+    Logged(Arc<Segment>, Place),
 }
+
+/// The newest version so far of a key that a walk backwards is passing. What makes its value ready waits until no newer
+/// one follows: of most keys that were written again and again nobody sees the values before.
+enum Newest {
+    /// None that the reader sees, or a deletion.
+    Nothing,
+    /// Its value is ready.
+    Ready,
+    Pointer(Arc<LoadedTable>, ValuePointer),
+    /// Compressed with this codec, with a dictionary of this identity, to so many bytes; these are in `packed`.
+    Compressed(Arc<LoadedTable>, Codec, u64, u32),
+}
+
+/// Up to this length a value is copied sooner than its segment is held: readers side by side count on one number.
+const COPIED: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WalkState {
@@ -39,6 +57,8 @@ pub(crate) struct VisibleCursor {
     /// On an entry: the key whose older versions are skipped. Before one: the current key.
     key_buf: Vec<u8>,
     value_buf: Vec<u8>,
+    /// In a walk backwards, a value that is not unpacked yet.
+    packed: Vec<u8>,
     value: Value,
     /// What is known of dead keys; nothing where every key is to be read.
     gaps: Option<Arc<dyn GapFinder>>,
@@ -157,6 +177,7 @@ impl VisibleCursor {
             state: WalkState::Invalid,
             key_buf: Vec::new(),
             value_buf: Vec::new(),
+            packed: Vec::new(),
             value: Value::Inner,
             gaps,
             near: Vec::new(),
@@ -191,6 +212,7 @@ impl VisibleCursor {
             Value::Buffer => &self.value_buf,
             // Verified when the cursor came here.
             Value::Separated(segment, p) => segment.value(p).unwrap_or(&[]),
+            Value::Logged(segment, place) => segment.value_at(place),
         }
     }
 
@@ -447,41 +469,74 @@ impl VisibleCursor {
     #[inline]
     fn hold_inner_value(&mut self) -> Result<()> {
         if self.keys_only {
-            self.value_buf.clear();
-            self.value = Value::Buffer;
+            self.hold_nothing();
             return Ok(());
         }
         self.value = Value::Inner;
-        match self.inner.stored() {
-            Stored::Inline(_) => Ok(()),
-            stored => Self::fetch(&self.inner, stored, &mut self.value_buf, &mut self.value),
-        }
-    }
-
-    fn fetch(
-        inner: &MergeCursor,
-        stored: Stored<'_>,
-        buf: &mut Vec<u8>,
-        value: &mut Value,
-    ) -> Result<()> {
-        match (stored, inner.current()) {
-            (Stored::Compressed { .. }, SourceCursor::Run(run)) => {
-                run.table().table.decompress(stored, buf)?;
-                *value = Value::Buffer;
+        match (self.inner.stored(), self.inner.current()) {
+            (Stored::Inline(_), _) => Ok(()),
+            (stored @ Stored::Compressed { .. }, SourceCursor::Run(run)) => {
+                self.value = Value::Buffer;
+                run.table().table.decompress(stored, &mut self.value_buf)
             }
             (Stored::Pointer(p), SourceCursor::Run(run)) => {
-                let segment = Arc::clone(run.table().segment(&p)?);
-                segment.value(&p)?;
-                *value = Value::Separated(segment, p);
-            }
-            (Stored::Inline(bytes), _) => {
-                buf.clear();
-                buf.extend_from_slice(bytes);
-                *value = Value::Buffer;
+                self.value = separated(run.table(), p)?;
+                Ok(())
             }
             (_, SourceCursor::Memtable(_)) => unreachable!("memtables store values raw"),
         }
-        Ok(())
+    }
+
+    fn hold_nothing(&mut self) {
+        self.value_buf.clear();
+        self.value = Value::Buffer;
+    }
+
+    /// The inner entry, a put, is the newest version so far.
+    fn note_newest(&mut self) -> Newest {
+        // Keys that differ in bytes may be one key: report the newest spelling.
+        self.hold_key();
+        if self.keys_only {
+            self.hold_nothing();
+            return Newest::Ready;
+        }
+        match (self.inner.stored(), self.inner.current()) {
+            (Stored::Inline(bytes), SourceCursor::Memtable(c)) if bytes.len() > COPIED => {
+                let (segment, place) = c.value_place();
+                self.value = Value::Logged(segment, place);
+                Newest::Ready
+            }
+            (Stored::Inline(bytes), _) => {
+                self.value_buf.clear();
+                self.value_buf.extend_from_slice(bytes);
+                self.value = Value::Buffer;
+                Newest::Ready
+            }
+            (Stored::Compressed { codec, dict, raw_len, bytes }, SourceCursor::Run(run)) => {
+                self.packed.clear();
+                self.packed.extend_from_slice(bytes);
+                Newest::Compressed(Arc::clone(run.table()), codec, dict, raw_len)
+            }
+            (Stored::Pointer(p), SourceCursor::Run(run)) => {
+                Newest::Pointer(Arc::clone(run.table()), p)
+            }
+            (_, SourceCursor::Memtable(_)) => unreachable!("memtables store values raw"),
+        }
+    }
+
+    /// Makes the value of the newest version ready. Whether there is one.
+    fn hold_newest(&mut self, newest: Newest) -> Result<bool> {
+        match newest {
+            Newest::Nothing => return Ok(false),
+            Newest::Ready => {}
+            Newest::Pointer(table, p) => self.value = separated(&table, p)?,
+            Newest::Compressed(table, codec, dict, raw_len) => {
+                let stored = Stored::Compressed { codec, dict, raw_len, bytes: &self.packed };
+                self.value = Value::Buffer;
+                table.table.decompress(stored, &mut self.value_buf)?;
+            }
+        }
+        Ok(true)
     }
 
     /// From the inner entry (the oldest version of some key) back to the first key with a visible
@@ -504,33 +559,17 @@ impl VisibleCursor {
                 break;
             }
             self.hold_key();
-            let mut found = None;
-            // What is wrong with a value counts only where no newer version follows.
-            let mut fetched = Ok(());
+            let mut newest = Newest::Nothing;
             while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
                 if self.inner.seq() <= self.seq {
-                    let kind = self.inner.kind();
-                    found = Some(kind);
-                    if kind == Kind::Put {
-                        // Keys that differ in bytes may be one key: report the newest spelling.
-                        self.hold_key();
-                        if self.keys_only {
-                            self.value_buf.clear();
-                            self.value = Value::Buffer;
-                        } else {
-                            fetched = Self::fetch(
-                                &self.inner,
-                                self.inner.stored(),
-                                &mut self.value_buf,
-                                &mut self.value,
-                            );
-                        }
-                    }
+                    newest = match self.inner.kind() {
+                        Kind::Put => self.note_newest(),
+                        Kind::Delete => Newest::Nothing,
+                    };
                 }
                 self.inner.prev()?;
             }
-            if found == Some(Kind::Put) {
-                fetched?;
+            if self.hold_newest(newest)? {
                 self.state = WalkState::Before;
                 break;
             }
@@ -540,4 +579,11 @@ impl VisibleCursor {
         }
         Ok(())
     }
+}
+
+/// A value in a log segment, verified.
+fn separated(table: &LoadedTable, p: ValuePointer) -> Result<Value> {
+    let segment = Arc::clone(table.segment(&p)?);
+    segment.value(&p)?;
+    Ok(Value::Separated(segment, p))
 }
