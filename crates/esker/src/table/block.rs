@@ -433,6 +433,10 @@ impl Fields {
         }
         let seq_len = if tag & tag::HAS_SEQ != 0 { self.seq_width } else { 0 };
         let payload = r.get(suffix_len + seq_len..).ok_or("suffix length")?;
+        // With the key's this is what keeps the stride of a wide block below `VARIES_32`.
+        if payload.len() > MAX_VALUE_LEN {
+            return Err("value");
+        }
         let sane = match tag & tag::ENCODING {
             tag::RAW => kind(tag) == Kind::Put || payload.is_empty(),
             tag::POINTER => payload.len() == ValuePointer::ENCODED_LEN,

@@ -336,6 +336,34 @@ fn values_are_what_their_tags_say() {
     }
 }
 
+/// The numbers of a wide block have 32 bits, the largest of which stands for "each record has its own".
+#[test]
+#[cfg(target_pointer_width = "64")]
+#[cfg_attr(miri, ignore = "blocks of gigabytes")]
+fn the_numbers_of_a_wide_block_stay_below_their_limits() {
+    let with = |t: u8, stride: usize, suffix_len: u32| {
+        let pages = (32 + stride).div_ceil(PAGE);
+        let mut small = Forged::wide(100);
+        (small.tag, small.stride, small.suffix_len) = (t, stride as u32, suffix_len);
+        small.records[0].splice(5..5, compressed(1000));
+        let mut bytes = vec![0; pages * PAGE]; // pages that nobody touches take no memory
+        let head = small.bytes();
+        bytes[..100].copy_from_slice(&head[..100]);
+        bytes[20..24].copy_from_slice(&(pages as u32).to_le_bytes());
+        assert_eq!(claimed_pages(&bytes), pages);
+        validate(&bytes, MAX_KEY_LEN)
+    };
+    for t in [PUT, PUT | tag::LZ4, PUT | tag::ZSTD] {
+        assert_eq!(with(t, 5 + MAX_VALUE_LEN, 5), Ok(()));
+        assert_eq!(with(t, 5 + MAX_VALUE_LEN + 1, 5), Err("value"));
+        for most in [u32::MAX - 1, u32::MAX] {
+            assert_eq!(with(t, most as usize, 5), Err("value"));
+            assert_eq!(with(t, most as usize, most), Err("key length"));
+            assert_eq!(with(t, 100, most), Err("key length"));
+        }
+    }
+}
+
 #[test]
 fn sequences_take_their_room_between_key_and_value() {
     let with = |seq_width: u8, t: u8, rest: usize| Forged {
