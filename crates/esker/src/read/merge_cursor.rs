@@ -227,7 +227,7 @@ impl InternalCursor for MergeCursor {
         if self.sources.len() > 1 {
             while self.sources.iter_mut().fold(false, |more, s| s.come_nearer(key) | more) {}
         }
-        self.sources.iter_mut().try_for_each(|s| s.locate(key, forward))?;
+        self.sources.iter_mut().for_each(|s| s.locate(key, forward));
         self.sources.iter_mut().try_for_each(|s| s.enter(key))?;
         while self.sources.iter_mut().fold(false, |more, s| s.narrow(key, forward) | more) {}
         self.sources.iter_mut().try_for_each(|s| s.arrive(forward))?;

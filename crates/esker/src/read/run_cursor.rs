@@ -84,8 +84,10 @@ impl RunCursor {
     }
 
     /// The third part: finds the block, and asks for it.
-    pub(super) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
-        self.cursor.as_mut().map_or(Ok(()), |c| c.locate(key, forward))
+    pub(super) fn locate(&mut self, key: &[u8], forward: bool) {
+        if let Some(c) = &mut self.cursor {
+            c.locate(key, forward);
+        }
     }
 
     /// The fourth part: enters the block, and asks for the records that a search there begins with.
@@ -148,7 +150,7 @@ impl InternalCursor for RunCursor {
 
     fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
         self.approach(key, forward);
-        self.locate(key, forward)?;
+        self.locate(key, forward);
         self.enter(key)?;
         while self.narrow(key, forward) {}
         self.arrive(forward)

@@ -73,12 +73,9 @@ impl SourceCursor {
         }
     }
 
-    pub(super) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
+    pub(super) fn locate(&mut self, key: &[u8], forward: bool) {
         match self {
-            SourceCursor::Memtable(c) => {
-                c.locate(key, forward);
-                Ok(())
-            }
+            SourceCursor::Memtable(c) => c.locate(key, forward),
             SourceCursor::Run(c) => c.locate(key, forward),
         }
     }

@@ -145,34 +145,51 @@ impl BlockIndex {
     /// the last one that begins before `key`. With `or_equal`, the last one that begins at or
     /// before it. 0 when there is none. `compare_first` compares the first key of a block with
     /// `key`; it is asked only where heads do not decide.
-    pub fn found<E>(
+    ///
+    /// A block that cannot be read compares with nothing, and the search passes it. Where what is wanted may be in
+    /// one, that is the block found: unless the one before it `reaches` so far that it is there.
+    pub fn found(
         &self,
         mut search: HeadSearch,
         or_equal: bool,
-        mut compare_first: impl FnMut(u32) -> Result<Ordering, E>,
-    ) -> Result<u32, E> {
+        compare_first: impl Fn(u32) -> Option<Ordering>,
+        reaches: impl FnOnce(u32) -> bool,
+    ) -> u32 {
         while search.goes_on() {
             self.narrow(&mut search);
         }
         let (mut from, mut to) = match search.side {
-            Side::BeforeAll => return Ok(0),
-            Side::AfterAll => return Ok(self.blocks - 1),
+            Side::BeforeAll => return 0,
+            Side::AfterAll => return self.blocks - 1,
             Side::Unknown => (0, self.blocks),
             Side::At(head) => {
                 let from = search.base + u32::from(self.head(search.base) < head);
                 (from, self.equal_to(head, from))
             }
         };
+        let before = |side: Ordering| side.is_lt() || or_equal && side.is_eq();
+        // The last `to` that cannot be read: on which side of it the key is, is then not known.
+        let mut lost = u32::MAX;
         while from < to {
             let middle = from + (to - from) / 2;
-            let before = match compare_first(middle)? {
-                Ordering::Less => true,
-                Ordering::Equal => or_equal,
-                Ordering::Greater => false,
-            };
-            if before { from = middle + 1 } else { to = middle }
+            // The first from the middle on that can be read decides.
+            match (middle..to).find_map(|i| Some((i, compare_first(i)?))) {
+                Some((i, side)) if before(side) => from = i + 1,
+                Some((i, _)) if i == middle => to = middle,
+                _ => (to, lost) = (middle, middle),
+            }
         }
-        Ok(from.saturating_sub(1))
+        match from {
+            0 => 0,
+            _ if from == lost && !reaches(from - 1) => from,
+            _ => from - 1,
+        }
+    }
+
+    /// Whether block `i` stands here as one that begins with `key`. Of a custom order's keys nothing does.
+    pub fn is_for(&self, i: u32, order: &KeyOrder, key: &[u8]) -> bool {
+        let side = || self.side(order, key);
+        order.is_custom() || matches!(side(), Side::At(head) if head == self.head(i))
     }
 
     /// The end of those that have this head, of which `from` would be the first.

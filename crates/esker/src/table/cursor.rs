@@ -173,14 +173,13 @@ impl TableCursor {
     }
 
     /// The third: finds the block, and asks for its memory.
-    pub(crate) fn locate(&mut self, key: &[u8], forward: bool) -> Result<()> {
+    pub(crate) fn locate(&mut self, key: &[u8], forward: bool) {
         self.valid = false;
         self.read_ahead.restart();
         let begun = self.heads.take();
         let heads = begun.unwrap_or_else(|| self.table.block_index.search(&self.table.order, key));
-        self.located = self.table.located(heads, key, !forward)?;
+        self.located = self.table.located(heads, key, forward);
         self.table.prefetch_block(self.located);
-        Ok(())
     }
 
     /// The fourth: enters the block, and asks for the first records to look at.
@@ -319,7 +318,7 @@ impl InternalCursor for TableCursor {
     /// All parts, one after the other.
     fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
         self.heads = None;
-        self.locate(key, forward)?;
+        self.locate(key, forward);
         self.enter_located(key)?;
         while self.narrow(key, forward) {}
         self.arrive(forward)

@@ -51,6 +51,8 @@ mod damage_tests;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
+mod lost_block_tests;
+#[cfg(test)]
 mod model_tests;
 
 pub(crate) use crate::key::SegmentRef;

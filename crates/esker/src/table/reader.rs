@@ -32,6 +32,8 @@ pub(crate) struct Table {
     chunks_seen: AtomicBits,
     /// Whether the first touch of a group of pages has the kernel read all of it.
     reads_groups: bool,
+    /// Whether no key has two versions.
+    unique_keys: bool,
     base_seq: Seq,
     dict_id: u64,
     data_pages: u32,
@@ -135,6 +137,7 @@ impl Table {
             blocks_seen: AtomicBits::new(footer.data_pages as usize),
             chunks_seen: AtomicBits::new(footer.geometry.chunks()),
             reads_groups: true,
+            unique_keys: props.keys == props.entries,
             base_seq,
             dict_id: props.dictionary.as_ref().map_or(0, |d| d.id()),
             data_pages: footer.data_pages,
@@ -249,7 +252,10 @@ impl Table {
             while matches != 0 {
                 let (page, slot) = g.place(line.entry(matches.trailing_zeros()));
                 self.prefetch_record(page, slot);
-                let block = self.block(page)?;
+                let Ok(block) = self.block(page) else {
+                    // What cannot be read may be another key's, of the same fingerprint.
+                    return self.get_by_search(key, seq);
+                };
                 if slot >= block.count {
                     return Err(self.corrupt(self.layout.index, "index: slot out of range"));
                 }
@@ -302,6 +308,9 @@ impl Table {
                 let stored = r.stored(self.dict_id);
                 return Ok(Some(TableEntry { seq: at, kind: r.kind(), stored }));
             }
+            if self.unique_keys {
+                return Ok(None);
+            }
             slot += 1;
             if slot == block.count {
                 page += block.pages;
@@ -329,7 +338,7 @@ impl Table {
 
     #[cold]
     fn get_by_search(&self, key: &[u8], seq: Seq) -> Result<Option<TableEntry<'_>>> {
-        let i = self.locate(key, false)?;
+        let i = self.locate(key);
         let mut page = self.block_index.page(i);
         let mut block = self.block(page)?;
         if page_hints::is_due() {
@@ -338,7 +347,8 @@ impl Table {
         let mut slot = block.rank(&self.order, key, false);
         if slot == block.count {
             page += block.pages;
-            if page >= self.data_pages {
+            // Of unique keys the next block's first one would have led there.
+            if page >= self.data_pages || self.unique_keys {
                 return Ok(None);
             }
             block = self.block(page)?;
@@ -352,16 +362,26 @@ impl Table {
 
     // ---- ranges
 
-    /// The block to look for `key` in; see [`BlockIndex::locate`].
-    pub(super) fn locate(&self, key: &[u8], or_equal: bool) -> Result<u32> {
-        self.located(self.block_index.search(&self.order, key), key, or_equal)
+    /// The block to look for the first entry at or after `key` in; see [`BlockIndex::found`].
+    fn locate(&self, key: &[u8]) -> u32 {
+        self.located(self.block_index.search(&self.order, key), key, true)
     }
 
-    /// The same, of a search for `key` that was begun.
-    pub(super) fn located(&self, search: HeadSearch, key: &[u8], or_equal: bool) -> Result<u32> {
-        self.block_index.found(search, or_equal, |i| {
-            Ok(self.block(self.block_index.page(i))?.compare(&self.order, 0, key))
-        })
+    /// The same, of a search for `key` that was begun; or backwards, for the last entry at or before it.
+    pub(super) fn located(&self, search: HeadSearch, key: &[u8], forward: bool) -> u32 {
+        let compare = |i: u32, last: bool| {
+            let block = self.block(self.block_index.page(i)).ok()?;
+            Some(block.compare(&self.order, if last { block.count - 1 } else { 0 }, key))
+        };
+        // A block that begins with the key may have newer versions of it before it, one that ends with it older ones
+        // behind it.
+        let (or_equal, ends) = (!forward || self.unique_keys, forward || self.unique_keys);
+        self.block_index.found(
+            search,
+            or_equal,
+            |i| compare(i, false),
+            |i| compare(i, true).is_some_and(|side| side.is_gt() || ends && side.is_eq()),
+        )
     }
 
     /// Asks for the beginning of a block: its header, what its keys share, and the first of its slots.
@@ -389,9 +409,7 @@ impl Table {
         if self.order.compare(&self.props.largest, key).is_lt() {
             return u64::from(self.data_pages) * PAGE as u64;
         }
-        let found = self.locate(key, false);
-        // An estimate may be off; the damage is told by whoever reads there.
-        u64::from(self.block_index.page(found.unwrap_or(0))) * PAGE as u64
+        u64::from(self.block_index.page(self.locate(key))) * PAGE as u64
     }
 
     // ---- blocks

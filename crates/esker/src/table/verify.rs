@@ -16,6 +16,8 @@ struct WalkCounts {
     tombstones: u64,
     base_entries: u64,
     last: Option<(Vec<u8>, Seq)>,
+    /// Whether blocks that cannot be read lie between that and what is next: they may begin the versions of its key.
+    after_lost: bool,
 }
 
 impl Table {
@@ -45,7 +47,7 @@ impl Table {
                 Err(what) => {
                     problems.push(self.corrupt(at, what));
                     all_blocks = false;
-                    seen.last = None;
+                    seen.after_lost = true;
                 }
                 Ok(bytes) => {
                     if bytes.len() as u64 != u64::from(end - page) * 4096 {
@@ -92,14 +94,16 @@ impl Table {
             }
             let new_key =
                 !seen.last.as_ref().is_some_and(|(last, _)| self.order.compare(last, &key).is_eq());
-            if slot == 0 && !matches!(self.locate(&key, true), Ok(i) if i >= ordinal) {
+            if slot == 0 && !self.block_index.is_for(ordinal, &self.order, &key) {
                 problems.push(self.corrupt(at, "the block index does not lead to this block"));
             }
             seen.entries += 1;
             seen.keys += u64::from(new_key);
             seen.tombstones += u64::from(r.kind() == Kind::Delete);
             seen.base_entries += u64::from(r.seq.is_none());
+            let may_be_older = std::mem::take(&mut seen.after_lost);
             if new_key
+                && !may_be_older
                 && index_whole
                 && self.geometry().lines > 0
                 && !self.indexed(&key, page, slot)
