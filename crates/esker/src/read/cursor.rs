@@ -22,8 +22,10 @@ use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
 /// After an error the cursor is on no entry: [`valid`](Cursor::valid) is false, key and value are empty,
 /// and [`next`](Cursor::next) and [`prev`](Cursor::prev) give the same error again, for where they
 /// would go is not known. [`first`](Cursor::first), [`last`](Cursor::last), [`seek`](Cursor::seek) and
-/// [`seek_for_prev`](Cursor::seek_for_prev) position it anew; so a walk passes a damaged entry by a
-/// seek to a key behind it.
+/// [`seek_for_prev`](Cursor::seek_for_prev) position it anew; so a walk passes damage by a seek to a
+/// key behind it. Of tables whole blocks are lost, [`block_size`](crate::Options::block_size) of entries or one
+/// that is larger: a seek to a key in such a block, or right beside it, fails likewise; one to any other key
+/// does not.
 ///
 /// A cursor that is kept shows its moment for as long as it lives, and keeps the files that it sees. If nobody has
 /// written to the store since, or while the [`Snapshot`](crate::Snapshot) that it reads at is held, each move to a

@@ -1,9 +1,11 @@
 //! Damaged files: nothing is dropped in silence.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use esker::{Db, Error, KeyspaceOptions, WriteBatch};
+use esker::{Comparator, Db, Error, KeyOrder, KeyspaceOptions, WriteBatch};
 
 use super::common::files::{self, copy, copy_as_killed};
 use super::common::rng::Rng;
@@ -153,6 +155,80 @@ fn an_iterator_ends_at_its_first_error() {
         }
     }
     assert_eq!(errors, 1);
+}
+
+/// Letters in either case; only a comparator of a program's own asks the blocks themselves where a search goes on.
+struct NoCase;
+
+impl Comparator for NoCase {
+    fn name(&self) -> &str {
+        "nocase"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    }
+}
+
+/// One block that could not be read failed searches for keys in others. A cursor goes on behind it, in either
+/// direction, and all that lies in other blocks is found by every way there is.
+#[test]
+fn a_walk_passes_damage_by_a_seek_to_a_key_behind_it() {
+    let _alone = alone();
+    let root = tempfile::tempdir().unwrap();
+    for custom in [false, true] {
+        let options = || match custom {
+            true => small().comparator(KeyOrder::Custom(Arc::new(NoCase))),
+            false => small(),
+        };
+        let dir = root.path().join(custom.to_string());
+        let db = options().open(&dir).unwrap();
+        // Eight bytes and more that they have in common, as keys of one kind do; and one that has not.
+        (0..2000).for_each(|n| db.put(key(n), [n as u8; 150]).unwrap());
+        db.put("a", "").unwrap();
+        db.compact_range::<&str>(..).unwrap();
+        db.close().unwrap();
+        let table = files::ending(&dir, ".tbl").pop().unwrap();
+        let blocks = fs::metadata(&table).unwrap().len() as usize / 4096;
+        for block in [1, blocks / 4, blocks / 2, blocks * 2 / 3] {
+            flip(&table, block * 4096 + 100);
+            let db = options().open(&dir).unwrap();
+            let lost: Vec<u32> = (0..2000).filter(|n| db.get(key(*n)).is_err()).collect();
+            let (first, last) = (lost[0], lost[lost.len() - 1]);
+            assert!(lost.len() < 60 && (first..=last).eq(lost.iter().copied()), "{lost:?}");
+            let mut cursor = db.cursor();
+            for n in 0..2000 {
+                let (is_lost, wanted) = (lost.contains(&n), key(n));
+                for forward in [true, false] {
+                    let on =
+                        if forward { cursor.seek(&wanted) } else { cursor.seek_for_prev(&wanted) };
+                    assert_eq!(on.is_err(), is_lost, "{n}, {forward}: {on:?}");
+                    assert!(is_lost || cursor.key() == wanted);
+                }
+            }
+            // From end to end, but for what is lost: an error, and then a seek to the next key that can be read.
+            let walk = |mut on: esker::Result<bool>, cursor: &mut esker::Cursor, forward: bool| {
+                let mut seen = 0;
+                while let Ok(true) = on {
+                    seen += 1;
+                    on = if forward { cursor.next() } else { cursor.prev() };
+                }
+                (seen, on.is_err())
+            };
+            let from = cursor.first();
+            assert_eq!(walk(from, &mut cursor, true), (first + 1, true));
+            let from = cursor.seek(key(last + 1));
+            assert_eq!(walk(from, &mut cursor, true), (1999 - last, false));
+            let from = cursor.last();
+            assert_eq!(walk(from, &mut cursor, false), (1999 - last, true));
+            let from = cursor.seek_for_prev(key(first - 1));
+            assert_eq!(walk(from, &mut cursor, false), (first + 1, false));
+            let problems = db.verify().unwrap().problems;
+            assert_eq!(problems.len(), 1, "{problems:#?}");
+            drop(cursor);
+            drop(db.close());
+            flip(&table, block * 4096 + 100);
+        }
+    }
 }
 
 /// The checker itself crashed on a file made to do so. <https://github.com/erthink/libmdbx/issues/217>
