@@ -364,8 +364,8 @@ impl Db {
     /// Verifies a store that is not open for writing, changing nothing, even when it is too damaged to
     /// open; readers may have it open, and it may be on a medium that cannot be written.
     /// [`Options::verify`] takes comparators; without them the keyspaces that need one are a problem
-    /// each, and of their tables the checksums of the blocks are checked: not order, counts, nor large values that older
-    /// segments of the log hold.
+    /// each, and of their tables the checksums of the blocks, and of the large values that these point to, are
+    /// checked: not order nor counts.
     pub fn verify_path(path: impl AsRef<Path>) -> Result<VerifyReport> {
         Options::new().verify(path)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::{Env, LockMode};
 use crate::error::{Error, Finding, Result};
 use crate::filename;
-use crate::key::{Comparator, InternalCursor, KeyOrder, Stored};
+use crate::key::{Comparator, KeyOrder, Stored};
 use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{Remains, Table};
@@ -99,7 +99,7 @@ impl Store {
                 &t.table,
                 &|n| t.segments().iter().find(|s| s.number() == n).cloned(),
                 &mut report,
-            );
+            )?;
         }
         Ok(report)
     }
@@ -158,6 +158,7 @@ pub(crate) fn check_files(
     let total = tables().map(|(_, t)| t.size).sum();
     let mut progress = Progress { done: 0, total, tell };
     let segments = open_segments(env, dir, state, &names, report);
+    let segment = |n| segments.get(&n)?.clone().ok();
     for ks in state.keyspaces.values().filter(|ks| ks.order.is_none()) {
         unordered.push(Finding::new(
             "",
@@ -180,13 +181,13 @@ pub(crate) fn check_files(
                 progress.finish_file(meta.size);
             }
             Ok(t) if ks.order.is_none() => {
-                check_blocks(&t, report, unordered)?;
+                check_blocks(&t, &segment, report, unordered)?;
                 progress.finish_file(meta.size);
             }
             Ok(t) => {
                 let t = Arc::new(t);
                 check_table(&t, meta, report, &mut progress)?;
-                check_pointers(&t, &|n| segments.get(&n)?.clone().ok(), report);
+                check_pointers(&t, &segment, report)?;
             }
         }
     }
@@ -195,17 +196,26 @@ pub(crate) fn check_files(
     Ok(checked)
 }
 
-/// The blocks of a table whose order is not known.
-fn check_blocks(t: &Table, report: &mut VerifyReport, problems: &mut Vec<Finding>) -> Result<()> {
+/// The blocks of a table whose order is not known, and the values that it points to.
+fn check_blocks(
+    t: &Table,
+    segment: &FindSegment<'_>,
+    report: &mut VerifyReport,
+    problems: &mut Vec<Finding>,
+) -> Result<()> {
     report.files += 1;
     report.bytes += t.size();
+    let mut values = Values::new(segment);
     let entries = &mut report.entries;
-    let lost = t.salvage(&mut |_, _, _, _| {
+    let lost = t.salvage(&mut |_, _, _, stored| {
         *entries += 1;
+        values.look_at(stored);
         Ok(())
     })?;
     problems
         .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, l.what()))));
+    report.bytes += values.bytes;
+    problems.extend(values.problems(t));
     Ok(())
 }
 
@@ -274,39 +284,61 @@ fn check_table(
     Ok(())
 }
 
-/// Every value that stayed in a log segment is there and whole.
-fn check_pointers(
-    t: &Arc<Table>,
-    segment: &dyn Fn(u64) -> Option<Arc<Segment>>,
-    report: &mut VerifyReport,
-) {
+/// Every value that stayed in a log segment is there and whole, as far as the blocks that point to them can be
+/// read: what is wrong with these was reported by the table's own verification.
+fn check_pointers(t: &Table, segment: &FindSegment<'_>, report: &mut VerifyReport) -> Result<()> {
     if t.references().is_empty() {
-        return;
+        return Ok(());
     }
-    // One finding for all values of a segment: there may be millions.
-    let mut missing = BTreeMap::<u64, u64>::new();
-    let mut cursor = t.cursor();
-    let mut step = cursor.first();
-    while step.is_ok() && cursor.valid() {
-        if let Stored::Pointer(p) = cursor.stored() {
-            match segment(p.segment) {
-                None => *missing.entry(p.segment).or_default() += 1,
-                Some(s) => {
-                    report.bytes += u64::from(p.len);
-                    if let Err(e) = s.value(&p) {
-                        report.problem(e);
-                    }
-                }
+    let mut values = Values::new(segment);
+    t.salvage(&mut |_, _, _, stored| {
+        values.look_at(stored);
+        Ok(())
+    })?;
+    report.bytes += values.bytes;
+    report.problems.extend(values.problems(t));
+    Ok(())
+}
+
+/// Gives the segment of a number, `None` where it is missing or damaged.
+type FindSegment<'a> = dyn Fn(u64) -> Option<Arc<Segment>> + 'a;
+
+/// The values of a table that stayed in log segments.
+struct Values<'a> {
+    segment: &'a FindSegment<'a>,
+    /// Bytes of those that there are.
+    bytes: u64,
+    damaged: Vec<Finding>,
+    /// How many are in segments that are not there. One finding for all of a segment: there may be millions.
+    missing: BTreeMap<u64, u64>,
+}
+
+impl<'a> Values<'a> {
+    fn new(segment: &'a FindSegment<'a>) -> Values<'a> {
+        Values { segment, bytes: 0, damaged: Vec::new(), missing: BTreeMap::new() }
+    }
+
+    fn look_at(&mut self, stored: Stored<'_>) {
+        let Stored::Pointer(p) = stored else { return };
+        match (self.segment)(p.segment) {
+            None => *self.missing.entry(p.segment).or_default() += 1,
+            Some(s) => {
+                self.bytes += u64::from(p.len);
+                self.damaged.extend(s.value(&p).err().map(|e| Finding::from(&e)));
             }
         }
-        step = cursor.next();
     }
-    for (segment, values) in missing {
-        let what =
-            format!("{values} values are in log segment {segment}, which is missing or damaged");
-        report.problem(Error::corrupt(t.path(), 0, what));
+
+    /// What is wrong with those of table `t`.
+    fn problems(self, t: &Table) -> impl Iterator<Item = Finding> {
+        let missing = self.missing.into_iter().map(|(segment, values)| {
+            let what = format!(
+                "{values} values are in log segment {segment}, which is missing or damaged"
+            );
+            Finding::from(&Error::corrupt(t.path(), 0, what))
+        });
+        self.damaged.into_iter().chain(missing)
     }
-    // Damage that stops the walk was reported by the table's own verification.
 }
 
 /// The segments that there are, and what is wrong with those that are none.

@@ -346,6 +346,69 @@ fn a_repair_with_the_comparator_leaves_nothing_unchecked() {
     assert!(of(&found, "custom") == of(&want, "custom"));
 }
 
+/// Large values that its tables point to were not looked at: that they are whole needs no order.
+#[test]
+fn a_damaged_value_in_an_older_segment_is_found_without_the_comparator() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    let with = || Options::new().keyspace_comparator("custom", no_case());
+    let db = Options::new().open(&dir).unwrap();
+    let order = || KeyspaceOptions::new().comparator(no_case());
+    let custom = db.create_keyspace("custom", order()).unwrap();
+    let large: Vec<u8> = (0..70_000u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
+    for n in 0..3u8 {
+        custom.put([n], &large).unwrap();
+    }
+    drop(custom);
+    db.close().unwrap();
+    let segments = || files::names(&dir).into_iter().filter(|name| name.ends_with(".log"));
+    let holds = |name: &String| {
+        let bytes = fs::read(dir.join(name)).unwrap();
+        bytes.windows(100).position(|w| w == &large[..100])
+    };
+    let (name, at) = segments().find_map(|name| Some((name.clone(), holds(&name)?))).unwrap();
+    assert!(Db::verify_path(&dir).unwrap().problems.len() == 1, "that the order is not checked");
+    flip(&dir.join(&name), at + 60_000);
+    let found = |options: Options| options.verify(&dir).unwrap().problems;
+    let value = |of: &[esker::Finding]| of.iter().filter(|f| f.file == name).cloned().collect();
+    let want: Vec<_> = value(&found(with()));
+    assert_eq!(want.len(), 1, "{want:#?}");
+    assert_eq!(want, value(&found(Options::new())) as Vec<_>);
+    let before = files::contents(&dir);
+    let report = Db::repair(&dir).unwrap();
+    assert_eq!(want, value(&report.unchecked) as Vec<_>, "{report:#?}");
+    assert!(!report.changed && files::contents(&dir) == before);
+    // Gone altogether.
+    fs::remove_file(dir.join(&name)).unwrap();
+    for options in [Options::new(), with()] {
+        let found = found(options);
+        assert!(found.iter().any(|f| f.what.contains("3 values are in log segment")), "{found:#?}");
+    }
+}
+
+/// Damage in a table hid what is wrong with the large values behind it.
+#[test]
+fn a_damaged_block_hid_the_damaged_values_behind_it() {
+    let root = tempdir().unwrap();
+    let dir = root.path().join("db");
+    let db = Options::new().open(&dir).unwrap();
+    for n in 0..1000u32 {
+        db.put(n.to_be_bytes(), row(n)).unwrap();
+    }
+    let large: Vec<u8> = (0..70_000u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
+    db.put("z", &large).unwrap();
+    db.close().unwrap();
+    let (mut tables, mut segments) = (tables(&dir), files::names(&dir));
+    segments.retain(|name| name.ends_with(".log"));
+    assert_eq!((tables.len(), segments.len()), (1, 1));
+    let bytes = fs::read(dir.join(&segments[0])).unwrap();
+    let at = bytes.windows(100).position(|w| w == &large[..100]).unwrap();
+    flip(&dir.join(&segments[0]), at + 60_000);
+    flip(&tables.remove(0), 4096 + 100);
+    let found = Db::verify_path(&dir).unwrap().problems;
+    assert!(found.iter().any(|f| f.file == segments[0]), "{found:#?}");
+}
+
 #[test]
 fn repair_refuses_another_comparator_than_the_keyspaces() {
     let root = tempdir().unwrap();
