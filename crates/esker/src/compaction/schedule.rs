@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::key::Seq;
 use crate::memtable::Memtable;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
-use crate::store::{Counters, KeyspaceState, Store};
+use crate::store::{Counters, KeyspaceState, Refused, Store};
 
 /// About how many tables are written before the picker is asked again.
 pub(super) const PART_TABLES: u64 = 32;
@@ -57,6 +57,11 @@ impl Store {
         }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
+        let flush = plan.memtables > 0;
+        let rests = !plan.runs.is_empty() && !matches!(look, Look::Upto(_)) && self.rests(ks);
+        if rests && !flush {
+            return Ok(false);
+        }
         let groups = self.next_part(ks, &plan, &picker_input);
         if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
             let bytes = overlap::written(&groups);
@@ -67,9 +72,11 @@ impl Store {
             }
         }
         let memtables = sealed[..plan.memtables].to_vec();
-        let flush = plan.memtables > 0;
         if flush && !self.may_flush() {
             return Ok(false);
+        }
+        if rests {
+            return self.flush_as_can_be(ks);
         }
         let (most, likely) =
             (overlap::written(&groups), likely_written(&super_version, &plan.runs, &groups));
@@ -82,6 +89,7 @@ impl Store {
         } else {
             claim
         };
+        let with_runs = !plan.runs.is_empty();
         let merged = (!tight || self.may_hope(likely)).then(|| {
             self.run_compaction(ks, super_version, memtables, plan.runs, groups, plan.relocate)
         });
@@ -89,18 +97,22 @@ impl Store {
         let gave_up = |e: &Error| {
             (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
         };
+        let mut refused = false;
         match merged {
             None => {}
-            Some(Err(e)) if !tight && gave_up(&e) => {}
+            Some(Err(e)) if !tight && gave_up(&e) => refused = with_runs && e.is_no_space(),
             Some(Err(e)) if gave_up(&e) => self.hope_failed(likely),
             Some(merged) => {
                 merged?;
+                if with_runs {
+                    *ks.refused.lock() = None;
+                }
                 if flush && !nested {
                     // Where writes leave no time for it, it takes its share all the same.
                     let due = || {
                         self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited()
                     };
-                    while self.thin_out(ks)? && !due() {}
+                    while self.thin_out(ks, false)? && !due() {}
                 }
                 return Ok(true);
             }
@@ -108,12 +120,31 @@ impl Store {
         // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
         // flush makes do with what it needs.
         self.discard_spare();
+        if refused {
+            self.rest(ks, most);
+        }
         if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
-    /// Merges some runs where there are more than flushes leave, and the disk has room for it. The caller
-    /// holds the right to merge.
-    pub(super) fn thin_out(&self, ks: &KeyspaceState) -> Result<bool> {
+    /// Whether compactions of a keyspace wait, as the last one found no room.
+    fn rests(&self, ks: &KeyspaceState) -> bool {
+        let refused = *ks.refused.lock();
+        refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
+    }
+
+    /// A compaction that writes so many bytes found no room where there was to be some.
+    fn rest(&self, ks: &KeyspaceState, writes: u64) {
+        // Set by who has the right to merge alone.
+        let before = *ks.refused.lock();
+        let refused = Refused::again(before, &*self.env, &self.dir, writes);
+        *ks.refused.lock() = Some(refused);
+        // Nobody is to slow down for what does not come.
+        self.note_pressure(ks, 0.0);
+    }
+
+    /// Merges some runs where there are more than flushes leave, and the disk has room for it; `awaited`: somebody waits
+    /// for it. The caller holds the right to merge.
+    fn thin_out(&self, ks: &KeyspaceState, awaited: bool) -> Result<bool> {
         let super_version = ks.view.load_full();
         let segments = self.segments.usage();
         let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
@@ -124,14 +155,21 @@ impl Store {
         let groups = self.next_part(ks, &plan, &picker_input);
         let most = overlap::written(&groups);
         let _claim = self.room.claim(most);
-        if self.is_tight(most) {
+        if !awaited && self.rests(ks) || self.is_tight(most) {
             // Nobody is to slow down for what does not come.
             self.note_pressure(ks, 0.0);
             return Ok(false);
         }
         match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
-            Err(e) if e.is_no_space() && self.halt_cause().is_none() => Ok(false),
-            merged => merged.map(|()| true),
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
+                self.rest(ks, most);
+                Ok(false)
+            }
+            Err(e) => Err(e),
+            Ok(()) => {
+                *ks.refused.lock() = None;
+                Ok(true)
+            }
         }
     }
 
@@ -156,7 +194,7 @@ impl Store {
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
         while ks.view.load().runs.len() >= RUNS_MOST {
             self.check_writable()?;
-            if !comparator::catch(|| self.thin_out(ks))? {
+            if !comparator::catch(|| self.thin_out(ks, true))? {
                 break;
             }
         }
@@ -260,7 +298,13 @@ pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<overlap::WaitingMemtable
 
 #[cfg(test)]
 mod tests {
-    use crate::{Db, KeyspaceOptions};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use crate::env::Env;
+    use crate::env::sim::{Call, CallKind, SimEnv};
+    use crate::{Compression, Db, KeyspaceOptions, Options};
 
     #[test]
     fn a_quiet_keyspace_hid_the_pressure_of_one_that_is_written_to() {
@@ -284,5 +328,70 @@ mod tests {
         db.drop_keyspace("quiet").unwrap();
         store.note_pressure(&all[0], 0.0);
         assert_eq!(store.backpressure.pressure(), (0, 0.0));
+    }
+
+    /// The disk has room, and a quota refuses it: all of a compaction was written again at each turn of the thread.
+    struct UnderQuota {
+        env: SimEnv,
+        db: Db,
+    }
+
+    impl UnderQuota {
+        /// Two runs to be merged, where there is room for a flush and not for that.
+        fn new() -> UnderQuota {
+            let env = SimEnv::new(1, true);
+            let options = Options::new().compression(Compression::None).segment_size(64 << 10);
+            let db = Db::open_in(Arc::new(env.clone()), Path::new("/db"), options).unwrap();
+            for round in 0..2u8 {
+                db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
+            }
+            env.set_quota(Some(1 << 20));
+            UnderQuota { env, db }
+        }
+
+        /// The background thread looks for work each tick.
+        fn for_ms(&self, ms: u64) -> usize {
+            let from = self.env.call_count() as usize;
+            for _ in 0..ms / 20 {
+                self.db.store().step(Duration::from_millis(100));
+                self.env.sleep(Duration::from_millis(20));
+            }
+            self.tables_made(from)
+        }
+
+        /// How many tables were begun since call `from`.
+        fn tables_made(&self, from: usize) -> usize {
+            let table = |c: &&Call| {
+                c.kind == CallKind::Create && c.path.extension().is_some_and(|e| e == "tbl")
+            };
+            self.env.calls()[from..].iter().filter(table).count()
+        }
+
+        fn runs(&self) -> usize {
+            self.db.stats().keyspaces[0].runs.len()
+        }
+    }
+
+    #[test]
+    fn a_compaction_that_a_quota_refused_rests_before_the_next_attempt() {
+        let refused = UnderQuota::new();
+        let first = refused.for_ms(1000);
+        assert!((2..=4).contains(&first), "{first} attempts in a second");
+        refused.for_ms(20_000);
+        let later = refused.for_ms(60_000);
+        assert!((5..=7).contains(&later), "{later} attempts in a minute");
+        assert_eq!((refused.runs(), refused.db.stats().halted), (2, None));
+        // Flushes do not wait for it.
+        refused.db.put("key", "value").unwrap();
+        refused.db.flush().unwrap();
+        assert!(refused.db.get("key").unwrap().is_some());
+        // Who waits for compactions has them tried.
+        let from = refused.env.call_count() as usize;
+        refused.db.wait_for_compactions().unwrap();
+        assert!(refused.tables_made(from) > 0);
+        refused.env.set_quota(None);
+        refused.for_ms(12_000);
+        assert_eq!(refused.runs(), 1);
+        assert_eq!(refused.db.iter().filter(|e| e.is_ok()).count(), 3001);
     }
 }

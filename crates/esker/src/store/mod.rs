@@ -41,7 +41,7 @@ pub(crate) use counters::Counters;
 use gate::Gate;
 pub(crate) use lock::{DirLock, lock_dir, patiently};
 pub(crate) use published::{Published, Visible};
-pub(crate) use room::Room;
+pub(crate) use room::{Refused, Room};
 pub(crate) use signal::Signal;
 pub(crate) use writer::{NewSegment, Writer};
 
@@ -197,6 +197,8 @@ pub(crate) struct KeyspaceState {
     pub busy_runs: Mutex<Vec<u64>>,
     /// Where a compaction that was too large for one piece goes on.
     pub compaction_cursor: Mutex<Option<Vec<u8>>>,
+    /// Where the last compaction found no room though the system said that there was some.
+    pub refused: Mutex<Option<Refused>>,
 }
 
 impl KeyspaceState {
@@ -222,6 +224,7 @@ impl KeyspaceState {
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
             compaction_cursor: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 

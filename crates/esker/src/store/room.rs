@@ -1,11 +1,14 @@
 //! What is under way that takes room on the disk, and what found none. Who may take it is decided where
 //! segments are made (`wal/room`).
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::env::Env;
 use crate::error::Error;
 use crate::util::AtEnd;
 
@@ -23,6 +26,41 @@ pub(crate) struct Room {
     pub flush_failed: Mutex<Option<(Error, u64)>>,
     /// What a compaction that was tried in hope, and found no room, had to spare.
     pub hope_failed: Mutex<Option<i128>>,
+}
+
+/// A compaction that found no room where the system said that there was some, as under a quota: it would write as much
+/// in vain each time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused {
+    /// How long the next attempt waits.
+    rest: Duration,
+    /// Until when that is, by the clock of [`Env`].
+    until: Duration,
+    /// What was free.
+    free: u64,
+    /// What it would write: so much more than was free is worth an attempt before.
+    writes: u64,
+}
+
+impl Refused {
+    const FIRST: Duration = Duration::from_millis(200);
+    const LONGEST: Duration = Duration::from_secs(10);
+
+    /// A compaction that writes so many bytes was refused, after `before`.
+    pub(crate) fn again(
+        before: Option<Refused>,
+        env: &dyn Env,
+        dir: &Path,
+        writes: u64,
+    ) -> Refused {
+        let rest = before.map_or(Refused::FIRST, |r| (2 * r.rest).min(Refused::LONGEST));
+        Refused { rest, until: env.now() + rest, free: env.available(dir), writes: writes.max(1) }
+    }
+
+    /// Whether the next attempt still waits.
+    pub(crate) fn rests(&self, env: &dyn Env, dir: &Path) -> bool {
+        env.now() < self.until && env.available(dir).saturating_sub(self.free) < self.writes
+    }
 }
 
 /// The room that the tables need to which a segment goes, until it is in the log and counts there.

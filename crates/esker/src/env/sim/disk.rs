@@ -39,6 +39,8 @@ pub(super) struct Disk {
     pub frozen: Vec<Frozen>,
     /// Bytes that all files may have, where it is not endless. Who asks is told; nothing is refused.
     pub capacity: Option<u64>,
+    /// Bytes that all files may have by a quota: nobody is told, and what goes beyond is refused.
+    pub quota: Option<u64>,
     /// Rules of the medium that were broken.
     pub violations: Vec<String>,
     rng: Rng,
@@ -71,6 +73,7 @@ impl Disk {
             trap: None,
             dead: false,
             capacity: None,
+            quota: None,
             crash_points: CrashPoints::Never,
             promise: Promise::default(),
             frozen: Vec::new(),
@@ -113,6 +116,18 @@ impl Disk {
         let call = Call { kind, path: path.to_path_buf(), range, failed: failed.is_some() };
         self.calls.push(call);
         failed.map_or(Ok(()), |p| Err(p.fault.error()))
+    }
+
+    /// A file is to reach so far: the quota may refuse that.
+    pub(super) fn grow(&mut self, inode: usize, end: u64) -> io::Result<()> {
+        let more = end.saturating_sub(self.inodes[inode].len);
+        if more == 0 || self.quota.is_none_or(|all| self.used() + more <= all) {
+            return Ok(());
+        }
+        if let Some(call) = self.calls.last_mut() {
+            call.failed = true;
+        }
+        Err(rustix::io::Errno::DQUOT.into())
     }
 
     pub(super) fn freeze(&self) -> Frozen {

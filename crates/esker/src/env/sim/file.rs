@@ -52,6 +52,7 @@ impl File for SimFile {
             }
             return Err(e);
         }
+        disk.grow(self.inode, offset + buf.len() as u64)?;
         disk.touch(self.inode);
         disk.inodes[self.inode].write(buf, offset)
     }
@@ -59,6 +60,7 @@ impl File for SimFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(CallKind::Allocate, &self.path, (0, len))?;
+        disk.grow(self.inode, len)?;
         disk.touch(self.inode);
         disk.inodes[self.inode].allocate(len)
     }
@@ -66,6 +68,7 @@ impl File for SimFile {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(CallKind::SetLen, &self.path, (0, len))?;
+        disk.grow(self.inode, len)?;
         disk.touch(self.inode);
         disk.inodes[self.inode].set_len(len)
     }

@@ -88,6 +88,12 @@ impl SimEnv {
         disk.capacity = Some(disk.used() + bytes);
     }
 
+    /// From now on so many bytes may be written beside what there is, by a quota of which nobody is told.
+    pub(crate) fn set_quota(&self, beside: Option<u64>) {
+        let mut disk = self.disk.lock();
+        disk.quota = beside.map(|bytes| disk.used() + bytes);
+    }
+
     /// Makes calls fail from now on, or none.
     pub(crate) fn fail(&self, plan: Option<FaultPlan>) {
         self.disk.lock().plan = plan;
