@@ -8,8 +8,10 @@ use std::sync::Arc;
 use super::{RepairReport, repair};
 use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
+use crate::filename;
 use crate::verify::verify_path;
 use crate::version::Orders;
+use crate::wal::{End, Segment};
 use crate::{Comparator, Db, KeyOrder, KeyspaceOptions, Options, Result};
 
 const DIR: &str = "/db";
@@ -345,4 +347,44 @@ fn a_segment_of_a_newer_format_is_for_a_newer_version_to_repair() {
     let error = run(&env).unwrap_err();
     assert!(matches!(error, crate::Error::UnsupportedFormat { found: 2, .. }), "{error}");
     assert_eq!(env.list(dir).unwrap(), names);
+}
+
+/// The numbers of all segments, ascending.
+fn segment_numbers(env: &SimEnv) -> Vec<u64> {
+    let names = env.list(Path::new(DIR)).unwrap();
+    let mut numbers: Vec<u64> = names.iter().filter_map(|n| filename::segment_number(n)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn end_of_segment(env: &SimEnv, number: u64) -> End {
+    let env: Arc<dyn Env> = Arc::new(env.clone());
+    Segment::open(&env, Path::new(DIR), number, false).unwrap().frames().finish()
+}
+
+fn write_to_segment(env: &SimEnv, number: u64, bytes: &[u8], offset: u64) {
+    let path = Path::new(DIR).join(filename::segment(number));
+    let file = env.open(&path, OpenMode::ReadWrite).unwrap();
+    file.write_all_at(bytes, offset).unwrap();
+    file.sync().unwrap();
+}
+
+/// The log that a repair makes is durable to the end of its seal, which leads nowhere: the open that follows writes
+/// the seal anew, and where a power cut tore that in two, the store was damaged.
+#[test]
+fn a_seal_that_was_torn_when_it_was_written_anew_is_no_damage() {
+    let (left, _) = damaged(5, false);
+    run(&left).unwrap();
+    let want = contents(&open(&copy(&left)).unwrap());
+    let number = *segment_numbers(&left).last().unwrap();
+    let End::Clean { offset, next, .. } = end_of_segment(&left, number) else {
+        panic!("it is sealed")
+    };
+    write_to_segment(&left, number, &(next + 1).to_le_bytes(), offset + 16);
+    assert!(matches!(end_of_segment(&left, number), End::Torn { .. }));
+    let again = run(&left).unwrap();
+    assert!(!again.changed, "{again:#?}");
+    for _ in 0..2 {
+        assert!(contents(&open(&left).unwrap()) == want);
+    }
 }

@@ -105,7 +105,15 @@ impl TornTail {
 
     /// Whether something says that the log went on here.
     fn is_damage(&self, durable: Position, behind: TrailingRecords, strict: bool) -> bool {
-        self.position() < durable.max(behind.durable) || strict && behind.frames
+        let durable = durable.max(behind.durable);
+        self.position() < durable && !self.is_lost_seal(durable, behind) || strict && behind.frames
+    }
+
+    /// Whether a seal is all that is missing, as nothing else is so short. A power cut may have torn it when an open wrote
+    /// it anew, to lead to a segment that was not written to yet.
+    fn is_lost_seal(&self, durable: Position, behind: TrailingRecords) -> bool {
+        let sealed = Position { segment: self.segment, end: self.offset + SEAL as u64 };
+        self.why != StopReason::Missing && durable == sealed && !behind.frames
     }
 }
 
@@ -422,6 +430,10 @@ mod tests {
         assert!(!says(TrailingRecords::default(), true) && !says(marker(0, 0), false));
         assert!(says(marker(0, 0), true), "a strict reader takes any frame for it");
         assert!(!says(marker(4, 5000), false));
+        // Of a seal nothing is lost, unless there are frames behind it.
+        let seal = Position { segment: 4, end: 5000 + SEAL as u64 };
+        assert!(!tail.is_damage(seal, TrailingRecords::default(), true));
+        assert!(tail.is_damage(seal, marker(0, 0), false));
         assert!(says(marker(4, 5001), false) && says(marker(5, 0), false));
     }
 
