@@ -418,8 +418,14 @@ impl LogReader for CheckLog<'_> {
         Ok(())
     }
 
-    fn end_of_segment(&mut self, _: &Arc<Segment>, _: &End) -> Result<()> {
-        Ok(())
+    fn end_of_segment(&mut self, segment: &Arc<Segment>, end: &End) -> Result<()> {
+        match *end {
+            // The log could not go on behind it.
+            End::Torn { offset, .. } => {
+                segment.check_room_for_seal(offset).or_else(|e| self.damage(e))
+            }
+            End::Clean { .. } => Ok(()),
+        }
     }
 
     fn damage(&mut self, what: Error) -> Result<()> {

@@ -388,3 +388,32 @@ fn a_seal_that_was_torn_when_it_was_written_anew_is_no_damage() {
         assert!(contents(&open(&left).unwrap()) == want);
     }
 }
+
+/// No store leaves a segment so full that it cannot be sealed. One that was made to be so opened for reading only, and
+/// neither `verify` nor `repair` found anything about it.
+#[test]
+fn a_log_without_room_for_its_end_is_mended_by_repair() {
+    let env = SimEnv::new(6, true);
+    env.create_dir(Path::new(DIR)).unwrap();
+    let db = open(&env).unwrap();
+    for n in 0..500u32 {
+        db.put(n.to_be_bytes(), [n as u8; 60]).unwrap();
+    }
+    let want = contents(&db);
+    let left = copy(&env);
+    let number = *segment_numbers(&left).last().unwrap();
+    let End::Torn { offset, .. } = end_of_segment(&left, number) else { panic!("it is active") };
+    let path = Path::new(DIR).join(filename::segment(number));
+    let mut header = [0; 40];
+    left.open(&path, OpenMode::Read).unwrap().read_exact_at(&mut header, 0).unwrap();
+    header[24..32].copy_from_slice(&offset.to_le_bytes());
+    let sum = xxhash_rust::xxh3::xxh3_64(&header[..32]);
+    header[32..].copy_from_slice(&sum.to_le_bytes());
+    write_to_segment(&left, number, &header, 0);
+    let e = open(&left).unwrap_err();
+    assert!(e.is_corruption() && e.to_string().contains("repair"), "{e}");
+    let report = run(&left).unwrap();
+    assert!(report.changed && report.lost.is_empty(), "{report:#?}");
+    assert!(report.problems[0].what.contains("no room for the segment's end"), "{report:#?}");
+    assert!(contents(&open(&left).unwrap()) == want);
+}

@@ -320,13 +320,19 @@ impl Segment {
     /// to a segment which is not there; `next` the one that the log goes on in, which is durable.
     /// Durable on return.
     pub(crate) fn seal_recovered(&self, end: u64, last_seq: Seq, next: u64) -> Result<()> {
-        if end < FIRST_FRAME as u64 || end.saturating_add(SEAL as u64) > self.len as u64 {
-            return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
-        }
+        self.check_room_for_seal(end)?;
         let seal = seal_frame(self.number, last_seq, next);
         self.file()?.write_all_at(&seal, end).map_err(|e| Error::io("seal", &self.path, e))?;
         self.end.store(end + SEAL as u64, Ordering::Release);
         self.sync()
+    }
+
+    /// Whether a seal fits behind its frames, which end there: whoever appends leaves room for it.
+    pub(crate) fn check_room_for_seal(&self, end: u64) -> Result<()> {
+        if end < FIRST_FRAME as u64 || end.saturating_add(SEAL as u64) > self.len as u64 {
+            return Err(Error::corrupt(&self.path, end, "there is no room for the segment's end"));
+        }
+        Ok(())
     }
 
     /// Closes the file of a segment that is not written any more: there may be more of those than a
