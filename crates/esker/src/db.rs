@@ -386,7 +386,7 @@ impl Db {
     ///
     /// Calls of other clones fail with [`Error::Closed`] from then on; those under way come to an end
     /// first or fail so. The directory is free on return, also while clones live. It stays locked while
-    /// a [`Slice`](crate::Slice), cursor or iterator is held, a bulk load waits for its entries, a checkpoint
+    /// a [`Slice`](crate::Slice), a cursor, or an iterator that has not ended is held, a bulk load waits for its entries, a checkpoint
     /// copies files, or a verification reads.
     pub fn close(self) -> Result<()> {
         refuse_from_comparator()?;

@@ -19,7 +19,8 @@ use crate::key::{KeyOrder, Seq};
 /// A value stored raw is not copied, and short keys and values need no memory of their own; see
 /// [`Slice`]. What is to be kept for long is better taken from [`copied_out`](Iter::copied_out).
 ///
-/// After an error the iterator ends: it gives the error once. One that was made after the store was
+/// An iterator that has ended keeps no files of the store, nor the lock of its directory; one under way does.
+/// After an error it ends: it gives the error once. One that was made after the store was
 /// closed, or its keyspace dropped, gives just that error; one that was made before goes on.
 ///
 /// ```
@@ -40,7 +41,8 @@ use crate::key::{KeyOrder, Seq};
 /// ```
 #[derive(Debug)]
 pub struct Iter {
-    view: Arc<Pin>,
+    /// `None` once it has ended.
+    view: Option<Arc<Pin>>,
     seq: Seq,
     gaps: Arc<dyn GapFinder>,
     limits: Limits,
@@ -106,7 +108,7 @@ impl Iter {
     ) -> Iter {
         let own = |b: Bound<&K>| b.map(|k| k.as_ref().to_vec());
         Iter {
-            view: Arc::new(Pin(view)),
+            view: Some(Arc::new(Pin(view))),
             seq,
             gaps,
             limits: Limits {
@@ -192,7 +194,8 @@ impl Iter {
             }
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
-                let (view, gaps) = (Arc::clone(&self.view.0), Arc::clone(&self.gaps));
+                let Some(pin) = &self.view else { return Ok(false) };
+                let (view, gaps) = (Arc::clone(&pin.0), Arc::clone(&self.gaps));
                 let mut c = Cursor::new(view, &limits.order, self.seq, self.keys_only, Some(gaps));
                 let on = limits.enter(&mut c, forward)?;
                 (own.insert(c), on)
@@ -245,13 +248,24 @@ impl Iter {
             true => comparator::catch(|| self.step(forward)),
             false => self.step(forward),
         };
-        self.done = !matches!(on, Ok(true));
-        let cursor = if forward { &self.front } else { &self.back };
         match on {
-            Ok(true) => cursor.as_ref().map(|c| Ok((c, &self.view))),
-            Ok(false) => None,
-            Err(e) => Some(Err(e)),
+            Ok(true) => {
+                let cursor = if forward { &self.front } else { &self.back };
+                cursor.as_ref().zip(self.view.as_ref()).map(Ok)
+            }
+            ended => {
+                self.end();
+                ended.err().map(Err)
+            }
         }
+    }
+
+    /// It gives nothing more, and keeps nothing.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) {
+        self.done = true;
+        (self.front, self.back, self.view) = (None, None, None);
     }
 }
 
@@ -288,7 +302,45 @@ pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use super::after_prefix;
+    use crate::env::sim::SimEnv;
+    use crate::{Db, Options};
+
+    /// It kept the files that it had seen, and the directory's lock, until it was dropped.
+    #[test]
+    fn an_iterator_that_has_ended_keeps_nothing_of_the_store() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let open = || {
+            Db::open_in(
+                Arc::<SimEnv>::clone(&env),
+                Path::new("/db"),
+                Options::new().flush_on_close(true),
+            )
+        };
+        let db = open().unwrap();
+        for n in 0..9u8 {
+            db.put([n], [n; 100]).unwrap();
+        }
+        let (mut all, mut back, mut met, mut none) =
+            (db.iter(), db.iter(), db.iter(), db.range([20]..));
+        assert_eq!((all.by_ref().count(), back.by_ref().rev().count()), (9, 9));
+        assert_eq!((met.next().is_some(), met.by_ref().rev().count()), (true, 8));
+        assert!(none.next_ref().is_none());
+        let mut under_way = db.iter();
+        let first = under_way.next().unwrap().unwrap();
+        db.close().unwrap();
+        assert!(open().is_err(), "one is under way");
+        assert_eq!(under_way.by_ref().count(), 8);
+        assert!(open().is_err(), "a value is held");
+        drop(first);
+        assert_eq!(open().unwrap().iter().count(), 9);
+        for ended in [&mut all, &mut back, &mut met, &mut none, &mut under_way] {
+            assert!(ended.next().is_none() && ended.next_back_ref().is_none());
+        }
+    }
 
     #[test]
     fn after_prefix_is_the_next_key_that_does_not_start_with_it() {
