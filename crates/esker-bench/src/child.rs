@@ -135,7 +135,7 @@ impl<'a> Ctx<'a> {
         sample.memory_bytes = opened.memory_bytes;
         sample.sync = opened.sync;
         sample.class = opened.class;
-        sample.shape.clone_from(&opened.shape);
+        sample.shape = sample.shape.or_else(|| opened.shape.clone());
         sample.settings.clone_from(&opened.settings);
         let plan = self.plan();
         if let (Some(limit), true) = (plan.memory_limit, opened.class.is_some()) {

@@ -120,6 +120,12 @@ fn every_row_of_every_document_is_measured() {
     assert!(race["threads"][0]["ops_per_s"].as_array().unwrap().len() >= 10, "{race}");
     assert!(race["writer"]["ops_per_s"].is_number());
     assert!(find("symas2014", "3", "time to complete")["value"].as_f64().unwrap() > 0.0);
+    for mix in ["Load", "A: reads 50, updates 50", "E: scans 95, inserts 5"] {
+        let rate = |row: &str| find("ycsb", "1", row)["value"].as_f64().unwrap();
+        assert!(rate(&format!("{mix}, settled")) <= rate(mix), "{mix}");
+        // A tenth of the entries were loaded; there was room for more.
+        assert_eq!(find("ycsb", "1", mix)["entries"].as_u64(), Some(200), "{mix}");
+    }
     let table = std::fs::read_to_string(out.path().join("table.txt")).unwrap();
     assert!(table.contains("Kyoto TreeDB 1,010,000 ops/s"), "{table}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -1,15 +1,19 @@
 //! The mixes A to F of the Yahoo! Cloud Serving Benchmark, one thread, each over the store that the
 //! one before left, in the order that its authors give: A, B, C, F, D, E. Popular keys are asked for
-//! often; D reads what was inserted last.
+//! often; D reads what was inserted last. Whatever writes is settled before the next, as the load is: what that takes is in a row
+//! of its own, `NAME.settled`.
 
 use super::touch;
+use crate::calls;
+use crate::chains::SETTLED;
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, Model, Order, Rng, Zipfian, mix, verify};
-use crate::engine::{Access, Engine, Hint, Reader, Sync, Writer};
+use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, Rng, Zipfian, mix, verify};
+use crate::engine::{Access, Engine, Hint, Reader, Sync, Unsupported, Writer};
 use crate::measure::{Recorder, Timing, Until};
-use crate::protocol::Sample;
+use crate::protocol::{Sample, Shape};
 use anyhow::{Result, ensure};
 use std::hint::black_box;
+use std::time::Instant;
 
 /// A mix, in percent; the rest are plain reads.
 struct Mix {
@@ -31,6 +35,8 @@ const MIXES: [Mix; 6] = [
     Mix { row: "d", insert: 5, latest: true, ..NONE },
     Mix { row: "e", insert: 5, scan: 95, ..NONE },
 ];
+/// The row of the load.
+const LOAD: &str = "load";
 /// Entries that a scan reads at most.
 const SCAN_ENTRIES: u64 = 100;
 
@@ -42,16 +48,26 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = plan.data_of(plan.entries + room)?;
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut store = Store { records: plan.entries, model: Model::empty(data.entries), data: &data };
-    store.load(ctx, &engine)?;
-    engine.settle_fully()?;
+    // Of the keys that there is room for, so many are there.
+    let shape = Shape::of(&plan.data_of(plan.entries)?);
+    let report = |samples: Vec<Sample>, verdict: &Result<()>| {
+        for sample in samples {
+            ctx.report(Sample { shape: Some(shape.clone()), ..sample }, verdict);
+        }
+    };
+    let loaded = store.load(ctx, &engine)?;
+    let samples = with_settling(ctx, &engine, loaded);
+    // Not what the engine owed, but what the mixes find.
+    engine.compact()?;
+    ctx.verifying();
+    report(samples, &verify(&engine, &data, &store.model));
     for (number, mix) in MIXES.iter().enumerate() {
         // A mix finds the store as the ones before it leave that, whether anybody asked for them or not.
-        if !MIXES[number..].iter().any(|mix| ctx.wants(mix.row)) {
+        if !MIXES[number..].iter().any(|mix| mix.is_wanted(ctx)) {
             break;
         }
         ctx.doing(&format!("workload {}", mix.row));
         let outcome = store.run_mix(ctx, &engine, mix, number as u32 + 2);
-        ctx.verifying();
         match outcome {
             Ok((recorder, short)) => {
                 let mut sample = Sample::of(mix.row, &recorder).of_wanted(plan.entries);
@@ -59,16 +75,46 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
                     sample =
                         sample.with_note(format!("{short} scans missed what was just inserted"));
                 }
-                ctx.report(sample, &verify(&engine, &data, &store.model));
+                let samples = match mix.writes() {
+                    true => with_settling(ctx, &engine, sample),
+                    false => vec![sample],
+                };
+                ctx.verifying();
+                report(samples, &verify(&engine, &data, &store.model));
             }
             Err(e) => {
-                ctx.report(Sample::figure(mix.row, 0.0), &Err(e));
+                ctx.verifying();
+                let settled = format!("{}{SETTLED}", mix.row);
+                let rows = [mix.row, &settled].map(|row| Sample::figure(row, 0.0));
+                report(rows.to_vec(), &Err(e));
                 // What was written before it failed is not known; the mixes after it start anew.
                 anyhow::bail!("not measured, since workload {} failed", mix.row);
             }
         }
     }
     engine.close()
+}
+
+/// The row, and the one that pays what it left to be done: always, so that the mix after it finds the same store whichever rows
+/// are asked for.
+fn with_settling<E: Engine>(ctx: &Ctx, engine: &E, sample: Sample) -> Vec<Sample> {
+    let sample = ctx.noted(sample);
+    ctx.going_on("settling");
+    let start = Instant::now();
+    let failed = engine.settle().err().map(|e| Unsupported::or_error(&e));
+    let seconds = sample.seconds + start.elapsed().as_secs_f64();
+    let settled = Sample::rate(&format!("{}{SETTLED}", sample.row), sample.ops, seconds);
+    let settled = ctx.noted(Sample { failed, note: sample.note.clone(), ..settled });
+    vec![sample, settled]
+}
+
+impl Mix {
+    fn writes(&self) -> bool {
+        self.update + self.modify + self.insert > 0
+    }
+    fn is_wanted(&self, ctx: &Ctx) -> bool {
+        ctx.wants(self.row) || ctx.wants(&format!("{}{SETTLED}", self.row))
+    }
 }
 
 /// What is in the store.
@@ -80,21 +126,32 @@ struct Store<'a> {
 
 impl Store<'_> {
     /// The records there are at first; others are inserted after them.
-    fn load<E: Engine>(&mut self, ctx: &Ctx, engine: &E) -> Result<()> {
-        ctx.doing("loading");
-        let mut writer = engine.writer(Hint::Any)?;
-        let mut stream = crate::data::KeyStream::new(Order::Shuffled, self.records, self.data.seed);
+    fn load<E: Engine>(&mut self, ctx: &Ctx, engine: &E) -> Result<Sample> {
+        let keys = || KeyStream::new(Order::Shuffled, self.records, self.data.seed);
+        // Looked up as they are written it would cost a cache miss each time.
+        let mut stream = keys();
+        for _ in 0..self.records {
+            self.model.put(stream.next_index(), 1);
+        }
+        let (mut stream, batch) = (keys(), ctx.plan().batch);
         let (mut key, mut value) = (KeyBuf::new(), Vec::new());
+        ctx.doing("loading");
+        let timed = ctx.wants(LOAD).then(calls::begin);
+        let start = Instant::now();
+        let mut writer = engine.writer(Hint::Any)?;
         for done in 1..=self.records {
             let index = stream.next_index();
-            self.model.put(index, 1);
             let value = self.data.values.value(index, 1, &mut value);
             writer.batch_put(self.data.keys.write(index, &mut key), value)?;
-            if done % ctx.plan().batch == 0 {
+            if done % batch == 0 {
                 writer.batch_commit()?;
             }
         }
-        writer.batch_commit()
+        writer.batch_commit()?;
+        drop(writer);
+        timed.into_iter().for_each(|timed| timed.end(self.records));
+        let sample = Sample::rate(LOAD, self.records, start.elapsed().as_secs_f64());
+        Ok(sample.with_note(format!("in random order, in batches of {batch}")))
     }
 
     /// As many operations as there were records at first; and how many scans did not see all that was inserted meanwhile,
