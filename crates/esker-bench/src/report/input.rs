@@ -80,6 +80,7 @@ pub(crate) struct Record {
     pub device_fdatasync_us: Option<f64>,
     pub device_waits_per_op: Option<f64>,
     pub threads: Option<Vec<Thread>>,
+    pub writer: Option<Writer>,
     pub over_time: Option<OverTime>,
     pub cv: Option<f64>,
     #[serde(deserialize_with = "text")]
@@ -115,6 +116,15 @@ pub(crate) struct Thread {
     pub window_s: f64,
     /// A window without a figure is `None`.
     pub ops_per_s: Vec<Option<f64>>,
+}
+
+/// The writer beside readers.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Writer {
+    /// 0 where it was held to no rate.
+    pub wanted_per_s: f64,
+    pub ops_per_s: f64,
 }
 
 /// Anything that is to be shown as text: writers differ in whether a setting is a string, a number,

@@ -1,27 +1,43 @@
-//! Only the rows that a report begins with: of the other suites those that stand for their groups, as they are there.
+//! Only the rows that a report begins with: of the other suites those that stand for their groups, and those that Esker lost in
+//! earlier runs, as they are there.
 
 use super::{Base, Section, core, motion, ycsb};
-use crate::first::Group;
+use crate::first::{Group, LOST};
 use crate::plan::Row;
 use std::collections::HashSet;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
-    let mut wanted: Vec<(Group, &str)> = Vec::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
     for group in Group::ALL {
-        wanted.extend(group.usual().iter().map(|names| (group, names[0])));
+        wanted.extend(group.usual().iter().map(|names| Wanted::OfGroup(group, names[0])));
     }
+    wanted.extend(LOST.map(|(suite, key)| Wanted::OfSuite(suite, key)));
     let all = [core::sections(base), ycsb::sections(base), motion::sections(base)].concat();
     all.into_iter().filter_map(|section| only(section, &mut wanted)).collect()
 }
 
+/// A row, by what its case calls it.
+enum Wanted {
+    OfGroup(Group, &'static str),
+    OfSuite(&'static str, &'static str),
+}
+
+impl Wanted {
+    fn is(&self, row: &Row) -> bool {
+        match self {
+            Wanted::OfGroup(group, key) => {
+                row.key == *key && Group::of(&row.suite, key) == Some(*group)
+            }
+            Wanted::OfSuite(suite, key) => row.key == *key && row.suite == *suite,
+        }
+    }
+}
+
 /// What is wanted of a section, and the limits of that; each row in the first section that has it.
-fn only(mut section: Section, wanted: &mut Vec<(Group, &str)>) -> Option<Section> {
-    let suite = section.suite;
+fn only(mut section: Section, wanted: &mut Vec<Wanted>) -> Option<Section> {
     for case in section.cases.iter_mut().filter(|case| !case.id.is_machine()) {
         case.rows.retain(|row| {
-            let is_it =
-                |w: &(Group, &str)| w.1 == row.key && Group::of(suite, &row.key) == Some(w.0);
-            let at = wanted.iter().position(is_it);
+            let at = wanted.iter().position(|wanted| wanted.is(row));
             at.map(|at| wanted.remove(at)).is_some()
         });
     }

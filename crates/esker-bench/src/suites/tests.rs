@@ -1,7 +1,7 @@
 //! What must hold of every suite.
 
 use super::*;
-use crate::first::Group;
+use crate::first::{Group, LOST};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -122,6 +122,8 @@ fn every_row_of_writes_has_one_that_pays_their_debts_right_below_it() {
             let mut rows = case.rows.iter().peekable();
             while let Some(row) = rows.next() {
                 let fills = row.key.starts_with("fill") || row.key == "overwrite";
+                // Of YCSB all that write: the load, and every mix but one.
+                let fills = fills || row.suite == "ycsb" && row.key != "c";
                 if fills && !row.key.contains("sync") && !row.key.ends_with(chains::SETTLED) {
                     let next = rows.peek().map(|row| row.key.as_str());
                     assert_eq!(
@@ -135,7 +137,7 @@ fn every_row_of_writes_has_one_that_pays_their_debts_right_below_it() {
             }
         }
     }
-    assert!(found >= 20, "{found}");
+    assert!(found >= 26, "{found}");
 }
 
 #[test]
@@ -219,7 +221,12 @@ fn first_has_what_a_report_begins_with_as_it_is_in_the_other_suites() {
             of_engines.iter().filter(|r| r.key == key && Group::of(&r.suite, key) == Some(group));
         assert_eq!(of.count(), 1, "{key}");
     }
-    assert_eq!(of_engines.len(), usual.count());
+    // What is known to be lost cannot be left out of what a report begins with.
+    for (suite, key) in LOST {
+        let of = of_engines.iter().filter(|r| r.key == key && r.suite == suite);
+        assert_eq!(of.count(), 1, "{suite} {key}");
+    }
+    assert_eq!(of_engines.len(), usual.count() + LOST.len());
     assert!(rows.iter().all(|r| r.key != limits::SYNC), "no synced row needs it");
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn render(first: &First<'_>, cell: fn(&str) -> String) -> String {
         names.join(" | ")
     );
     let _ = writeln!(out, "|---|---|{}---|---|", "---:|".repeat(engines.len()));
-    for (group, cards) in &first.groups {
+    for (heading, cards) in &first.groups {
         for card in cards {
             let figure = |engine: &&str| match card.row.of(engine) {
                 Some(record) => match record.figure() {
@@ -37,7 +37,7 @@ pub(crate) fn render(first: &First<'_>, cell: fn(&str) -> String) -> String {
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {} | {} |",
-                group.name(),
+                heading,
                 cell(&card.title),
                 figures.join(" | "),
                 cell(&card.verdict),

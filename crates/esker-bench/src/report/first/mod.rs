@@ -1,5 +1,5 @@
-//! The first screen of every format: reads, writes, scans, mixed operations and stores in motion, Esker beside the engines
-//! that everybody knows, and at which sizes. Which rows these are is decided in [`crate::first`].
+//! The first screen of every format: reads, writes, scans, mixed operations and stores in motion, then whatever else Esker is
+//! worst in, beside the engines that everybody knows, and at which sizes. Which rows these are is decided in [`crate::first`].
 
 pub(crate) mod markdown;
 pub(crate) mod picture;
@@ -7,12 +7,13 @@ pub(crate) mod text;
 mod words;
 
 use super::bars;
+use super::format;
 use super::input::Record;
 use super::layout::Bar;
 use super::model::{Model, Row, Section, Unit};
 use super::palette;
 use super::settings::{self, Parts};
-use crate::first::{Group, PEERS, Stand};
+use crate::first::{Group, PEERS, SHOWN, Stand};
 use crate::results::OURS;
 
 /// What a letter behind a name means, which is said where one is seen first.
@@ -24,6 +25,9 @@ const MEMORY: &str = "Memory is what an engine is told to take for itself. On to
      flush, mapped and dirty, several times as much where memory is little; for LevelDB and RocksDB a second write buffer; for all of them the \
      page cache, which is where LMDB has its store. The lines of settings say how much, and rows of memory what it came to.";
 
+/// Heading of the rows that no group shows and in which Esker is behind.
+const WORST: &str = "Where else Esker is worst";
+
 /// The first screen.
 #[derive(Debug)]
 pub(crate) struct First<'a> {
@@ -33,8 +37,8 @@ pub(crate) struct First<'a> {
     pub sizes: String,
     /// The documents that they repeat, each once, in words.
     pub documents: Vec<String>,
-    /// The groups that have rows.
-    pub groups: Vec<(Group, Vec<Card<'a>>)>,
+    /// The groups that have rows, by their headings, and the worst of what none of them shows.
+    pub groups: Vec<(&'static str, Vec<Card<'a>>)>,
 }
 
 /// A row of it.
@@ -65,8 +69,12 @@ impl<'a> First<'a> {
                 .map(|c| (places[c.at].0, places[c.at].1, worst_of(c.is_worst)))
                 .collect();
             if !shown.is_empty() {
-                groups.push((group, shown));
+                groups.push((group.name(), shown));
             }
+        }
+        let worst = worst_of_others(model, &peers, &groups);
+        if !worst.is_empty() {
+            groups.push((WORST, worst));
         }
         let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows).map(|r| r.1).collect();
         let settings: Vec<Parts> = all.into_iter().map(settings_of).collect();
@@ -75,7 +83,7 @@ impl<'a> First<'a> {
         for (section, ..) in groups.iter().flat_map(|(_, rows)| rows) {
             documents.extend(section.document().filter(|name| !documents.contains(name)));
         }
-        let card = |(section, row, worst_of): (&Section, &'a Row, Option<usize>)| Card {
+        let card = |(section, row, worst_of): Shown<'a>| Card {
             row,
             title: words::title(row.key(), &row.name),
             verdict: verdict(row, &peers, worst_of),
@@ -83,7 +91,7 @@ impl<'a> First<'a> {
         };
         let groups = groups
             .into_iter()
-            .map(|(group, rows)| (group, rows.into_iter().map(card).collect()))
+            .map(|(heading, rows)| (heading, rows.into_iter().map(card).collect()))
             .collect();
         let sizes = settings::sentence(usual);
         let sizes = if for_all { sizes } else { format!("Where a row says nothing else: {sizes}") };
@@ -104,7 +112,8 @@ impl<'a> First<'a> {
         let mut sentences = vec![
             format!(
                 "Esker beside {}: of each group up to three of the rows that were measured, among them the one in which Esker is \
-                 worst beside these. Operations a second, more is better; every bar starts at zero, and \
+                 worst beside these; then the worst of all others in which it is behind them, up to three, whatever they count. \
+                 Operations a second, more is better, where a row says nothing else; every bar starts at zero, and \
                  each row has a scale of its own. Settled is when nothing is left to merge or to flush.",
                 listed(&names)
             ),
@@ -142,6 +151,28 @@ fn of_group<'a>(
     of.filter_map(|(s, row)| Some((s, row, stand(row, peers)?))).collect()
 }
 
+/// A row, and of how many it is the worst where that is to be said.
+type Shown<'a> = (&'a Section, &'a Row, Option<usize>);
+
+/// Of all rows, of groups or of none, that are not shown yet: those in which Esker is behind, the worst first.
+fn worst_of_others<'a>(
+    model: &'a Model,
+    peers: &[&str],
+    groups: &[(&str, Vec<Shown<'a>>)],
+) -> Vec<Shown<'a>> {
+    let is_shown = |row: &Row| {
+        groups.iter().flat_map(|(_, rows)| rows).any(|(_, shown, _)| std::ptr::eq(*shown, row))
+    };
+    let all = model.sections.iter().flat_map(|s| s.rows.iter().map(move |row| (s, row)));
+    let others = all.filter(|(_, row)| !is_shown(row));
+    let mut behind: Vec<(Stand, Shown<'a>)> = others
+        .filter_map(|(s, row)| Some((stand(row, peers)?, (s, row, None))))
+        .filter(|(stand, _)| *stand < Stand::Alike(0.0))
+        .collect();
+    behind.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
+    behind.into_iter().map(|(_, shown)| shown).take(SHOWN).collect()
+}
+
 fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {
     if let Some(s) = row.standing_among(&|engine| peers.contains(&engine)) {
         return Some(match s.ratio < 1.0 {
@@ -169,12 +200,26 @@ fn place(section: &Section, row: &Row, usual: &Parts) -> String {
         .into_iter()
         .zip(usual)
         .map(|(own, usual)| own.filter(|part| Some(part) != usual.as_ref()));
-    let own = settings::sentence(own);
-    if own.is_empty() {
-        format!("{}.", section.place())
-    } else {
-        format!("{}. {own}", section.place())
-    }
+    let less = match &row.unit {
+        unit if unit.more_is_better() => None,
+        Unit::Other(_) => None,
+        _ => Some("Less is better.".to_string()),
+    };
+    let said =
+        [Some(format!("{}.", section.place())), Some(settings::sentence(own)), less, flood(row)];
+    let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
+    said.join(" ")
+}
+
+/// How much a writer without limit did beside each engine's readers: whoever is written to less has less to do.
+fn flood(row: &Row) -> Option<String> {
+    let of = |r: &Record| {
+        let writer = r.writer.as_ref().filter(|w| w.wanted_per_s == 0.0)?;
+        r.figure()?;
+        Some(format!("{} {}/s", palette::shown(&r.engine), format::rounded(writer.ops_per_s)))
+    };
+    let rates: Vec<String> = row.records.iter().filter_map(of).collect();
+    (!rates.is_empty()).then(|| format!("Writes beside it: {}.", rates.join(", ")))
 }
 
 fn verdict(row: &Row, peers: &[&str], worst_of: Option<usize>) -> String {

@@ -29,8 +29,8 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
         y = words(&mut svg, unquiet, (0.0, y), width);
     }
     let mut described = Vec::new();
-    for (group, cards) in &first.groups {
-        svg.text(0.0, y + HEAD - 10.0, Anchor::Start, "title", group.name());
+    for (heading, cards) in &first.groups {
+        svg.text(0.0, y + HEAD - 10.0, Anchor::Start, "title", heading);
         y += HEAD;
         let mut lowest = y;
         for (i, card) in cards.iter().enumerate() {
@@ -47,13 +47,7 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
             svg.place(x, below + 2.0, &panel.svg);
             let bottom = below + 2.0 + panel.svg.size().1;
             lowest = words(&mut svg, &card.place, (x, bottom), PANEL).max(lowest);
-            described.push(format!(
-                "{}, {}: {} {}",
-                group.name(),
-                card.title,
-                panel.desc,
-                card.verdict
-            ));
+            described.push(format!("{}, {}: {} {}", heading, card.title, panel.desc, card.verdict));
         }
         y = lowest + 4.0;
     }

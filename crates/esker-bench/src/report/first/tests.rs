@@ -48,8 +48,8 @@ fn document() -> Vec<Record> {
 fn groups_without_rows_are_left_out_and_only_the_known_engines_count() {
     let model = Model::new(document());
     let first = First::of(&model);
-    let names: Vec<&str> = first.groups.iter().map(|(group, _)| group.name()).collect();
-    assert_eq!(names, ["Reads", "Writes", "Scans"]);
+    let names: Vec<&str> = first.groups.iter().map(|(heading, _)| *heading).collect();
+    assert_eq!(names, ["Reads", "Writes", "Scans", WORST]);
     assert_eq!(first.peers, ["leveldb", "lmdb"], "the fourth is not on the first screen");
     let writes: Vec<(&str, &str)> =
         first.groups[1].1.iter().map(|c| (c.row.key(), c.verdict.as_str())).collect();
@@ -65,6 +65,66 @@ fn groups_without_rows_are_left_out_and_only_the_known_engines_count() {
     let bars = first.groups[0].1[0].bars(&first.peers);
     let shown: Vec<&str> = bars.iter().map(|b| b.shown.as_str()).collect();
     assert_eq!(shown, ["3,000,000/s", "1,000,000/s", "1,500,000/s"]);
+}
+
+#[test]
+fn whatever_else_is_worst_stands_on_it_too() {
+    let of = |suite: &str, key: &str, unit: &str, [ours, lmdb, sled]: [f64; 3]| {
+        [(OURS, ours), ("lmdb", lmdb), ("sled", sled)]
+            .map(|(e, value)| Record { unit: Some(unit.into()), ..record(suite, key, e, value) })
+    };
+    let lost = [
+        of("core", "settle", "seconds", [0.5, 0.01, 1e-4]),
+        of("core", "disk", "bytes", [9e6, 8e6, 1.0]),
+        of("motion", "queue", "ops_per_second", [1e5, 2e5, 3e5]),
+        of("core", "memory", "bytes", [1e6, 9e6, 1.0]),
+        of("core", "open.killed", "milliseconds", [30.0, 3.0, 1.0]),
+        of("core", "fillsync", "ops_per_second", [1.0, 50.0, 1.0]),
+    ];
+    let model = Model::new([document(), lost.concat()].concat());
+    let first = First::of(&model);
+    let (heading, worst) = first.groups.last().unwrap();
+    assert_eq!(*heading, WORST);
+    let told: Vec<(&str, &str)> =
+        worst.iter().map(|c| (c.title.as_str(), c.verdict.as_str())).collect();
+    // Synced writes are on it as the worst of theirs, and the queue as the only one of its; memory is no loss beside LMDB.
+    assert_eq!(
+        told,
+        [
+            ("Time to settle after a random load", "Esker: 0.020× of LMDB"),
+            ("Opening and one read after kill -9", "Esker: 0.10× of LMDB"),
+            ("Writes in key order, in batches", "Esker: 0.36× of LMDB"),
+        ]
+    );
+    assert!(worst[0].place.contains("Less is better.") && !worst[2].place.contains("Less"));
+    let pictured = picture::draw(&first, "m", None).unwrap();
+    assert!(pictured.contains("Time to settle"), "the picture alone has them");
+}
+
+#[test]
+fn a_flood_says_how_much_was_written_beside_each_engine() {
+    let beside = |engine: &str, value: f64, wanted_per_s: f64, ops_per_s: f64| Record {
+        writer: Some(crate::report::input::Writer { wanted_per_s, ops_per_s }),
+        ..record(
+            "motion",
+            if wanted_per_s > 0.0 { "read.10k" } else { "read.flood" },
+            engine,
+            value,
+        )
+    };
+    let model = Model::new(vec![
+        beside(OURS, 9e5, 0.0, 523_000.0),
+        beside("lmdb", 6e5, 0.0, 140_000.0),
+        beside(OURS, 9e5, 1e4, 1e4),
+        beside("lmdb", 6e5, 1e4, 1e4),
+    ]);
+    let first = First::of(&model);
+    let places: Vec<&str> = first.groups[0].1.iter().map(|card| card.place.as_str()).collect();
+    assert!(
+        places[0].ends_with("Writes beside it: Esker 523,000/s, LMDB 140,000/s."),
+        "{places:?}"
+    );
+    assert!(!places[1].contains("Writes beside"), "its rate is that of the row");
 }
 
 #[test]
@@ -180,7 +240,7 @@ fn the_picture_has_bars_from_zero_and_all_of_its_words_fit() {
         n.attribute(name).unwrap().parse::<f64>().unwrap()
     };
     let bars: Vec<_> = document.descendants().filter(|n| n.has_tag_name("rect")).collect();
-    assert_eq!(bars.len(), 15, "five rows, three engines each");
+    assert_eq!(bars.len(), 18, "six rows, three engines each");
     // Random reads are the first panel: Esker, LevelDB, LMDB.
     let widths: Vec<f64> = bars[..3].iter().map(|b| number(b, "width")).collect();
     assert!((widths[1] / widths[0] - 1.0 / 3.0).abs() < 0.01, "{widths:?}");

@@ -15,8 +15,8 @@ const LINE: usize = 110;
 pub(crate) fn render(model: &Model) -> String {
     let first = First::of(model);
     let mut out = String::new();
-    for (group, cards) in &first.groups {
-        let _ = writeln!(out, "{}", group.name().to_uppercase());
+    for (heading, cards) in &first.groups {
+        let _ = writeln!(out, "{}", heading.to_uppercase());
         for card in cards {
             let _ = writeln!(out, "  {}. {}", card.title, card.verdict);
             out.push_str(&bars(&card.bars(&first.peers)));

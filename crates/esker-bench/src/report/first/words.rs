@@ -2,6 +2,10 @@
 
 /// A row's title; `name` where there are no better words.
 pub(super) fn title(key: &str, name: &str) -> String {
+    // Others have words of their own for these.
+    if let (true, Some(what)) = (key == name, of_store(key)) {
+        return what.to_string();
+    }
     let (base, state) = key.split_once('.').unwrap_or((key, ""));
     let Some(what) = what(base) else { return name.to_string() };
     let reads = base.starts_with("read") && !base.starts_with("readwhilewriting");
@@ -32,6 +36,21 @@ pub(super) fn title(key: &str, name: &str) -> String {
         _ => String::new(),
     };
     format!("{what}{threads}{state}")
+}
+
+/// What is told of a store and not of an operation.
+fn of_store(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "settle" => "Time to settle after a random load",
+        "disk" => "Disk right after a random load",
+        "disk.settled" => "Disk, settled",
+        "memory" => "Peak of memory that is allocated",
+        "memory.mapped" => "Peak of files that are mapped",
+        "memory.dirty" => "Peak of what is nowhere but in memory",
+        "open" => "Opening and one read",
+        "open.killed" => "Opening and one read after kill -9",
+        _ => return None,
+    })
 }
 
 fn plural(many: bool) -> &'static str {
@@ -89,6 +108,9 @@ mod tests {
             ("overwrite", "Overwrites", "Overwrites"),
             ("a", "A: reads 50, updates 50", "A: reads 50, updates 50"),
             ("queue1000", "1,000 wait", "1,000 wait"),
+            ("settle", "settle", "Time to settle after a random load"),
+            ("settle", "overwrite1 settle", "overwrite1 settle"),
+            ("a.settled", "A: reads 50, updates 50, settled", "A: reads 50, updates 50, settled"),
         ] {
             assert_eq!(title(key, name), words);
         }

@@ -9,9 +9,9 @@ const PANEL: f64 = 330.0;
 
 pub(super) fn write(page: &mut Page, first: &First<'_>) {
     page.raw("<section class=\"first\" aria-label=\"First screen\">\n");
-    for (group, cards) in &first.groups {
+    for (heading, cards) in &first.groups {
         page.raw("<div class=\"group\">\n");
-        page.heading(2, &anchor(&format!("first {}", group.name())), "here", group.name());
+        page.heading(2, &anchor(&format!("first {heading}")), "here", heading);
         page.raw("<div class=\"cards\">\n");
         for card in cards {
             let bars = card.bars(&first.peers);
