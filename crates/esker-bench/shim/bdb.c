@@ -82,6 +82,13 @@ int shim_settle(shim_store *store) {
   return store->env->txn_checkpoint(store->env, 0, 0, DB_FORCE);
 }
 
+int shim_compact(shim_store *store) {
+  DB_COMPACT how;
+  memset(&how, 0, sizeof how);
+  int code = store->db->compact(store->db, NULL, NULL, NULL, &how, DB_FREE_SPACE, NULL);
+  return code ? code : shim_settle(store);
+}
+
 int shim_reopen(shim_store *store, const shim_options *options) {
   (void)store;
   (void)options;

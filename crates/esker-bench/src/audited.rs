@@ -11,10 +11,12 @@ use std::sync::OnceLock;
 type Open = fn(&Path, &Config) -> Result<Box<dyn AnyEngine>>;
 
 static OPEN: OnceLock<Open> = OnceLock::new();
+static PUT_IN_ORDER: OnceLock<fn(&Path, &Config) -> Result<()>> = OnceLock::new();
 
 /// From now on [`Audited`] is this engine.
 pub fn wrap<E: Engine + 'static>() {
     OPEN.get_or_init(|| open::<E>);
+    PUT_IN_ORDER.get_or_init(|| E::put_in_order);
 }
 
 fn open<E: Engine + 'static>(dir: &Path, config: &Config) -> Result<Box<dyn AnyEngine>> {
@@ -161,6 +163,10 @@ impl Engine for Audited {
     fn compact(&self) -> Result<()> {
         note(Call::Compact, 1);
         self.0.any_compact()
+    }
+    fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
+        note(Call::Compact, 1);
+        (PUT_IN_ORDER.get().context("no engine to audit")?)(dir, config)
     }
     fn close(self) -> Result<()> {
         note(Call::Close, 1);

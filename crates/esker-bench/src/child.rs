@@ -90,11 +90,16 @@ impl<'a> Ctx<'a> {
     pub fn ready(&self) {
         (self.say.borrow_mut())(Message::Ready);
     }
-    /// Opens the store of this case.
-    pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
+    /// How the store of this case is opened.
+    pub fn config(&self, data: &Dataset, sync: Sync) -> Config {
         let config = self.plan().config(data, sync);
         let mut config = Config { shared: self.spec.case.has_threads(), ..config };
         config.tuning.extend(built::tuning_of(&self.spec.engine));
+        config
+    }
+    /// Opens the store of this case.
+    pub fn open<E: Engine>(&self, data: &Dataset, sync: Sync) -> Result<E> {
+        let config = self.config(data, sync);
         let mut opened = self.opened.borrow_mut();
         // A shared library is loaded once in a process, where Esker is linked: neither its pages nor that time are the store's.
         E::version().context("open")?;

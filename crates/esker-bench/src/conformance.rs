@@ -52,6 +52,7 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
         check.compare(&engine).context("with less memory again")?;
     }
     engine.close().context("close")?;
+    E::put_in_order(&store, config).context("put in order")?;
 
     let engine = E::open(&store, config).context("open again")?;
     check.compare(&engine).context("opened again")?;

@@ -160,6 +160,39 @@ fn an_engine_that_relies_on_one_thread_does_every_row() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Log-structured stores are compacted before they are read settled; a tree as a random load left it has its pages in no order,
+/// with free ones between them, and two thirds full.
+#[test]
+fn trees_are_put_in_order_before_they_are_read_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let args = ["--engines", "lmdb,sqlite,sqlite-default", "--entries", "20k"];
+    let rows = ["--rows", "disk,disk.settled,settle,readseq.settled", "--out"];
+    let output =
+        bench(&dir.path().join("stores"), &[&args[..], &rows, &[out.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = lines(&out.join("results.jsonl"));
+    let of = |engine: &str, row: &str| {
+        let is_it = |line: &&Value| line["engine"] == engine && line["row"] == row;
+        lines.iter().find(is_it).expect("a line").clone()
+    };
+    let times = |engine: &str, row: &str| {
+        let line = of(engine, row);
+        line["value"].as_f64().unwrap() / line["raw_bytes"].as_f64().unwrap()
+    };
+    for engine in ["lmdb", "sqlite"].into_iter().filter(|e| of(e, "disk")["missing"].is_null()) {
+        assert!(times(engine, "disk.settled") < 0.95 * times(engine, "disk"), "{engine}");
+        let note = of(engine, "settle")["note"].to_string();
+        assert!(note.contains("s more, not counted"), "{engine}: {note}");
+        assert!(of(engine, "readseq.settled")["failed"].is_null(), "{engine}");
+    }
+    if of("sqlite", "disk")["missing"].is_null() {
+        let (filled, as_it_comes) =
+            (times("sqlite", "disk.settled"), times("sqlite-default", "disk.settled"));
+        assert!(filled < 1.2 && as_it_comes > 1.2, "{filled} {as_it_comes}");
+    }
+}
+
 /// What the name asks for must reach the process that opens the store, and nothing of it the engine beside it.
 #[test]
 fn an_engine_as_it_comes_stands_beside_itself_as_its_manual_advises() {

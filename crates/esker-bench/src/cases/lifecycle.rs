@@ -1,7 +1,7 @@
 //! Opening a store, after a clean close and after a kill; and its size with compression.
 
 use super::fill::Work;
-use super::load;
+use super::{close_in_order, load};
 use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, verify};
@@ -79,10 +79,12 @@ pub fn compressed<E: Engine>(ctx: &Ctx) -> Result<()> {
     engine.settle_fully().context("settle")?;
     ctx.verifying();
     let verdict = verify(&engine, &data, &model);
+    let compresses = engine.compresses();
+    close_in_order(ctx, engine, &data)?;
     let mut sample = Sample::figure(ctx.row(), system::disk_bytes(ctx.dir()) as f64);
-    if !engine.compresses() {
+    if !compresses {
         sample = sample.with_note("does not compress");
     }
     ctx.report(sample, &verdict);
-    engine.close()
+    Ok(())
 }

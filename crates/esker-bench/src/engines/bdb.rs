@@ -45,7 +45,7 @@ impl Kind for Bdb {
         ),
         (Call::Renew, "nothing: each read sees what is newest"),
         (Call::Settle, "DB_ENV->txn_checkpoint with DB_FORCE"),
-        (Call::Compact, "nothing: settling was all"),
+        (Call::Compact, "DB->compact with DB_FREE_SPACE, of a store that will only be read"),
         (Call::SetMemory, "nothing: the memory stays"),
         (Call::Close, "DB->close, txn_checkpoint, DB_ENV->close"),
     ];

@@ -54,6 +54,7 @@ c_api! {
         fn shim_error(c_int) -> *const c_char;
         fn shim_open(*const Options, *mut Store) -> c_int;
         fn shim_settle(Store) -> c_int;
+        fn shim_compact(Store) -> c_int;
         fn shim_reopen(Store, *const Options) -> c_int;
         fn shim_close(Store) -> c_int;
         fn shim_writer_new(Store, c_int, *mut Handle) -> c_int;
@@ -276,6 +277,16 @@ impl<K: Kind> Engine for Shimmed<K> {
     fn settle(&self) -> Result<()> {
         // SAFETY: an open store.
         self.api.check(unsafe { (self.api.shim_settle)(self.store) }, "settle")
+    }
+
+    fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
+        if super::as_it_comes(config)? {
+            return Ok(());
+        }
+        let store = Self::open(dir, config)?;
+        // SAFETY: an open store without handles.
+        store.api.check(unsafe { (store.api.shim_compact)(store.store) }, "compact")?;
+        store.close()
     }
 
     fn close(mut self) -> Result<()> {

@@ -17,13 +17,15 @@
 use super::library::View;
 use super::sqlite_connection::{self, Connection, Link, State, Stmt};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
+/// The database, in a store's directory.
+const FILE: &str = "store.sqlite";
 /// As far as SQLite maps a file (`SQLITE_MAX_MMAP_SIZE`).
 const MAX_MMAP: u64 = 0x7fff_0000;
 /// Its default; pages are larger where fewer entries than nine in ten would fit into one.
@@ -111,7 +113,7 @@ impl Engine for Sqlite {
     fn open(dir: &Path, config: &Config) -> Result<Self> {
         Self::version()?;
         std::fs::create_dir_all(dir)?;
-        let path = dir.join("store.sqlite");
+        let path = dir.join(FILE);
         let base = Connection::open(&path)?;
         let defaults = super::as_it_comes(config)?;
         let page = if defaults { PAGE } else { page_for(config.entry_bytes) };
@@ -219,6 +221,22 @@ impl Engine for Sqlite {
         self.is_only_thread()?;
         self.base.stop_reading()?;
         self.base.connection.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    /// `VACUUM`, beside the database and then in its place: within it the whole would go through the log, and before that
+    /// into a temporary file that lies elsewhere.
+    fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
+        if super::as_it_comes(config)? {
+            return Ok(());
+        }
+        let (path, copy) = (dir.join(FILE), dir.join("copy.sqlite"));
+        let name = copy.to_str().context("a path that is no text")?.replace('\'', "''");
+        let connection = Connection::open(&path)?;
+        connection.exec(&format!("PRAGMA synchronous=OFF; VACUUM INTO '{name}'"))?;
+        // Whoever closes it last takes the log away, which is empty.
+        drop(connection);
+        ensure!(!dir.join(format!("{FILE}-wal")).exists(), "the log is still in use");
+        Ok(std::fs::rename(copy, path)?)
     }
 
     fn close(self) -> Result<()> {

@@ -59,7 +59,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         (Call::Scan, "WT_CURSOR->reset, then next or prev to the first; reset"),
         (Call::Entry, "WT_CURSOR->get_key, get_value, then next or prev"),
         (Call::Settle, "WT_SESSION->checkpoint, for an LSM tree compact before it"),
-        (Call::Compact, "nothing: settling was all"),
+        (Call::Compact, "WT_SESSION->compact and checkpoint, of a B-tree that will only be read"),
         (Call::SetMemory, "WT_CONNECTION->close, wiredtiger_open with the other cache_size"),
         (Call::Close, "WT_CONNECTION->close"),
     ];
