@@ -120,6 +120,7 @@ fn every_row_of_every_document_is_measured() {
     assert!(race["threads"][0]["ops_per_s"].as_array().unwrap().len() >= 10, "{race}");
     assert!(race["writer"]["ops_per_s"].is_number());
     assert!(find("symas2014", "3", "time to complete")["value"].as_f64().unwrap() > 0.0);
+    assert!(find("symas2014", "2", "peak memory, dirty pages")["value"].is_number());
     for mix in ["Load", "A: reads 50, updates 50", "E: scans 95, inserts 5"] {
         let rate = |row: &str| find("ycsb", "1", row)["value"].as_f64().unwrap();
         assert!(rate(&format!("{mix}, settled")) <= rate(mix), "{mix}");

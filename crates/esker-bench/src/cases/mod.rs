@@ -176,6 +176,13 @@ fn with_order(sample: Sample, seconds: f64) -> Sample {
     ))
 }
 
+/// Told by every process that has its part in it; the largest counts.
+fn peaks(ctx: &Ctx) -> [Sample; 3] {
+    let peak = ctx.peak_memory();
+    [("memory", peak.anonymous), ("memory.mapped", peak.mapped), ("memory.dirty", peak.dirty)]
+        .map(|(row, bytes)| ctx.noted(Sample::figure(row, bytes as f64)))
+}
+
 /// Touches a value or a key as a user would: an engine that hands over bytes it has not read yet
 /// reads them now.
 #[inline]

@@ -1,11 +1,11 @@
 //! Readers beside a writer held to a rate: thread by thread over time, and how long it takes until the
 //! last reader has read as many keys as the store has. All engines are watched for the same time,
 //! so that their lines can be laid side by side. Rows: `reads` (all readers together), `writes`,
-//! `time`.
+//! `time`; and what memory all of it came to, the load too.
 
 use super::beside::{Beside, Sides};
-use super::load;
 use super::reading::Reading;
+use super::{load, peaks};
 use crate::child::Ctx;
 use crate::data::{Dataset, Model, Order, mix, verify, verify_sample};
 use crate::engine::{Engine, Sync};
@@ -40,10 +40,14 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         generation: 2,
     };
     let sides = beside.run(&engine)?;
+    let peaks = peaks(ctx);
     ctx.verifying();
     model.replay(Order::Uniform, seed, sides.writer.ops(), 2);
     let verdict = check(&engine, &data, &model, limited);
     report(ctx, plan, &data, &sides, &verdict);
+    for peak in peaks {
+        ctx.report(peak, &verdict);
+    }
     engine.close()
 }
 

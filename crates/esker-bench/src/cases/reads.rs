@@ -1,7 +1,7 @@
 //! Reads of every kind from a store of every key written once in random order. A row is measured by a process of its own:
 //! right after the load, with whatever debts that left, and then once more; or from a settled store that it opens.
 
-use super::{close_in_order, load, touch, warm, with_order};
+use super::{close_in_order, load, peaks, touch, warm, with_order};
 use crate::calls;
 use crate::chains::{SECOND, SETTLED, first_pass, reads};
 use crate::child::Ctx;
@@ -110,13 +110,6 @@ fn settled_model(data: &Dataset) -> Model {
     let mut model = Model::empty(data.entries);
     model.replay(Order::Shuffled, data.seed, data.entries, 1);
     model
-}
-
-/// Told by every process that has its part in it; the largest counts.
-fn peaks(ctx: &Ctx) -> [Sample; 3] {
-    let peak = ctx.peak_memory();
-    [("memory", peak.anonymous), ("memory.mapped", peak.mapped), ("memory.dirty", peak.dirty)]
-        .map(|(row, bytes)| ctx.noted(Sample::figure(row, bytes as f64)))
 }
 
 /// One kind of read by a reader of its own, until `least` seconds are full: once, where that is nothing.

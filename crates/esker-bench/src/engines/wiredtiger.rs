@@ -103,6 +103,10 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         let document = config.tuning.get("wiredtiger.table");
         let small = config.larger_than_memory || config.memory < config.expected_bytes / 2;
         let small = (small && document.is_none() && !defaults).then_some(4096);
+        if config.larger_than_memory && !defaults && !LSM {
+            // Its manual: for workloads that are updates or point queries for the most part, as these are.
+            table += ",access_pattern_hint=random";
+        }
         table.extend(document.map(|words| format!(",{words}")));
         if let Some(bytes) = super::tuned(config, "leaf_page_max")?.or(small) {
             table += &format!(",leaf_page_max={bytes}");
@@ -162,7 +166,8 @@ mod tests {
     fn pages_are_small_where_few_stay_in_the_cache() {
         assert!(!table(|_| ()).contains("leaf_page_max"));
         assert!(table(|config| config.memory = 4 << 20).ends_with("leaf_page_max=4096"));
-        assert!(table(|config| config.larger_than_memory = true).ends_with("leaf_page_max=4096"));
+        let larger = table(|config| config.larger_than_memory = true);
+        assert!(larger.ends_with("access_pattern_hint=random,leaf_page_max=4096"), "{larger}");
         let packed = table(|config| (config.memory, config.compression) = (4 << 20, true));
         // Without the library that packs, nothing is.
         assert_eq!(packed.contains("snappy"), packed.contains("allocation_size=512"), "{packed}");

@@ -1,6 +1,7 @@
 //! "In-Memory Microbenchmark", Symas, June 2014: readers that each read as many keys as there are,
 //! beside a writer held to 10,000 a second; each thread over time. The document has 20 and 100
-//! million records: `--scale 20`.
+//! million records: `--scale 20`. What memory an engine comes to is told beside what it was given, as the document tells the
+//! size of each process.
 
 use super::{Base, Section};
 use crate::plan::{CaseId, Plan, Row, Unit};
@@ -19,6 +20,9 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
                     .called("writes (10,000/s wanted)")
                     .aiming_at(0.0),
                 Row::new("time", Unit::Seconds).called("time to complete"),
+                Row::new("memory", Unit::Bytes).called("peak memory"),
+                Row::new("memory.mapped", Unit::Bytes).called("peak memory, mapped files"),
+                Row::new("memory.dirty", Unit::Bytes).called("peak memory, dirty pages"),
             ],
         )
     };
