@@ -7,7 +7,21 @@ pub(super) fn title(key: &str, name: &str) -> String {
         return what.to_string();
     }
     let (base, state) = key.split_once('.').unwrap_or((key, ""));
-    let Some(what) = what(base) else { return name.to_string() };
+    // What is overwritten without limit has its number of threads in its name only.
+    let threads = match name.strip_prefix("overwrite").and_then(|rest| rest.chars().next()) {
+        Some(n) if n.is_ascii_digit() => format!(" without limit, {n} thread{}", plural(n != '1')),
+        _ => String::new(),
+    };
+    if let (false, Some(what)) = (threads.is_empty(), of_overwrites(key)) {
+        return format!("{what}, overwrites{threads}");
+    }
+    let Some(what) = what(base) else {
+        // Mixes have their document's names; what is settled of them is what they have left to be done.
+        return match name.strip_suffix(", settled").filter(|_| state == "settled") {
+            Some(mix) => format!("{mix}, settling included"),
+            None => name.to_string(),
+        };
+    };
     let reads = base.starts_with("read") && !base.starts_with("readwhilewriting");
     let is_read = reads || base.starts_with("seek") || base == "scan" || base == "reverse";
     let state = match state {
@@ -30,11 +44,6 @@ pub(super) fn title(key: &str, name: &str) -> String {
         "" if base == "seekrandom" => " right after the load",
         _ => "",
     };
-    // What is overwritten without limit has its number of threads in its name only.
-    let threads = match name.strip_prefix("overwrite").and_then(|rest| rest.chars().next()) {
-        Some(n) if n.is_ascii_digit() => format!(" without limit, {n} thread{}", plural(n != '1')),
-        _ => String::new(),
-    };
     format!("{what}{threads}{state}")
 }
 
@@ -49,6 +58,19 @@ fn of_store(key: &str) -> Option<&'static str> {
         "memory.dirty" => "Peak of what is nowhere but in memory",
         "open" => "Opening and one read",
         "open.killed" => "Opening and one read after kill -9",
+        _ => return None,
+    })
+}
+
+/// What is told of overwrites without limit beside their rate.
+fn of_overwrites(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "worst_put" => "Worst put",
+        "p9999_put" => "Put at the 99.99th percentile",
+        "worst_quarter" => "Puts in the worst quarter of a second",
+        "disk_to_live" => "Disk for each byte that is alive",
+        "written_per_byte" => "Bytes written for each byte put",
+        "settle" => "Time to settle",
         _ => return None,
     })
 }
@@ -76,6 +98,8 @@ fn what(base: &str) -> Option<String> {
         "fill100Krandom" => "Large values, random keys",
         "overwrite" => "Overwrites",
         "deleterandom" => "Random deletes",
+        "queue" => "Queue in which one entry waits",
+        "queue1000" => "Queue in which 1,000 entries wait",
         _ => return numbered(base),
     };
     Some(text.to_string())
@@ -107,10 +131,11 @@ mod tests {
             ("overwrite", "overwrite4", "Overwrites without limit, 4 threads"),
             ("overwrite", "Overwrites", "Overwrites"),
             ("a", "A: reads 50, updates 50", "A: reads 50, updates 50"),
-            ("queue1000", "1,000 wait", "1,000 wait"),
+            ("queue1000", "1,000 wait", "Queue in which 1,000 entries wait"),
+            ("drain", "a backlog is taken", "a backlog is taken"),
             ("settle", "settle", "Time to settle after a random load"),
-            ("settle", "overwrite1 settle", "overwrite1 settle"),
-            ("a.settled", "A: reads 50, updates 50, settled", "A: reads 50, updates 50, settled"),
+            ("settle", "overwrite1 settle", "Time to settle, overwrites without limit, 1 thread"),
+            ("a.settled", "A: reads 50, settled", "A: reads 50, settling included"),
         ] {
             assert_eq!(title(key, name), words);
         }
