@@ -83,10 +83,8 @@ int shim_settle(shim_store *store) {
 }
 
 int shim_compact(shim_store *store) {
-  DB_COMPACT how;
-  memset(&how, 0, sizeof how);
-  int code = store->db->compact(store->db, NULL, NULL, NULL, &how, DB_FREE_SPACE, NULL);
-  return code ? code : shim_settle(store);
+  (void)store;
+  return NONE;
 }
 
 int shim_reopen(shim_store *store, const shim_options *options) {

@@ -34,7 +34,8 @@ const char *shim_error(int code);
 
 int shim_open(const shim_options *options, shim_store **store);
 int shim_settle(shim_store *store);
-/* Gives what a settled store has to spare back, and fills its pages, as far as the library has a call for that. */
+/* Gives what a settled store has to spare back, and fills its pages, as far as the library has a call for that
+ * that does not cost more than it gives. */
 int shim_compact(shim_store *store);
 /* Closes a store of which no reader or writer is left, and opens it again with another connection
  * configuration. NONE, and nothing has changed, where a library has no use for that. After an error the

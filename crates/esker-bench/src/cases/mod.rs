@@ -161,8 +161,9 @@ fn write_all<E: Engine>(
 /// Seconds of that, which are more than the engine owed.
 fn close_in_order<E: Engine>(ctx: &Ctx, engine: E, data: &Dataset) -> Result<f64> {
     engine.close()?;
+    let config = ctx.config(data, Sync::Buffered);
     let start = Instant::now();
-    E::put_in_order(ctx.dir(), &ctx.config(data, Sync::Buffered)).context("put in order")?;
+    E::put_in_order(ctx.dir(), &config).context("put in order")?;
     Ok(start.elapsed().as_secs_f64())
 }
 

@@ -67,9 +67,9 @@ fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let peaks = peaks(ctx);
     let more_s = compacted_s + close_in_order(ctx, engine, data)?;
     let paid = with_order(paid, more_s);
+    let settled = ctx.noted(disk("disk.settled"));
     // As whoever reads it finds it.
     let engine: E = ctx.open(data, Sync::Buffered)?;
-    let settled = ctx.noted(disk("disk.settled"));
     ctx.verifying();
     let verdict = verify(&engine, data, &model);
     for sample in [loaded, paid, settled].into_iter().chain(peaks) {

@@ -115,6 +115,8 @@ pub trait Kind: 'static {
     fn loaded() -> &'static Loaded;
     /// What each method calls of the library, through the shim.
     const CALLS: &'static [(Call, &'static str)];
+    /// Whether its stores are put in order (`shim_compact`) when they will only be read.
+    const IS_PUT_IN_ORDER: bool;
     /// The settings for a configuration.
     fn setup(config: &Config) -> Result<Setup>;
 }
@@ -280,7 +282,7 @@ impl<K: Kind> Engine for Shimmed<K> {
     }
 
     fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
-        if super::as_it_comes(config)? {
+        if super::as_it_comes(config)? || !K::IS_PUT_IN_ORDER {
             return Ok(());
         }
         let store = Self::open(dir, config)?;

@@ -40,6 +40,7 @@ fn snappy() -> Option<String> {
 
 impl<const LSM: bool> Kind for WiredTiger<LSM> {
     const SHIM: Shim = WIREDTIGER;
+    const IS_PUT_IN_ORDER: bool = !LSM;
 
     const CALLS: &'static [(Call, &'static str)] = &[
         (Call::Open, "wiredtiger_open, WT_CONNECTION->open_session, WT_SESSION->create"),
