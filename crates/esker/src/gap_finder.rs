@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::read::boundary::Boundary;
 use crate::read::cursor::Cursor;
 use crate::read::gaps::{GapFinder, GapReader, KeyGaps, Measuring};
-use crate::read::visible::Move;
+use crate::read::passed::Move;
 use crate::store::{Store, Writer};
 
 /// So often the writer's lock is tried. A put holds it for less than a microsecond; nobody waits for more.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::gaps::GapFinder;
 use super::merge_cursor::MergeCursor;
+use super::passed::Move;
 use super::refresh::{NewerView, Refresher};
 use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
 use super::source::SourceCursor;
 use super::super_version::SuperVersion;
-use super::visible::{Move, VisibleCursor};
+use super::visible::VisibleCursor;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};

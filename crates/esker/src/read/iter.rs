@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::gaps::GapFinder;
+use super::passed::Move;
 use super::slice::{Pin, Slice};
 use super::super_version::SuperVersion;
-use super::visible::Move;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};

@@ -14,6 +14,7 @@ mod last_puts;
 pub(crate) mod loaded;
 pub(crate) mod merge_cursor;
 mod merge_queue;
+pub(crate) mod passed;
 pub(crate) mod refresh;
 pub(crate) mod run_cursor;
 pub(crate) mod slice;
