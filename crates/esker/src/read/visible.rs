@@ -10,6 +10,7 @@ use super::passed::{ASK_AFTER, EXTEND_AFTER, Learning, MOST_LEAPS, Move, Passed}
 use super::source::SourceCursor;
 use crate::Result;
 use crate::key::{Codec, InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
+use crate::util::shrink_for;
 use crate::wal::{Place, Segment};
 
 /// Where the value of the current entry is.
@@ -415,12 +416,14 @@ impl VisibleCursor {
                 Newest::Ready
             }
             (Stored::Inline(bytes), _) => {
+                shrink_for(&mut self.value_buf, bytes.len());
                 self.value_buf.clear();
                 self.value_buf.extend_from_slice(bytes);
                 self.value = Value::Buffer;
                 Newest::Ready
             }
             (Stored::Compressed { codec, dict, raw_len, bytes }, SourceCursor::Run(run)) => {
+                shrink_for(&mut self.packed, bytes.len());
                 self.packed.clear();
                 self.packed.extend_from_slice(bytes);
                 Newest::Compressed(Arc::clone(run.table()), codec, dict, raw_len)

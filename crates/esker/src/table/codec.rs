@@ -7,7 +7,7 @@ use super::lz4;
 use super::zstd;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
-use crate::util::{put_varint, varint_len};
+use crate::util::{put_varint, shrink_for, varint_len};
 
 /// Shorter values are stored as they are.
 const MIN_LEN: usize = 16;
@@ -115,6 +115,7 @@ pub(super) fn decompress(
     let damaged = Problem::Damaged;
     let (codec, dict, raw_len, bytes) = match stored {
         Stored::Inline(value) => {
+            shrink_for(out, value.len());
             out.clear();
             out.extend_from_slice(value);
             return Ok(());
@@ -130,6 +131,7 @@ pub(super) fn decompress(
             dictionary.filter(|d| d.id() == id).ok_or(damaged("value of another dictionary"))?,
         ),
     };
+    shrink_for(out, raw_len);
     let whole = match codec {
         Codec::Lz4 => {
             // A byte of LZ4 stands for at most 255: no more is set aside for a lying length.

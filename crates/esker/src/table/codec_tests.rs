@@ -300,3 +300,20 @@ fn a_build_without_zstandard_says_so() {
     assert!(e.to_string().contains("feature `zstd`"), "{e}");
     assert!(db.keyspace("packed").is_err());
 }
+
+/// Who unpacks one large value and then small ones goes on with little memory.
+#[test]
+fn a_buffer_gives_the_memory_of_a_large_value_back() {
+    for &(compression, codec) in BUILT_IN {
+        let mut packer = Compressor::new(compression, None);
+        let mut out = Vec::new();
+        for len in [32 << 20, 1000] {
+            let value = vec![b'x'; len];
+            let (raw_len, bytes) = parts(packer.compress(&value).unwrap());
+            let stored = Stored::Compressed { codec, dict: 0, raw_len, bytes };
+            decompress(stored, None, &mut out).unwrap();
+            assert_eq!(out, value);
+        }
+        assert!(out.capacity() <= 1 << 20, "{codec:?}: {}", out.capacity());
+    }
+}

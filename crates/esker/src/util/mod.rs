@@ -29,6 +29,19 @@ pub(crate) fn panic_message(panic: Box<dyn std::any::Any + Send>) -> String {
     )
 }
 
+/// What a buffer keeps of its memory, however little is in it next.
+const KEPT: usize = 1 << 20;
+
+/// A buffer that is to hold `len` bytes next, and had far more, gives most of its memory back: a cursor that lives for
+/// long may meet one large value.
+#[inline]
+pub(crate) fn shrink_for(buf: &mut Vec<u8>, len: usize) {
+    if buf.capacity() > KEPT && len < buf.capacity() / 8 {
+        buf.clear();
+        buf.shrink_to(KEPT.max(len));
+    }
+}
+
 /// Runs something at the end of a scope, also when that is left by a panic.
 pub(crate) struct AtEnd<F: FnMut()>(pub F);
 
