@@ -35,7 +35,7 @@ say "everything checked"
 
 say "Esker beside other engines on this machine"
 if [ $# -eq 0 ]; then
-    set -- --suite first --engines esker,lmdb,leveldb --repeat 1 --seconds 1 --sustained-seconds 15
+    set -- --suite first --engines esker,lmdb,leveldb --entries 300k --repeat 1 --seconds 1 --sustained-seconds 15
 fi
 status=0
 "$esker" bench --dir "$demo/bench" --out "$demo/results" "$@" || status=$?
