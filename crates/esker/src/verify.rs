@@ -157,7 +157,7 @@ pub(crate) fn check_files(
     let tables = || state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t)));
     let total = tables().map(|(_, t)| t.size).sum();
     let mut progress = Progress { done: 0, total, tell };
-    let segments = open_segments(env, dir, state, &names, report);
+    let segments = open_segments(env, dir, state, &names, report, unordered);
     let segment = |n| segments.get(&n)?.clone().ok();
     for ks in state.keyspaces.values().filter(|ks| ks.order.is_none()) {
         unordered.push(Finding::new(
@@ -341,6 +341,21 @@ impl<'a> Values<'a> {
     }
 }
 
+/// What is wrong with a segment whose values no repair can save that is not given the comparators of the keyspaces they
+/// belong to: it cannot write the tables anew that point there.
+pub(crate) fn awaits_comparator(found: Finding, state: &State, segment: u64) -> Finding {
+    let points_there = |t: &TableMeta| t.references.iter().any(|r| r.segment == segment);
+    let unordered = state.keyspaces.values().filter(|k| k.order.is_none());
+    let waiting = unordered.filter(|k| k.version.tables().any(|t| points_there(t)));
+    let names = waiting.map(|k| format!("{:?} (comparator {:?})", k.name, k.order_name));
+    let what = format!(
+        "{}; tables of keyspace {} point there: until a repair that is given the comparator the store does not open",
+        found.what,
+        names.collect::<Vec<_>>().join(" and ")
+    );
+    Finding { what, ..found }
+}
+
 /// The segments that there are, and what is wrong with those that are none.
 fn open_segments(
     env: &Arc<dyn Env>,
@@ -348,8 +363,12 @@ fn open_segments(
     state: &State,
     names: &[String],
     report: &mut VerifyReport,
+    unordered: &mut Vec<Finding>,
 ) -> BTreeMap<u64, Result<Arc<Segment>>> {
     let mut numbers: BTreeSet<u64> = state.value_segments();
+    let ordered = state.keyspaces.values().filter(|k| k.order.is_some());
+    let ordered = ordered.flat_map(|k| k.version.tables()).flat_map(|t| &t.references);
+    let with_ordered: BTreeSet<u64> = ordered.map(|r| r.segment).collect();
     numbers.extend(
         names.iter().filter_map(|n| filename::segment_number(n)).filter(|n| *n >= state.log_start),
     );
@@ -366,7 +385,12 @@ fn open_segments(
             Ok(Lookup::Unused(behind, _)) if number >= state.log_start && !behind.frames => {}
             Ok(Lookup::Missing) => {}
             Ok(Lookup::Unused(_, e)) | Err(e) => {
-                report.problem(e.clone());
+                let found = Finding::from(&e);
+                if number >= state.log_start || with_ordered.contains(&number) {
+                    report.problems.push(found);
+                } else {
+                    unordered.push(awaits_comparator(found, state, number));
+                }
                 segments.insert(number, Err(e));
             }
         }

@@ -30,7 +30,10 @@ impl Repair<'_> {
                 if let End::Torn { offset, why } = end
                     && segment.frames().behind_their_end(true).frames
                 {
-                    self.lose(Finding::from(&wal::damaged_at(segment.path(), offset, why)));
+                    let how = self.remains.get(&segment.number());
+                    if !how.is_some_and(|how| self.report.lost.contains(how)) {
+                        self.lose(Finding::from(&wal::damaged_at(segment.path(), offset, why)));
+                    }
                     self.aside.push(filename::segment(segment.number()));
                 }
             }
@@ -130,6 +133,7 @@ impl LogReader for SaveLog<'_, '_> {
         if let End::Torn { why: StopReason::NoRoom | StopReason::Length, .. } = *end
             && let Some(how) = self.repair.remains.get(&segment.number()).cloned()
             && how.offset.is_some_and(|at| at >= wal::FIRST_FRAME)
+            && !self.repair.report.lost.contains(&how)
         {
             self.repair.lose(how);
         }

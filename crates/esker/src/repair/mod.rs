@@ -23,6 +23,8 @@ mod runs;
 mod tables;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unordered_tests;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +38,7 @@ use crate::key::{KeyOrder, Seq};
 use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
 use crate::util::MAX_NEXT_FILE;
-use crate::verify::{check_files, lock_existing};
+use crate::verify::{awaits_comparator, check_files, lock_existing};
 use crate::version::{self, Change, Manifest, ManifestEdit, Orders, State, TableMeta};
 use crate::wal::{Lookup, Segment};
 use carry::{Carried, NewLog};
@@ -196,11 +198,23 @@ impl Repair<'_> {
                 _ if !needed => {}
                 Err(e @ Error::UnsupportedFormat { .. }) => return Err(e),
                 // Made, and not used before a crash. That the log should go on in it is told elsewhere.
-                Ok(Lookup::Unused(behind, _))
-                    if !behind.frames && !with_values.contains(&number) => {}
+                Ok(Lookup::Unused(behind, e))
+                    if !behind.frames && !with_values.contains(&number) =>
+                {
+                    // Or one of which all that is left are values, far behind: which tables point there nobody
+                    // knows yet.
+                    if self.manifest_damaged
+                        && let Ok(Some(left)) = Segment::remains(&self.env, &self.dir, number)
+                    {
+                        left.release();
+                        self.remains.insert(number, Finding::from(&e));
+                        self.segments.insert(number, Ok(Arc::new(left)));
+                    }
+                }
                 Ok(Lookup::Unused(_, e)) | Err(e) => {
                     self.aside.push(filename::segment(number));
-                    let left = self.remains_of_segment(number, e);
+                    let values = self.manifest_damaged || with_values.contains(&number);
+                    let left = self.remains_of_segment(number, e, values);
                     self.segments.insert(number, left);
                 }
             }
@@ -209,13 +223,23 @@ impl Repair<'_> {
     }
 
     /// What is left of a segment that does not open, for its header is damaged or it was cut. What of it is lost is
-    /// told when that is looked for; where it does not begin as a segment does, all.
-    fn remains_of_segment(&mut self, number: u64, why: Error) -> Result<Arc<Segment>> {
+    /// told when that is looked for; where it does not begin as a segment does, all but the values that tables point to:
+    /// what lies before them is given back to the file system when it is in tables.
+    fn remains_of_segment(
+        &mut self,
+        number: u64,
+        why: Error,
+        values: bool,
+    ) -> Result<Arc<Segment>> {
         let found = Finding::from(&why);
         if why.is_corruption()
             && let Ok(Some(segment)) = Segment::remains(&self.env, &self.dir, number)
-            && segment.frames().starts()
+            && (values || segment.frames().starts())
         {
+            if !segment.frames().starts() && (self.manifest_damaged || number >= self.old.log_start)
+            {
+                self.lose(found.clone());
+            }
             segment.release();
             if !self.report.problems.contains(&found) {
                 self.report.problems.push(found.clone());
@@ -304,11 +328,31 @@ impl Repair<'_> {
         let needed: HashSet<String> =
             state.value_segments().into_iter().map(filename::segment).collect();
         self.aside.retain(|name| !needed.contains(name));
+        self.report_waiting(&state);
         self.keep_for_later()?;
         self.files.keep();
         drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
         self.put_aside()?;
         Ok(self.report)
+    }
+
+    /// Segments that do not open, and that tables point to all the same, as they cannot be written anew.
+    fn report_waiting(&mut self, state: &State) {
+        for number in state.value_segments() {
+            let why = match self.segments.get(&number) {
+                Some(Ok(_)) => self.remains.get(&number).cloned(),
+                Some(Err(e)) => Some(Finding::from(e)),
+                None => Segment::open(&self.env, &self.dir, number, false)
+                    .err()
+                    .map(|e| Finding::from(&e)),
+            };
+            let Some(found) = why.map(|found| awaits_comparator(found, state, number)) else {
+                continue;
+            };
+            if !self.report.unchecked.contains(&found) {
+                self.report.unchecked.push(found);
+            }
+        }
     }
 
     /// Lays the tables of each keyspace that has an order into runs.
