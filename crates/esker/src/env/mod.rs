@@ -187,6 +187,9 @@ pub(crate) trait File: Send + Sync + Debug {
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool>;
     /// Makes data and length durable (`fdatasync`; on macOS `F_FULLFSYNC`), mapped writes included.
     fn sync(&self) -> io::Result<()>;
+    /// Has the system begin to write a range to the device, and does not wait for it: so that a sync that comes later finds
+    /// little to wait for. Promises nothing; what goes wrong is told by that sync.
+    fn begin_sync(&self, _offset: u64, _len: u64) {}
     /// Maps the first `len` bytes, shared with the file. The file must be that long.
     fn map(&self, len: u64, writable: bool) -> io::Result<Map>;
 }

@@ -150,6 +150,10 @@ impl File for OsFile {
         self.mapped.sync(&self.file)
     }
 
+    fn begin_sync(&self, offset: u64, len: u64) {
+        system::begin_sync(&self.file, offset, len);
+    }
+
     fn map(&self, len: u64, writable: bool) -> io::Result<Map> {
         if self.len()? < len {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -9,6 +9,21 @@ pub(super) use linux::{allocate, punch};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) use others::{allocate, punch};
 
+/// Has the system begin to write a range to the device, where it can be asked to; there is no safe wrapper of the call.
+pub(super) fn begin_sync(file: &File, offset: u64, len: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+
+        use nix::libc::{SYNC_FILE_RANGE_WRITE, sync_file_range};
+        let (Ok(offset), Ok(len)) = (offset.try_into(), len.try_into()) else { return };
+        // SAFETY: the call touches no memory of ours, and the descriptor is open as long as `file` is.
+        unsafe { sync_file_range(file.as_raw_fd(), offset, len, SYNC_FILE_RANGE_WRITE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, offset, len);
+}
+
 /// The writable mappings of a file. What was written through them is data to the kernel on Linux; on
 /// other systems a sync of the file need not write their pages, so that they are kept here.
 #[derive(Debug, Default)]

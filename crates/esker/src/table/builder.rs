@@ -302,6 +302,7 @@ impl TableBuilder {
             self.file
                 .write_all_at(piece, self.written)
                 .map_err(|e| Error::io("write table", &self.path, e))?;
+            self.file.begin_sync(self.written, piece.len() as u64);
             self.written += piece.len() as u64;
         }
         self.blocks.out.drain(..len);

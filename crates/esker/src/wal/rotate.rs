@@ -143,7 +143,12 @@ impl Store {
         }
         let bytes = self.next_segment_bytes();
         let need = Need { least: bytes, moves: bytes, keep: Keep::Reserve, ahead: true };
-        if let Ok(segment) = self.create_durable_segment(bytes, need) {
+        // Who writes without syncs is spared the device: of a file that is used again it would write what that held before.
+        let made = match self.sync.was_used() {
+            true => self.create_durable_segment(bytes, need),
+            false => self.new_segment(bytes, need),
+        };
+        if let Ok(segment) = made {
             // Somebody who compacts by hand may have made one meanwhile.
             let other = self.spare.lock().replace(segment);
             if let Some(other) = other {
@@ -184,5 +189,33 @@ impl Store {
         w.segment = Some(segment);
         self.note_pending(number);
         self.signal.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::sim::SimEnv;
+    use crate::{Db, Durability, Options};
+
+    /// Each was made durable, so that the kernel wrote what a file had held before it was used again.
+    #[test]
+    fn spare_segments_were_synced_for_writers_who_never_sync() {
+        let options = Options::new().segment_size(64 << 10);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        let store = db.store();
+        let spare_after = |durability: Durability| {
+            db.put_with("key", vec![1; 40 << 10], durability).unwrap();
+            store.prepare_spare();
+            let durable = store.spare.lock().as_ref().map(|s| s.durable).unwrap();
+            store.seal_active().unwrap();
+            durable
+        };
+        for synced in [false, true, true, false, false] {
+            let durability = if synced { Durability::Synced } else { Durability::Buffered };
+            assert_eq!(spare_after(durability), synced);
+        }
     }
 }

@@ -169,6 +169,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     unsettled: Mutex<Option<(Position, Error)>>,
     /// Rounds of syncing that succeeded.
     rounds: AtomicU64,
+    /// How many of them [`was_used`](Self::was_used) has seen.
+    rounds_seen: AtomicU64,
 }
 
 impl<S: Syncable + ?Sized> SyncGroup<S> {
@@ -193,6 +195,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             failed: AtomicBool::new(false),
             unsettled: Mutex::new(None),
             rounds: AtomicU64::new(0),
+            rounds_seen: AtomicU64::new(0),
         }
     }
 
@@ -317,6 +320,12 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.ledger.lock().waiting.len()
+    }
+
+    /// Whether somebody waited for the device since this was asked before.
+    pub(crate) fn was_used(&self) -> bool {
+        let rounds = self.rounds();
+        self.rounds_seen.swap(rounds, Ordering::Relaxed) != rounds
     }
 
     /// How often waiting threads shared a sync since the store was opened.
