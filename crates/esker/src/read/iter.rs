@@ -311,6 +311,7 @@ mod tests {
 
     /// It kept the files that it had seen, and the directory's lock, until it was dropped.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no file mappings")]
     fn an_iterator_that_has_ended_keeps_nothing_of_the_store() {
         let env = Arc::new(SimEnv::new(1, true));
         let open = || {
