@@ -118,8 +118,8 @@ fn no_file_is_removed_before_what_replaces_it_is_durable() {
         let made = |c: &Call| c.is(&["openat"], "MANIFEST-") && c.args.contains("O_CREAT");
         let parts = before.split_inclusive(|c| c.is(&["rename", "renameat2"], "CURRENT"));
         let swings = parts.filter(|part| part.iter().any(made)).filter_map(|part| part.last());
-        let swings = swings.filter(|c| c.is(&["rename", "renameat2"], "CURRENT"));
-        if let Some(swing) = swings.last() {
+        let mut swings = swings.filter(|c| c.is(&["rename", "renameat2"], "CURRENT"));
+        if let Some(swing) = swings.next_back() {
             swung += 1;
             assert!(
                 synced(&calls, dir, swing.begun, call.begun),
