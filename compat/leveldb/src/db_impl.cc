@@ -137,8 +137,7 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   // LevelDB's way to have what is in memory written into tables.
   if (updates == nullptr) return StatusOf(esker_db_flush(db_, &error), &error);
 
-  const uint32_t count = WriteBatchInternal::Count(updates);
-  if (count == 1) {
+  if (WriteBatchInternal::Count(updates) == 1) {
     OneEntry one;
     const Status status = ReadOne(updates, &one);
     if (!status.ok()) return status;
@@ -148,8 +147,6 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   esker_batch* batch = lease.get();
   const Status status = Translate(updates, batch);
   if (!status.ok()) return status;
-  // Nothing to write, but what was written before may have to become durable.
-  if (count == 0) return options.sync ? StatusOf(esker_db_sync(db_, &error), &error) : Status::OK();
   return StatusOf(esker_write(db_, batch, DurabilityOf(options), &error), &error);
 }
 

@@ -503,3 +503,32 @@ fn a_bulk_load_stands_when_current_cannot_be_written() {
         assert_eq!(found.iter().count(), 101);
     }
 }
+
+/// Of the batches of a loop the last is often empty.
+#[test]
+fn a_synced_batch_makes_what_came_before_durable_though_it_is_empty() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    db.put("before", "1").unwrap();
+    db.write_with(crate::WriteBatch::new(), Durability::Buffered).unwrap();
+    assert_eq!(get(&open(&cut(&env)), "before"), None);
+    db.write_with(crate::WriteBatch::new(), Durability::Synced).unwrap();
+    assert_eq!(get(&open(&cut(&env)), "before").unwrap(), b"1");
+    let log = format!("/db/{}", segments(&env)[0]);
+    db.put("after", "2").unwrap();
+    let empty = || db.write_with(crate::WriteBatch::new(), Durability::Synced);
+    assert!(failing(&env, CallKind::Sync, &log, empty).is_err());
+}
+
+/// A sync beside a close that fails finds no log to make durable, and said that all was.
+#[test]
+fn a_sync_that_comes_behind_a_failed_close_is_an_error() {
+    let env = SimEnv::new(1, true);
+    let db = open(&env);
+    let store = Arc::clone(db.store());
+    db.put("key", "1").unwrap();
+    env.leave_free(0);
+    assert!(db.close().is_err());
+    assert!(matches!(store.sync_all(), Err(Error::Closed)));
+    assert_eq!(get(&open(&cut(&env)), "key"), None);
+}

@@ -107,7 +107,11 @@ impl Store {
             return Err(Error::ForeignBatch);
         }
         if batch.is_empty() {
-            return Ok(());
+            // What was written before it becomes durable all the same.
+            return match durability {
+                Durability::Synced => self.sync_all(),
+                Durability::Buffered => Ok(()),
+            };
         }
         let bytes = batch.payload_len();
         self.slow_down(|cost_model| self.cost_of_batch(cost_model, batch))?;
@@ -266,7 +270,8 @@ impl Store {
         let position = self.writer.lock().appender.as_ref().map(position);
         match position {
             Some(p) => self.wait_if_synced(p, Durability::Synced),
-            None => Ok(()),
+            // Open for reading only; or closed since it was asked, and whether that made all durable is its caller's to know.
+            None => self.check_open(),
         }
     }
 
