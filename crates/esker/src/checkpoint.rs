@@ -41,7 +41,9 @@ impl Store {
         let error = |kind: std::io::ErrorKind| Error::io("create", dir, kind.into());
         let lock = lock_dir(&*self.env, dir, LockMode::Exclusive)?;
         let lock = lock.ok_or_else(|| error(std::io::ErrorKind::NotFound))?;
-        let names = self.env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+        let names = self.env.list(dir).map_err(|e| Error::io("list", dir, e));
+        // Whoever removes the lock's file holds it, and it may be this call's.
+        let names = names.inspect_err(|_| drop(self.env.remove(&dir.join(LOCK))))?;
         match names.iter().all(|name| name == LOCK) {
             true => Ok(lock),
             false => Err(error(std::io::ErrorKind::AlreadyExists)),
@@ -51,6 +53,7 @@ impl Store {
     /// Everything up to now is in tables of one consistent version, whose files are linked. Their names
     /// are added to `made`.
     fn copy_to(&self, dir: &Path, made: &mut Vec<String>) -> Result<()> {
+        let held = self.hold_dir()?;
         let (state, _views) = self.flushed_version()?;
         for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
             self.share(dir, filename::table(table.number), made)?;
@@ -58,6 +61,8 @@ impl Store {
         for number in state.value_segments() {
             self.share(dir, filename::segment(number), made)?;
         }
+        // They were found by their paths: another store's have the same names.
+        self.check_held(&held)?;
         self.env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         let mut copy = state;
         // Segments below are kept for their values only.
@@ -124,8 +129,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use crate::env::sim::SimEnv;
-    use crate::{Compression, Db, Options};
+    use crate::env::sim::{CallKind, SimEnv};
+    use crate::{Compression, Db, Error, Options};
 
     /// On another file system what a compaction had given back of a segment was written out as zeros.
     #[test]
@@ -145,6 +150,19 @@ mod tests {
         assert!(std::fs::read(&copy).unwrap() == same);
         let blocks = std::fs::metadata(&copy).unwrap().blocks();
         assert!(blocks * 512 <= 1 << 20, "{blocks} blocks");
+    }
+
+    /// The lock's file stayed, and with it the directory, which the next one found.
+    #[test]
+    fn a_checkpoint_that_cannot_look_into_its_directory_leaves_none() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let dir = Path::new("/db");
+        let db = Db::open_in(Arc::<SimEnv>::clone(&env), dir, Options::new()).unwrap();
+        env.fail_first(CallKind::List, "/copy");
+        let refused = db.checkpoint("/copy").unwrap_err();
+        assert!(matches!(refused, Error::Io { .. }), "{refused}");
+        env.fail(None);
+        db.checkpoint("/copy").unwrap();
     }
 
     /// What waited for a flush held the room that the seal needs, and nobody flushed it.

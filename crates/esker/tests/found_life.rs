@@ -537,6 +537,29 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
     assert!(small().open(&moved).unwrap().iter().count() >= 100);
 }
 
+/// All was in tables already, so nothing made a file, which is where the move was noticed; and the other store's
+/// tables have the same names.
+#[test]
+fn a_checkpoint_of_a_store_whose_directory_was_moved_takes_no_files_of_another() {
+    let _alone = alone();
+    let root = root();
+    let (dir, moved) = (root.path().join("db"), root.path().join("moved"));
+    let filled = |value: u8| {
+        let db = small().open(&dir).unwrap();
+        db.put("key", vec![value; 500]).unwrap();
+        db.flush().unwrap();
+        db
+    };
+    let db = filled(1);
+    fs::rename(&dir, &moved).unwrap();
+    let other = filled(2);
+    let copy = root.path().join("copy");
+    let refused = db.checkpoint(&copy).unwrap_err();
+    assert!(matches!(refused, Error::DirectoryMoved { .. }), "{refused}");
+    assert!(!copy.exists());
+    other.checkpoint(&copy).unwrap();
+}
+
 // ---- readers ----
 
 /// Says whether the store opens for reading, and for writing.

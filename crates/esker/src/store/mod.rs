@@ -355,7 +355,12 @@ impl Store {
     /// Whether the paths of the store's files still lead to its directory: files are made in no other,
     /// and none is removed from another.
     pub(crate) fn check_dir(&self) -> Result<()> {
-        let in_place = self.hold_dir()?.is_in_place();
+        self.check_held(&self.hold_dir()?)
+    }
+
+    /// The same for who holds the lock, whether the store was closed meanwhile or not.
+    pub(crate) fn check_held(&self, lock: &DirLock) -> Result<()> {
+        let in_place = lock.is_in_place();
         match in_place.map_err(|e| Error::io("look for", &self.dir, e))? {
             true => Ok(()),
             false => Err(Error::DirectoryMoved { path: self.dir.clone() }),
