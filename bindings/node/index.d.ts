@@ -165,7 +165,7 @@ export interface OpenOptions extends AbstractOpenOptions {
   flushOnClose?: boolean | undefined
   /** The smallest block of a table in bytes: a multiple of 4096, to 65,536. @defaultValue 4096 */
   blockSize?: number | undefined
-  /** A log segment in bytes, from 64 KiB to 4 GiB. @defaultValue a quarter of `memory`, up to 32 MiB; an eighth up to 64 MiB where that is more */
+  /** A log segment in bytes, from 64 KiB to 4 GiB. @defaultValue a quarter of `memory` up to 32 MiB, a 16th from 512 MiB of it on up to 64 MiB, a 128th from 8 GiB on */
   segmentSize?: number | undefined
   /** From so many bytes on, 64 at least, a value stays in the log where it was written. @defaultValue 4096 */
   blobThreshold?: number | undefined

@@ -2,6 +2,7 @@
 
 // Esker as a database of the Level ecosystem: abstract-level has the interface, events, encodings and sublevels, native/src the store.
 
+const { isPromise } = require('node:util').types
 const { AbstractLevel, AbstractSnapshot } = require('abstract-level')
 const ModuleError = require('module-error')
 const binding = require('./lib/binding')
@@ -107,7 +108,7 @@ class EskerLevel extends AbstractLevel {
 
   _get (key, options) {
     const found = binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options), this.#isHere())
-    return found instanceof Promise ? found.then(orUndefined) : orUndefined(found)
+    return isPromise(found) ? found.then(orUndefined) : orUndefined(found)
   }
 
   _getSync (key, options) {

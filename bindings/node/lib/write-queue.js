@@ -4,6 +4,8 @@
 // write an entry, so whatever comes while one is under way is gathered, and crosses as one batch when that has come back. Writes
 // take effect in the order in which they were begun.
 
+// Not `instanceof`: test runners load this file in another realm than the native part's.
+const { isPromise } = require('node:util').types
 const { PackedBatch } = require('./packed')
 
 /** A batch takes no more writes when it is as long: it would keep the ones behind it waiting. */
@@ -39,7 +41,7 @@ class WriteQueue {
   write (sync, alone, add, bytes = 0) {
     if (!this.#isBusy) {
       const written = alone()
-      return written instanceof Promise ? this.#run(written) : undefined
+      return isPromise(written) ? this.#run(written) : undefined
     }
     const last = this.#waiting.at(-1)
     const fits = last !== undefined && last.sync === sync && last.packed.length + bytes < BATCH_BYTES
