@@ -97,9 +97,8 @@ pub fn open<'py>(
 impl DB {
     fn close(&self, py: Python<'_>) -> Outcome<()> {
         let Some(db) = self.db.get()? else { return Ok(()) };
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+        self.closed.store(true, Ordering::Release);
+        // A second one waits in the engine until the first has ended, and does nothing.
         Ok(crate::wait::detach(py, || db.clone().close())?)
     }
 

@@ -26,16 +26,15 @@ int Compare(void* state, const uint8_t* a, size_t a_len, const uint8_t* b, size_
   }
 }
 
-// Esker stores names as text, of at most so many bytes; LevelDB takes any. What is no letter of ASCII is written as
-// its number, so that different names stay different.
+// Esker stores names as text; LevelDB takes any bytes. What is no letter of ASCII is written as its number, and so is
+// what such a number begins with, so that different names stay different. One that becomes too long is refused.
 std::string StoredName(const char* name) {
-  constexpr size_t kMost = 1000;
   std::string stored;
-  for (; *name != '\0' && stored.size() < kMost; name++) {
+  for (; *name != '\0'; name++) {
     const unsigned char c = static_cast<unsigned char>(*name);
     char number[5];
     std::snprintf(number, sizeof number, "\\x%02x", c);
-    stored += c >= 0x20 && c < 0x7f ? std::string(1, *name) : std::string(number);
+    stored += c >= 0x20 && c < 0x7f && c != '\\' ? std::string(1, *name) : std::string(number);
   }
   return stored;
 }

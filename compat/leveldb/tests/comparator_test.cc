@@ -99,6 +99,19 @@ TEST(a_comparator_may_have_any_name) {
   CHECK_EQ(Get(Open(dir / "db", options).get(), "1"), "one");
 }
 
+TEST(names_of_comparators_that_are_written_alike_stay_different) {
+  const Dir dir;
+  const Named byte("odd\xff"), text("odd\\xff"), longer(std::string(1500, 'x'));
+  Options options = Create();
+  options.comparator = &byte;
+  CHECK_OK(TryOpen(dir / "db", options));
+  options.comparator = &text;
+  CHECK(TryOpen(dir / "db", options).IsInvalidArgument());
+  if (!OnEsker()) return;
+  options.comparator = &longer;
+  CHECK(TryOpen(dir / "long", options).IsInvalidArgument());
+}
+
 TEST(a_store_is_closed_under_the_lock_that_its_comparator_takes) {
   const Dir dir;
   const Interpreted interpreted;
