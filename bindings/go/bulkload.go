@@ -9,7 +9,7 @@ import "iter"
 const loadChunk = 256 << 10
 
 // BulkLoad loads entries in ascending order straight into tables, past the log. All of them appear at once, and durably, when it
-// returns; on an error, none. It says how many there were. Values of keys that are there are replaced.
+// returns; on an error, none (where writes stop by it, the next open tells). It says how many there were. Values of keys that are there are replaced.
 //
 // The entries are asked for in the goroutine that called, while the library writes in a thread of its own. The iterator may use the
 // store, also close it, which then ends the load with ErrClosed; when it panics nothing is loaded.

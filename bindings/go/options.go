@@ -49,7 +49,7 @@ type Options struct {
 	ReadOnly       bool        // write nothing; writes give ErrReadOnly
 	Compression    Compression // of keyspaces that have none of their own
 	BlockSize      int         // smallest block of a table, in bytes: a multiple of 4096 up to 65536; 4096 by default
-	SegmentSize    uint64      // to which log segments grow, in bytes: 64 KiB to 4 GiB; by default a quarter of Memory up to 32 MiB, an eighth up to 64 MiB where that is more
+	SegmentSize    uint64      // to which log segments grow, in bytes: 64 KiB to 4 GiB; by default a quarter of Memory up to 32 MiB, a 16th from 512 MiB on up to 64 MiB, a 128th from 8 GiB on
 	BlobThreshold  int         // from how many bytes on a value stays in the log: 64 at least, 4096 by default
 	Order          Order       // of the default keyspace, fixed when the store is made
 }

@@ -312,7 +312,7 @@ typedef struct {
   uint64_t entries;
   // Deletes among them.
   uint64_t tombstones;
-  // Sorted runs; a settled keyspace has one, or none.
+  // Sorted runs; a settled keyspace has one, or none, above 512 MiB perhaps some small ones beside it.
   uint64_t runs;
   // Tables in them.
   uint64_t tables;
@@ -413,7 +413,7 @@ esker_code esker_options_set_block_size(esker_options *options, size_t bytes);
 
 // Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default a quarter of the
 // memory or of the log that may wait for its flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB
-// where that is more; 2 MiB at least.
+// where that is more; 2 MiB and a 64th of that log at least.
 esker_code esker_options_set_segment_size(esker_options *options,
                                           uint64_t bytes);
 
@@ -744,7 +744,7 @@ esker_code esker_cursor_read(esker_cursor *cursor,
                              esker_error **error);
 
 // Loads entries in ascending order straight into tables, past the log. All of them appear at once, and
-// durably, when the call returns; on an error, none. Values of keys that are there are replaced.
+// durably, when the call returns; on an error, none (where writes stop by it, the next open tells). Values of keys that are there are replaced.
 // *loaded, which may be NULL, is how many there were.
 //
 // Errors: ESKER_ABORTED when `next` says stop, ESKER_INVALID_ARGUMENT when a key is not above the one

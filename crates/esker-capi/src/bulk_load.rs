@@ -59,7 +59,7 @@ impl Iterator for Given {
 }
 
 /// Loads entries in ascending order straight into tables, past the log. All of them appear at once, and
-/// durably, when the call returns; on an error, none. Values of keys that are there are replaced.
+/// durably, when the call returns; on an error, none (where writes stop by it, the next open tells). Values of keys that are there are replaced.
 /// *loaded, which may be NULL, is how many there were.
 ///
 /// Errors: ESKER_ABORTED when `next` says stop, ESKER_INVALID_ARGUMENT when a key is not above the one

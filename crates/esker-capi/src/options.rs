@@ -259,7 +259,7 @@ pub unsafe extern "C" fn esker_options_set_block_size(
 
 /// Size to which segments of the log grow: in bytes, 64 KiB to 4 GiB. By default a quarter of the
 /// memory or of the log that may wait for its flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB
-/// where that is more; 2 MiB at least.
+/// where that is more; 2 MiB and a 64th of that log at least.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_segment_size(
     options: *mut esker_options,

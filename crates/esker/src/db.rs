@@ -343,9 +343,9 @@ impl Db {
         self.handle().store.checkpoint(&resolve(dir.as_ref())?)
     }
 
-    /// Goes on after an error that stopped writes ([`Error::Halted`]), once its cause is removed:
-    /// what is in memory is written to tables first. No reopen is needed, and reads went on all the
-    /// while.
+    /// Goes on after an error that stopped writes ([`Error::Halted`]), once its cause is removed, with a new
+    /// manifest. After a failed sync there is a new log segment too, and what was in memory is written to tables
+    /// first. No reopen is needed, and reads went on all the while.
     pub fn resume(&self) -> Result<()> {
         self.handle().store.resume()
     }

@@ -318,7 +318,8 @@ impl Options {
     /// Size of a log segment, in bytes (default: a quarter of the memory or of the log that may wait for its
     /// flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; at least 2 MiB and a 64th of that log), to
     /// which they grow from 256 KiB. No more than a quarter of the log that may wait, whatever is asked for: that, and with it what
-    /// the indexes take, follows from [`memory`](Options::memory) alone. A larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
+    /// the indexes take, follows from [`memory`](Options::memory) alone. Where most of what is written are large
+    /// values, of which the indexes have only the keys, they grow to 16 MiB at any setting. A larger batch gets a larger segment. At most 64 of them wait for a flush, so small ones use less than the
     /// memory allows.
     #[doc(alias = "write_buffer_size")]
     pub fn segment_size(mut self, bytes: u64) -> Self {
@@ -362,7 +363,8 @@ impl Options {
     /// elsewhere and are to be refused where they are given.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] names the first option that has a value it cannot have.
+    /// [`Error::InvalidOption`] names the first option that has a value it cannot have. Names of comparators are
+    /// asked for when a store is opened, and not here: they are the program's code.
     pub fn validate(&self) -> Result<()> {
         let bad = |option, why: &str| Err(Error::InvalidOption { option, why: why.to_string() });
         if self.memory < 1 << 20 {

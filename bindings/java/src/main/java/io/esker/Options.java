@@ -145,7 +145,7 @@ public final class Options {
      * The size of a log segment.
      *
      * @param bytes from 64 KiB to 4 GiB; by default a quarter of the memory or of the log that may wait for its
-     *     flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; 2 MiB at least
+     *     flush, whichever is less, up to 32 MiB, or an eighth of it up to 64 MiB where that is more; 2 MiB and a 64th of that log at least
      * @return these options
      */
     public Options segmentSize(long bytes) {
