@@ -27,6 +27,7 @@ pub(crate) fn destroy(env: &dyn Env, dir: &Path) -> Result<()> {
         return Ok(());
     };
     mark(env, dir)?;
+    remove_lost(env, &dir.join(LOST))?;
     remove_rest(env, dir)?;
     // The lock's file last: without it the next owner may come, whose files are not to be removed.
     remove(env, &dir.join(LOCK))?;
@@ -51,9 +52,11 @@ fn mark(env: &dyn Env, dir: &Path) -> Result<()> {
 /// Removes what a directory holds of a store that is none any more or not yet, but the lock's file, whose lock the
 /// caller has. The mark goes when the rest is durably gone.
 pub(crate) fn remove_rest(env: &dyn Env, dir: &Path) -> Result<()> {
-    remove_lost(env, &dir.join(LOST))?;
     // Listed when nobody else is in it.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    if names.iter().any(|n| n == DESTROYED) {
+        remove_lost(env, &dir.join(LOST))?;
+    }
     let goes =
         |n: &&String| filename::parse(n).is_some() && !matches!(n.as_str(), LOCK | DESTROYED);
     for name in names.iter().filter(goes) {
@@ -66,14 +69,22 @@ pub(crate) fn remove_rest(env: &dyn Env, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a repair put aside, and its directory if nothing else is in it.
+/// Removes what a repair put aside, and its directory if nothing else is in it. A link leads outside, and is left alone
+/// as repair does, and so is a store that somebody keeps in a directory of this name.
 fn remove_lost(env: &dyn Env, lost: &Path) -> Result<()> {
+    let links = rustix::io::Errno::LOOP.raw_os_error();
+    if env.open(lost, OpenMode::Read).is_err_and(|e| e.raw_os_error() == Some(links)) {
+        return Ok(());
+    }
     let names = match env.list(lost) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(());
         }
         listed => listed.map_err(|e| Error::io("list", lost, e))?,
     };
+    if names.iter().any(|n| n == CURRENT) {
+        return Ok(());
+    }
     for name in names.iter().filter(|n| filename::parse(n).is_some()) {
         remove(env, &lost.join(name))?;
     }

@@ -414,7 +414,8 @@ fn check_log(
     report: &mut VerifyReport,
 ) {
     let present: Vec<u64> = segments.keys().copied().collect();
-    let mut reader = CheckLog { next_keyspace: state.next_keyspace, segments, report };
+    let told = BTreeSet::new();
+    let mut reader = CheckLog { next_keyspace: state.next_keyspace, segments, told, report };
     // It takes everything for a problem, and nothing for an error.
     drop(wal::scan(dir, state.log(), &present, true, &mut reader));
 }
@@ -422,6 +423,8 @@ fn check_log(
 struct CheckLog<'a> {
     next_keyspace: u32,
     segments: BTreeMap<u64, Result<Arc<Segment>>>,
+    /// Segments of which it was said that they have entries of an unknown keyspace: there may be millions.
+    told: BTreeSet<u64>,
     report: &'a mut VerifyReport,
 }
 
@@ -433,7 +436,7 @@ impl LogReader for CheckLog<'_> {
     fn frame(&mut self, segment: &Arc<Segment>, frame: &Frame<'_>) -> Result<()> {
         for (_, record) in frame.records() {
             self.report.entries += 1;
-            if record.keyspace >= self.next_keyspace {
+            if record.keyspace >= self.next_keyspace && self.told.insert(segment.number()) {
                 let lost = unknown_keyspace(segment.path(), frame.offset, record.keyspace);
                 self.report.problem(lost);
             }

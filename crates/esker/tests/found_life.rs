@@ -560,6 +560,66 @@ fn a_checkpoint_of_a_store_whose_directory_was_moved_takes_no_files_of_another()
     other.checkpoint(&copy).unwrap();
 }
 
+/// Whatever had a name of a store's in a directory `lost` went when the one above became a store, or was destroyed.
+#[test]
+fn a_directory_lost_that_is_another_store_is_left_alone() {
+    let _alone = alone();
+    let root = root();
+    let (dir, elsewhere) = (root.path().join("db"), root.path().join("elsewhere"));
+    let fill = |dir: &Path| {
+        let db = small().open(dir).unwrap();
+        db.put("key", "value").unwrap();
+        db.close().unwrap();
+        files::contents(dir)
+    };
+    let inner = fill(&dir.join("lost"));
+    fill(&dir);
+    assert!(files::contents(&dir.join("lost")) == inner);
+    Db::destroy(&dir).unwrap();
+    assert!(files::contents(&dir.join("lost")) == inner);
+    fs::remove_dir_all(&dir).unwrap();
+
+    let outer = fill(&elsewhere);
+    fill(&dir);
+    fs::remove_file(elsewhere.join("CURRENT")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, dir.join("lost")).unwrap();
+    Db::destroy(&dir).unwrap();
+    assert_eq!(files::contents(&elsewhere).len(), outer.len() - 1);
+}
+
+/// What repair put aside of a store is no part of the one that is made in its place.
+#[test]
+fn what_was_put_aside_stays_when_a_store_is_made_anew() {
+    let _alone = alone();
+    let root = root();
+    let dir = root.path().join("db");
+    fs::create_dir_all(dir.join("lost")).unwrap();
+    fs::write(dir.join("lost/0000000007.tbl"), "damaged").unwrap();
+    small().open(&dir).unwrap().close().unwrap();
+    assert_eq!(files::names(&dir.join("lost")), ["0000000007.tbl"]);
+    Db::destroy(&dir).unwrap();
+    assert!(!dir.exists());
+}
+
+/// It was a damaged store for good.
+#[test]
+fn a_creation_cut_off_beside_a_file_of_the_users_begins_again() {
+    let _alone = alone();
+    let root = root();
+    let dir = root.path().join("db");
+    small().open(&dir).unwrap().close().unwrap();
+    for name in files::names(&dir) {
+        if !name.starts_with("MANIFEST") {
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+    }
+    fs::write(dir.join("notes.txt"), "mine").unwrap();
+    let db = small().open(&dir).unwrap();
+    db.put("key", "value").unwrap();
+    db.close().unwrap();
+    assert_eq!(fs::read(dir.join("notes.txt")).unwrap(), b"mine");
+}
+
 // ---- readers ----
 
 /// Says whether the store opens for reading, and for writing.

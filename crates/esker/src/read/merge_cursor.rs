@@ -143,7 +143,7 @@ impl MergeCursor {
         }
         let before = in_order(&self.order, sources, self.forward);
         let stays = self.queue.sift_first(|i| sources[i as usize].key(), before);
-        self.stayed = if stays { self.stayed + 1 } else { 0 };
+        self.stayed = if stays { self.stayed.saturating_add(1) } else { 0 };
         if self.stayed >= LOOK_AFTER {
             self.look_ahead();
         }

@@ -57,7 +57,7 @@ impl<'k> Passed<'k> {
     /// One more. Whether to look up what is known: that may begin further on, and asking is not free.
     #[inline]
     pub fn one(&mut self) -> bool {
-        self.dead += 1;
+        self.dead = self.dead.saturating_add(1);
         self.dead >= ASK_AFTER - 1 && (self.dead < ASK_AFTER || self.dead.is_power_of_two())
     }
 

@@ -94,10 +94,11 @@ impl LogReader for SaveLog<'_, '_> {
         let repair = &mut *self.repair;
         repair.log_seq = repair.log_seq.max(frame.seq);
         for (r, record) in frame.records() {
-            if record.keyspace >= repair.old.next_keyspace {
+            let id = record.keyspace;
+            if id >= repair.lost_keyspaces && !repair.old.keyspaces.contains_key(&id) {
                 // The manifest lost it; what it was ordered by is lost too.
-                let order = repair.order_of_lost(record.keyspace);
-                repair.know_keyspace(record.keyspace, &order);
+                let order = repair.order_of_lost(id);
+                repair.know_keyspace(id, &order);
             }
             let Some(ks) = repair.old.keyspaces.get(&record.keyspace) else { continue };
             if ks.flushed >= segment.number() {

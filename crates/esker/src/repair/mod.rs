@@ -101,9 +101,10 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
         segments: BTreeMap::new(),
         remains: BTreeMap::new(),
-        aside: Vec::new(),
+        aside: salvaged.damaged.into_iter().map(filename::manifest).collect(),
         found: Vec::new(),
         carried: Vec::new(),
+        lost_keyspaces: salvaged.state.next_keyspace,
         old: salvaged.state,
         files: Files::new(&env, dir.to_path_buf(), next_file),
         env,
@@ -155,6 +156,9 @@ struct Repair<'o> {
     orders: Orders,
     names: Vec<String>,
     old: State,
+    /// From this number on the manifest, as far as it was read, knows of no keyspace: one below that it does not have
+    /// was dropped.
+    lost_keyspaces: u32,
     files: Rc<Files>,
     /// The last sequence found in the log.
     log_seq: Seq,
@@ -451,7 +455,11 @@ impl Repair<'_> {
                 Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
                     return Err(Error::io("create", &lost, e));
                 }
-                _ => {}
+                // A file of this name would take none.
+                _ => {
+                    let there = self.env.list(&lost).map(drop);
+                    there.map_err(|e| Error::io("put damaged files into", &lost, e))?;
+                }
             },
         }
         for name in &self.aside {

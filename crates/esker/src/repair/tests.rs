@@ -417,3 +417,71 @@ fn a_log_without_room_for_its_end_is_mended_by_repair() {
     assert!(report.problems[0].what.contains("no room for the segment's end"), "{report:#?}");
     assert!(contents(&open(&left).unwrap()) == want);
 }
+
+/// What a killed process leaves of a store of two keyspaces, all of it in the log but a table of the second if there is
+/// to be one, and what it held.
+fn in_the_log(table: bool) -> (SimEnv, Contents) {
+    let env = SimEnv::new(7, true);
+    env.create_dir(Path::new(DIR)).unwrap();
+    let db = open(&env).unwrap();
+    let other = db.create_keyspace("recovered-1", KeyspaceOptions::new()).unwrap();
+    other.put("first", "1").unwrap();
+    if table {
+        db.flush().unwrap();
+    }
+    db.put("second", "2").unwrap();
+    other.put("third", "3").unwrap();
+    let held = contents(&db);
+    (copy(&env), held)
+}
+
+fn manifests(env: &SimEnv, dir: &Path) -> Vec<String> {
+    let mut names = env.list(dir).unwrap_or_default();
+    names.retain(|n| filename::manifest_number(n).is_some());
+    names
+}
+
+/// A keyspace that was met first, in a table or in the log, hid all of a lower number that were in the log alone.
+#[test]
+fn a_log_without_a_manifest_is_saved_whole_whichever_keyspace_comes_first() {
+    for table in [false, true] {
+        let (left, held) = in_the_log(table);
+        for name in manifests(&left, Path::new(DIR)).iter().map(String::as_str).chain(["CURRENT"]) {
+            left.remove(&Path::new(DIR).join(name)).unwrap();
+        }
+        let report = run(&left).unwrap();
+        assert!(report.changed, "{report:#?}");
+        assert!(contents(&open(&left).unwrap()) == held, "with a table: {table}");
+    }
+}
+
+/// It was removed with the new manifest, though it may be the only one to hold names and ages.
+#[test]
+fn a_manifest_that_could_not_be_read_to_its_end_is_put_aside() {
+    let (left, _) = in_the_log(true);
+    let names = manifests(&left, Path::new(DIR));
+    let file = left.open(&Path::new(DIR).join(&names[0]), OpenMode::ReadWrite).unwrap();
+    file.write_all_at(&[0xA5; 8], 60).unwrap();
+    run(&left).unwrap();
+    assert_eq!(manifests(&left, &Path::new(DIR).join("lost")), names);
+    assert!(!manifests(&left, Path::new(DIR)).contains(&names[0]));
+    open(&left).unwrap();
+}
+
+/// Where `CURRENT` was damaged besides, a manifest of a newer version was taken for none and removed.
+#[test]
+fn a_store_of_a_newer_version_is_not_repaired() {
+    let (left, _) = in_the_log(true);
+    let names = manifests(&left, Path::new(DIR));
+    let file = left.open(&Path::new(DIR).join(&names[0]), OpenMode::ReadWrite).unwrap();
+    let mut header = [0; 32];
+    file.read_exact_at(&mut header, 0).unwrap();
+    header[8..12].copy_from_slice(&1000u32.to_le_bytes());
+    let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&header[..24], 0);
+    header[24..].copy_from_slice(&sum.to_le_bytes());
+    file.write_all_at(&header, 0).unwrap();
+    left.remove(&Path::new(DIR).join("CURRENT")).unwrap();
+    let before = left.list(Path::new(DIR)).unwrap();
+    assert!(matches!(run(&left), Err(crate::Error::UnsupportedFormat { found: 1000, .. })));
+    assert_eq!(left.list(Path::new(DIR)).unwrap(), before);
+}

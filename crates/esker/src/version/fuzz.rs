@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::record;
 use super::{Loaded, ManifestEdit, Orders, State, load, load_prefix};
+use crate::Error;
 use crate::env::{Env, OpenMode};
 
 /// Number of the manifest that [`manifest`] takes its bytes for.
@@ -47,7 +48,10 @@ pub(crate) fn manifest(env: &Arc<dyn Env>, dir: &Path, bytes: &[u8]) {
     drop(env.remove(&path));
     let Ok(file) = env.open(&path, OpenMode::CreateNew) else { return };
     file.write_all_at(bytes, 0).expect("writing a file of the fuzzer's");
-    let salvaged = load_prefix(&**env, dir, &Orders::default()).expect("a prefix, be it empty");
+    let salvaged = match load_prefix(&**env, dir, &Orders::default()) {
+        Err(Error::UnsupportedFormat { .. }) => return,
+        read => read.expect("a prefix, be it empty"),
+    };
     use_state(&salvaged.state);
     if let Ok(Loaded { state, end, .. }) = load(&**env, dir, &Orders::default()) {
         assert!(end <= bytes.len() as u64);

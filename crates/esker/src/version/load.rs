@@ -8,7 +8,7 @@ use super::record::{self, Found, HEADER_LEN};
 use super::{Change, ManifestEdit, Orders, State};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
-use crate::filename::{self, CURRENT, DESTROYED, FileKind};
+use crate::filename::{self, CURRENT, DESTROYED, FileKind, LOST};
 
 /// The remains of an append that a crash cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) struct Salvaged {
     pub manifest: Option<(u64, u64)>,
     /// What was not read. Empty: all is well.
     pub lost: Vec<Finding>,
+    /// The manifests that could not be read, or not to their end.
+    pub damaged: Vec<u64>,
     /// Whether the state is that of a manifest which could be read to its end, and is the one that
     /// `CURRENT` names, or the newest.
     pub whole: bool,
@@ -76,13 +78,13 @@ fn end_is_lost(end: u64) -> String {
 }
 
 /// Reads as many intact edits as there are, from the manifest in force or else the newest one that
-/// can be read. Fails only where the directory itself cannot be listed, or the system refuses a file
-/// for the moment.
+/// can be read. Fails only where the directory itself cannot be listed, the system refuses a file
+/// for the moment, or a manifest is of another version.
 pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Salvaged> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|n| filename::manifest_number(n)).collect();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
-    let mut lost = Vec::new();
+    let (mut lost, mut damaged) = (Vec::new(), Vec::new());
     let newest = numbers.first().copied();
     let mut least = None;
     match current::read(env, dir) {
@@ -117,33 +119,40 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                         loaded.edits
                     );
                     lost.push(Finding::new(filename::manifest(number), what).at(loaded.end));
+                    damaged.push(number);
                 }
                 let manifest = Some((number, loaded.end));
-                return Ok(Salvaged { state: loaded.state, manifest, lost, whole });
+                return Ok(Salvaged { state: loaded.state, manifest, lost, damaged, whole });
             }
-            Err(e) if e.is_passing() => return Err(e),
+            // That of a newer version is sound.
+            Err(e) if e.is_passing() || matches!(e, Error::UnsupportedFormat { .. }) => {
+                return Err(e);
+            }
             Err(e) => {
+                damaged.push(number);
                 let found = Finding::from(&e);
                 lost.push(Finding { what: format!("not used: {}", found.what), ..found });
             }
         }
     }
     lost.push(Finding::new("", "no manifest could be read"));
-    Ok(Salvaged { state: State::new(orders.clone()), manifest: None, lost, whole: false })
+    let state = State::new(orders.clone());
+    Ok(Salvaged { state, manifest: None, lost, damaged, whole: false })
 }
 
 /// There is no `CURRENT`: is this a store at all?
 ///
-/// A crash while a store is being created leaves manifests without `CURRENT`, and nothing else:
+/// A crash while a store is being created leaves manifests without `CURRENT`, and nothing else of a store's:
 /// segments and tables are made after it is durable. That is no store yet, and creating it again
-/// loses nothing. Nor is one that is marked as destroyed. With anything else beside it, a store lost its
+/// loses nothing. Nor is one that is marked as destroyed. With anything else of a store's beside it, one lost its
 /// `CURRENT`, or that and its manifest.
 pub(crate) fn no_current(env: &dyn Env, dir: &Path) -> Result<Error> {
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let manifest = names.iter().find(|n| filename::manifest_number(n).is_some());
     let unfinished = |n: &String| {
         use FileKind::{CurrentTemp, Lock, Manifest};
-        matches!(filename::parse(n), Some(Lock | CurrentTemp | Manifest))
+        // What is none of a store's says nothing.
+        n != LOST && matches!(filename::parse(n), None | Some(Lock | CurrentTemp | Manifest))
     };
     // Nothing is lost with an empty one.
     let holds = |n: &&String| {
