@@ -92,6 +92,12 @@ impl Handle {
             let mut w = store.writer.lock();
             *w = Writer::new(w.last_seq);
         }
+        // Also where the flush failed: what stays in the log is durable.
+        if store.sync.sync_all().is_ok() {
+            store.sync.retire(u64::MAX);
+        }
+        drop(store.spare.lock().take());
+        store.segments.close();
         store.let_go_of_dir();
         drop(jobs);
         ended

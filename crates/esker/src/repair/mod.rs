@@ -334,8 +334,8 @@ impl Repair<'_> {
         self.aside.retain(|name| !needed.contains(name));
         self.report_waiting(&state);
         self.keep_for_later()?;
-        self.files.keep();
-        drop(Manifest::create(Arc::clone(&self.env), &self.dir, state)?);
+        let keep = || self.files.keep();
+        drop(Manifest::create_with(Arc::clone(&self.env), &self.dir, state, keep)?);
         self.put_aside()?;
         Ok(self.report)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{RepairReport, repair};
-use crate::env::sim::{CrashPoints, Cut, Fault, FaultPlan, Rng, SimEnv};
+use crate::env::sim::{CallKind, CrashPoints, Cut, Fault, FaultPlan, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
 use crate::filename;
 use crate::verify::verify_path;
@@ -142,6 +142,24 @@ fn a_crash_leaves_the_old_store_or_the_new_one() {
     }
 }
 
+fn tables(env: &SimEnv) -> Vec<String> {
+    let mut names = env.list(Path::new(DIR)).unwrap();
+    names.retain(|n| n.ends_with(".tbl"));
+    names.sort();
+    names
+}
+
+/// Whether the manifest in force is that of the other.
+fn manifest_is(env: &SimEnv, other: &SimEnv) -> bool {
+    let line = |env: &SimEnv| {
+        let file = env.open(&Path::new(DIR).join("CURRENT"), OpenMode::Read).ok()?;
+        let mut line = vec![0; file.len().ok()? as usize];
+        file.read_exact_at(&mut line, 0).ok()?;
+        Some(line)
+    };
+    line(env) == line(other)
+}
+
 #[test]
 fn an_error_leaves_the_old_store_or_the_new_one() {
     for closed in [false, true] {
@@ -154,13 +172,20 @@ fn an_error_leaves_the_old_store_or_the_new_one() {
             let (fault, from_then_on) = (Fault::Enospc, at % 2 == 0);
             env.fail(Some(FaultPlan { at: from + at, fault, from_then_on }));
             drop(run(&env));
-            let struck = env.calls().iter().any(|c| c.failed);
+            let calls = env.calls();
+            let struck = calls.iter().any(|c| c.failed);
+            // A failed rename tells nobody which is in force.
+            let renamed = calls.iter().any(|c| c.failed && c.kind == CallKind::Rename);
             env.fail(None);
             if !struck {
                 assert!(at > 50, "{at} calls");
                 break;
             }
             drop(open(&copy(&env)).unwrap_or_else(|e| panic!("call {at}: {e}")));
+            // Each try of a repair on a full disk left what it had written, and the disk fuller.
+            if manifest_is(&env, &start) && !from_then_on && !renamed {
+                assert_eq!(tables(&env), tables(&start), "closed: {closed}, call {at}");
+            }
             run(&env).unwrap_or_else(|e| panic!("call {at}, again: {e}"));
             let found = contents(&open(&env).unwrap_or_else(|e| panic!("call {at}: {e}")));
             check(&found, &want, &held, &format!("closed: {closed}, call {at}"));

@@ -264,13 +264,12 @@ impl Store {
         let path = table.path().to_path_buf();
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
         for r in &meta.references {
-            let segment = self.segments.get(r.segment).ok_or_else(|| {
-                Error::corrupt(
-                    &path,
-                    0,
-                    format!("values point to log segment {}, which is missing", r.segment),
-                )
-            })?;
+            let Some(segment) = self.segments.get(r.segment) else {
+                // A closed store has let go of all.
+                self.check_open()?;
+                let what = format!("values point to log segment {}, which is missing", r.segment);
+                return Err(Error::corrupt(&path, 0, what));
+            };
             segments.push(segment);
         }
         let obsolete = Arc::clone(&self.obsolete);

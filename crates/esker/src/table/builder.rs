@@ -244,13 +244,13 @@ impl TableBuilder {
         self.props.prefix_len = prefix as u32;
 
         let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
-        let geometry =
-            Geometry::choose(self.blocks.keyed.len(), self.blocks.pages - 1, self.blocks.max_slot)
-                .unwrap_or(none);
+        let keyed = &self.blocks.keyed;
+        let (geometry, lines) =
+            Geometry::choose(keyed.len(), self.blocks.pages - 1, self.blocks.max_slot)
+                .and_then(|g| Some((g, hash_index::build(keyed, &g)?)))
+                .unwrap_or((none, Vec::new()));
         let data_end = self.blocks.out.len();
-        if geometry.lines > 0 {
-            self.blocks.out.extend(hash_index::build(&self.blocks.keyed, &geometry));
-        }
+        self.blocks.out.extend(lines);
         let sums = chunk_sums(&self.blocks.out[data_end..], self.blocks.number);
         self.blocks.out.extend_from_slice(&sums);
         let block_index = self.blocks.block_index.encode(&self.options.order, prefix);

@@ -17,6 +17,9 @@ pub(super) const LINE_BYTES: usize = 64;
 pub(super) const CHUNK: usize = 4096;
 /// Keys per line when it is built: fewer make misses surer to read one line, more save space.
 const LOAD: usize = 12;
+/// A key is found at most this many lines behind its own. Hashes that spread as they should stay within some ten;
+/// keys made to fall together would make building and reading walk the whole index.
+const FARTHEST: usize = 64;
 
 /// How the 32 bits of an entry are split, and how a hash picks line and fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +104,9 @@ pub(super) struct Keyed {
     pub slot: u32,
 }
 
-/// Lays the lines out.
-pub(super) fn build(keys: &[Keyed], g: &Geometry) -> Vec<u8> {
+/// Lays the lines out, or `None` when a key would lie further than [`FARTHEST`] from its line: the table has no
+/// index then, and is searched.
+pub(super) fn build(keys: &[Keyed], g: &Geometry) -> Option<Vec<u8>> {
     let lines = g.lines as usize;
     let mut table = vec![0u32; lines * LINE];
     let mut used = vec![0u8; lines];
@@ -121,10 +125,14 @@ pub(super) fn build(keys: &[Keyed], g: &Geometry) -> Vec<u8> {
     let mut overflowed = vec![false; lines];
     for k in spilled {
         let mut line = g.line(k.hash) as usize;
-        // Ends: there are 16 places per 12 keys.
+        let mut passed = 0;
         while used[line] as usize == LINE {
+            if passed == FARTHEST {
+                return None;
+            }
             overflowed[line] = true;
             line = (line + 1) % lines;
+            passed += 1;
         }
         table[line * LINE + used[line] as usize] = g.entry(k.hash, k.page, k.slot);
         used[line] += 1;
@@ -134,7 +142,7 @@ pub(super) fn build(keys: &[Keyed], g: &Geometry) -> Vec<u8> {
             line.swap(0, 1);
         }
     }
-    table.iter().flat_map(|e| e.to_le_bytes()).collect()
+    Some(table.iter().flat_map(|e| e.to_le_bytes()).collect())
 }
 
 /// A line in memory.
@@ -215,20 +223,32 @@ mod tests {
     #[test]
     fn every_key_is_found_at_its_place() {
         let n: u64 = if cfg!(miri) { 300 } else { 30_000 };
-        // Half of the keys crowd into a few lines, so that overflow runs over several.
+        // Every other key shares a line with 19, so that overflow runs over several.
         let keys: Vec<Keyed> = (0..n)
             .map(|i| {
                 let hash = crate::key::key_hash(&i.to_le_bytes());
-                let hash = if i % 2 == 0 { hash } else { hash >> 3 };
+                let crowd = crate::key::key_hash(&(i / 40).to_le_bytes());
+                let hash = if i % 2 == 0 { hash } else { crowd & !0xffff | hash & 0xffff };
                 Keyed { hash, page: (i / 40) as u32, slot: (i % 40) as u32 }
             })
             .collect();
         let g = Geometry::choose(keys.len(), (n / 40) as u32, 39).unwrap();
-        let bytes = build(&keys, &g);
+        let bytes = build(&keys, &g).unwrap();
         assert_eq!(bytes.len(), g.bytes());
         for k in &keys {
             assert!(find(&bytes, &g, k.hash).contains(&(k.page, k.slot)));
         }
+    }
+
+    /// Their building took time by the square of their number, and each read walked them.
+    #[test]
+    fn keys_made_to_fall_together_get_no_index() {
+        let keys: Vec<Keyed> = (0..3000)
+            .map(|i| Keyed { hash: i << 8, page: i as u32 / 40, slot: i as u32 % 40 })
+            .collect();
+        let g = Geometry::choose(keys.len(), 75, 39).unwrap();
+        assert!(build(&keys, &g).is_none());
+        assert!(build(&keys[..1000], &g).is_some(), "63 lines hold them");
     }
 
     #[test]

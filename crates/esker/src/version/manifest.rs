@@ -23,6 +23,7 @@ use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::KeyOrder;
+use crate::util::MAX_NEXT_FILE;
 
 /// A manifest is rewritten when it is longer than this and four times its first edit.
 const ROLLOVER_BYTES: u64 = 1 << 20;
@@ -53,7 +54,19 @@ impl Manifest {
     /// Makes the first manifest of a store, or the one of a repaired store: `state` is in force
     /// when this returns.
     pub(crate) fn create(env: Arc<dyn Env>, dir: &Path, state: State) -> Result<Manifest> {
+        Manifest::create_with(env, dir, state, || ())
+    }
+
+    /// The same. `from_here` is called when `state` may be in force from there on, also after an error: what it names
+    /// must stay.
+    pub(crate) fn create_with(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        state: State,
+        from_here: impl FnOnce(),
+    ) -> Result<Manifest> {
         let fresh = write_fresh(&*env, dir, &state)?;
+        from_here();
         current::swing(&*env, dir)?;
         remove_others(&*env, dir, fresh.number);
         let rollover_at = rollover_at(fresh.end - HEADER_LEN);
@@ -235,8 +248,9 @@ fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>
 fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
     // Above every number in sight: a file that an earlier attempt left behind is never reused.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let newest = names.iter().filter_map(|n| filename::manifest_number(n)).max().unwrap_or(0);
-    let number = newest + 1;
+    // A made-up one at the end of all numbers is none of ours.
+    let numbers = names.iter().filter_map(|n| filename::manifest_number(n));
+    let number = numbers.filter(|n| *n < MAX_NEXT_FILE).max().unwrap_or(0) + 1;
     let path = dir.join(filename::manifest(number));
     let mut end = HEADER_LEN;
     let Some(records) = encode(number, &mut end, &state.snapshot()) else {

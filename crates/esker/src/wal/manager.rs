@@ -414,6 +414,12 @@ impl SegmentManager {
         }
     }
 
+    /// Lets go of all segments, whose files stay: what no reader holds is unmapped.
+    pub(crate) fn close(&self) {
+        let all = std::mem::take(&mut *self.inner.lock());
+        drop(all);
+    }
+
     /// Closes a segment that nobody uses, and keeps its file for a new one, or has it removed.
     fn let_go(&self, segment: Segment, remove: bool) {
         let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
