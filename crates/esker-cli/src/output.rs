@@ -1,8 +1,9 @@
 //! Standard output, or a file that stands in for it: locked, buffered, quiet about a closed pipe,
 //! and careful with what a terminal is sent.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -52,20 +53,30 @@ impl Out {
             |path: &Path, e: io::Error| Failure::Broken(format!("create {}: {e}", path.display()));
         let name = path.display().to_string();
         let Some(wanted) = replaced(path).map_err(|e| broken(path, e))? else {
-            let file = File::create(path).map_err(|e| broken(path, e))?;
+            // Standard output may be a file that somebody appends to: nothing of it is cut off.
+            let file = OpenOptions::new().append(true).open(path).map_err(|e| broken(path, e))?;
             return Ok(Out { sink: sink(file, escape.is_on(false), style), name, partial: None });
         };
         let mut written_to = wanted.as_os_str().to_owned();
         written_to.push(".partial");
         let written_to = PathBuf::from(written_to);
-        let file = File::create_new(&written_to).map_err(|e| match e.kind() {
+        // Who may read the file that is replaced may read this one, and nobody else.
+        let mode = fs::metadata(&wanted).ok().map(|there| there.permissions().mode() & 0o777);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode.unwrap_or(0o666));
+        let file = options.open(&written_to).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => Failure::Broken(format!(
                 "{} is there: another dump writes it, or one was killed; if none runs, remove it",
                 written_to.display()
             )),
             _ => broken(&written_to, e),
         })?;
-        let to = file.try_clone().map_err(|e| broken(&written_to, e));
+        // The umask may have taken some away.
+        let to = match mode {
+            Some(mode) => file.set_permissions(Permissions::from_mode(mode)),
+            None => Ok(()),
+        };
+        let to = to.and_then(|()| file.try_clone()).map_err(|e| broken(&written_to, e));
         let partial = Partial { file, written_to, wanted };
         let to = to.inspect_err(|_| partial.remove())?;
         let sink = sink(to, escape.is_on(false), style);

@@ -45,6 +45,8 @@ fn write_char(c: char, style: Style, out: &mut Vec<u8>) {
     match style {
         _ if !acts(c) => out.extend_from_slice(utf8.as_bytes()),
         Style::Bytes => write_bytes(utf8.as_bytes(), out),
+        // Within a string JSON has none: it is white space between two words of it.
+        Style::Json if c == '\r' => out.push(b' '),
         // All of them lie in the plane that four digits reach.
         Style::Json => out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
     }
@@ -133,7 +135,7 @@ mod tests {
         let text = "a\tb\n🗝é\u{200d}\x1b[0m\r\u{7f}\u{85}\u{202e}";
         let expected = "a\tb\n🗝é\u{200d}\\x1b[0m\\r\\x7f\\xc2\\x85\\xe2\\x80\\xae";
         assert_eq!(screened(&[text.as_bytes()], Style::Bytes), expected.as_bytes());
-        let json = "a\tb\n🗝é\u{200d}\\u001b[0m\\u000d\\u007f\\u0085\\u202e";
+        let json = "a\tb\n🗝é\u{200d}\\u001b[0m \\u007f\\u0085\\u202e";
         assert_eq!(screened(&[text.as_bytes()], Style::Json), json.as_bytes());
         assert_eq!(one_line("a\nb\t\x1b"), "a\\nb\\t\\x1b");
     }

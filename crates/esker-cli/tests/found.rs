@@ -592,6 +592,10 @@ fn a_dump_replaces_no_link() {
     let file = File::create(dir.path("stdout")).unwrap();
     assert!(dir.command().args(["dump", "db", "out"]).stdout(file).status().unwrap().success());
     assert_eq!(dir.read("stdout"), b"a\t1\n");
+    // What was in the file stays.
+    let file = File::options().append(true).open(dir.path("stdout")).unwrap();
+    assert!(dir.command().args(["dump", "db", "out"]).stdout(file).status().unwrap().success());
+    assert_eq!(dir.read("stdout"), b"a\t1\na\t1\n");
     assert!(is_link("out"));
     assert_eq!(dir.run("dump db out").out, b"a\t1\n");
     symlink("/dev/null", dir.path("null")).unwrap();
@@ -600,6 +604,34 @@ fn a_dump_replaces_no_link() {
     symlink("round", dir.path("round")).unwrap();
     dir.run("dump db round").fails(3, "create round: too many links");
     assert_eq!(names(dir.0.path()), ["db", "far", "link", "null", "out", "round", "stdout"]);
+}
+
+/// Others could read what they could not before.
+#[test]
+fn a_dump_keeps_the_permissions_of_the_file_that_it_replaces() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    for mode in [0o600, 0o666] {
+        dir.write("out.tsv", "older");
+        fs::set_permissions(dir.path("out.tsv"), fs::Permissions::from_mode(mode)).unwrap();
+        dir.ok("dump db out.tsv");
+        assert_eq!(dir.read("out.tsv"), b"a\t1\n");
+        let now = fs::metadata(dir.path("out.tsv")).unwrap().permissions().mode();
+        assert_eq!(now & 0o777, mode);
+    }
+}
+
+/// The carriage return before a line's end became an escape outside of any string.
+#[test]
+fn lines_of_json_with_carriage_returns_are_loaded_from_an_escaped_dump() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", "{\"id\":\"a\",\r\"n\":\"\u{9b}\"}\r\n{\"id\":\"b\"}\r\n");
+    dir.ok("load db in.jsonl --key id --create");
+    dir.ok("dump db out.jsonl --key id --escape always");
+    let out = String::from_utf8(dir.read("out.jsonl")).unwrap();
+    assert_eq!(out, "{\"id\":\"a\", \"n\":\"\\u009b\"} \n{\"id\":\"b\"} \n");
+    dir.ok("load again out.jsonl --key id --create");
 }
 
 #[test]

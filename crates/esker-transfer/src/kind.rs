@@ -54,8 +54,12 @@ pub fn kind_of(path: &Path) -> Option<Kind> {
     if any(&|n| n == "data.mdb") {
         return Some(Kind::Lmdb);
     }
-    // Without CURRENT, as damage may leave it.
-    any(&|n| n.ends_with(".ldb") || n.ends_with(".sst")).then_some(Kind::LevelDb)
+    // Without CURRENT, as damage may leave it. Esker's numbers have ten digits.
+    let numbered = |n: &str| {
+        let digits = n.strip_prefix("MANIFEST-").or_else(|| n.strip_suffix(".log"));
+        digits.is_some_and(|d| (6..10).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_digit()))
+    };
+    any(&|n| n.ends_with(".ldb") || n.ends_with(".sst") || numbered(n)).then_some(Kind::LevelDb)
 }
 
 fn start_of(path: &Path) -> Vec<u8> {

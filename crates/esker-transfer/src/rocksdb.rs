@@ -27,6 +27,7 @@ functions! {
         fn rocksdb_options_destroy(Handle);
         fn rocksdb_options_set_db_log_dir(Handle, *const c_char);
         fn rocksdb_options_set_max_open_files(Handle, c_int);
+        fn rocksdb_options_set_wal_recovery_mode(Handle, c_int);
         fn rocksdb_list_column_families(Handle, *const c_char, *mut usize, *mut Text) -> *mut Text;
         fn rocksdb_list_column_families_destroy(*mut Text, usize);
         fn rocksdb_open_for_read_only_column_families(
@@ -54,6 +55,10 @@ functions! {
 const DEFAULT: &str = "default";
 /// Tables that are open at once; there may be more than a process may open files.
 const OPEN_FILES: c_int = 400;
+
+/// `kTolerateCorruptedTailRecords`: a log that a crash cut off is read to there, damage elsewhere is an error. By default
+/// the library takes what is before the damage for all there is.
+const TORN_ENDS_ONLY: c_int = 0;
 
 fn api() -> Result<&'static Api> {
     static API: OnceLock<Api> = OnceLock::new();
@@ -108,6 +113,7 @@ pub fn open(path: &Path, db: Option<&str>, scratch: &Path) -> Result<Opened> {
             return Err(Error::Refused(format!("{} is no RocksDB database", path.display())));
         }
     }
+    check_log_dir(path)?;
     let mut reader = Reader::new(path, scratch)?;
     let c_path = c_path(path)?;
     let families = reader.families(&c_path)?;
@@ -133,6 +139,39 @@ pub fn open(path: &Path, db: Option<&str>, scratch: &Path) -> Result<Opened> {
     Ok(Opened { entries, total, report })
 }
 
+/// Refuses a database whose log is in another directory: what was not flushed would be left out, in silence.
+fn check_log_dir(path: &Path) -> Result<()> {
+    let list = || std::fs::read_dir(path).map_err(Error::io("list", path));
+    let mut newest: Option<(u64, PathBuf)> = None;
+    for entry in list()? {
+        let entry = entry.map_err(Error::io("list", path))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".log") {
+            return Ok(());
+        }
+        let number = name.strip_prefix("OPTIONS-").and_then(|n| n.parse().ok());
+        if let Some(number) = number.filter(|n| newest.as_ref().is_none_or(|(m, _)| m < n)) {
+            newest = Some((number, entry.path()));
+        }
+    }
+    let Some((_, options)) = newest else { return Ok(()) };
+    let bytes = std::fs::read(&options).map_err(Error::io("read", &options))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let named = text.lines().find_map(|l| l.trim().strip_prefix("wal_dir="));
+    let elsewhere = |dir: &&str| {
+        let real = |path: &Path| path.canonicalize().ok();
+        !dir.is_empty() && real(Path::new(dir)).is_none_or(|dir| Some(dir) != real(path))
+    };
+    match named.filter(elsewhere) {
+        Some(dir) => Err(Error::Refused(format!(
+            "{} has its log in {dir}, where what was not flushed is; copy the *.log files from there \
+             into it (an empty 000001.log where there are none), and import it then",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl Reader {
     fn new(path: &Path, scratch: &Path) -> Result<Reader> {
         let api = api()?;
@@ -145,6 +184,7 @@ impl Reader {
             let options = (api.rocksdb_options_create)();
             (api.rocksdb_options_set_db_log_dir)(options, dir.as_ptr());
             (api.rocksdb_options_set_max_open_files)(options, OPEN_FILES);
+            (api.rocksdb_options_set_wal_recovery_mode)(options, TORN_ENDS_ONLY);
             let read = (api.rocksdb_readoptions_create)();
             (api.rocksdb_readoptions_set_verify_checksums)(read, 1);
             (api.rocksdb_readoptions_set_fill_cache)(read, 0);

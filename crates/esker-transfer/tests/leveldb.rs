@@ -345,6 +345,23 @@ fn manifest_and_current() {
     fails("CURRENT: the file is missing");
 }
 
+/// They passed for no database at all.
+#[test]
+fn a_log_alone_is_salvaged() {
+    let Some(leveldb) = program() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("db");
+    let mut all = Operations::default();
+    all.put(b"key", b"in the log");
+    run(&leveldb, &["write", text(&db), "100000000", "4096", "1"], &all.bytes);
+    fs::write(db.join("CURRENT"), b"").unwrap();
+    assert!(error_of(&db).contains("it names no manifest"));
+    fs::remove_file(db.join("CURRENT")).unwrap();
+    same(&salvage(&db).0, &sorted(&all.map));
+    fs::remove_file(db.join("MANIFEST-000002")).unwrap();
+    same(&salvage(&db).0, &sorted(&all.map));
+}
+
 #[test]
 fn a_damaged_log() {
     let Some(leveldb) = program() else { return };
@@ -486,7 +503,7 @@ fn what_is_no_leveldb_database() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("{} was taken", path.display()),
     };
-    assert!(said(dir.path()).contains("neither a file CURRENT nor tables"));
+    assert!(said(dir.path()).contains("no file CURRENT that names a manifest"));
     assert!(said(&dir.path().join("none")).contains("not there"));
     fs::write(dir.path().join("IDENTITY"), b"x").unwrap();
     assert!(said(dir.path()).contains("`esker import rocksdb`"));

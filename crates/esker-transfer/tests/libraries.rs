@@ -157,6 +157,48 @@ fn rocksdb_databases() {
     assert!(said.to_lowercase().contains("corrupt"), "{said}");
 }
 
+/// The library takes a log before its damage for the whole one, and finds none in another directory.
+#[test]
+fn rocksdb_databases_whose_log_is_damaged_or_elsewhere() {
+    let Some(program) = program("rocksdb", "rocksdb") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("db");
+    let mut operations = Operations::default();
+    for n in 0..2000u32 {
+        operations.put(&n.to_be_bytes(), &[n as u8; 100]);
+    }
+    run(&program, &[text(&db), "default", "-"], &operations.bytes);
+    let open = || rocksdb::open(&db, None, dir.path());
+    same(&all(open()), &operations.map);
+    let log = state(&db).into_iter().find(|(n, ..)| n.ends_with(".log")).unwrap();
+    let (log, bytes) = (db.join(log.0), log.1);
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 2] ^= 1;
+    std::fs::write(&log, damaged).unwrap();
+    let said = fails(open());
+    assert!(said.to_lowercase().contains("corrupt"), "{said}");
+    // A crash leaves an end that is cut off.
+    std::fs::write(&log, &bytes[..bytes.len() - 10]).unwrap();
+    let opened = open().unwrap();
+    assert!(opened.entries.count() > 1500);
+
+    let elsewhere = dir.path().join("wal");
+    std::fs::create_dir(&elsewhere).unwrap();
+    for (log, ..) in state(&db).iter().filter(|(n, ..)| n.ends_with(".log")) {
+        std::fs::rename(db.join(log), elsewhere.join(log)).unwrap();
+    }
+    let name = |name: &str| name.starts_with("OPTIONS-");
+    for (options, bytes, _) in state(&db).into_iter().filter(|(n, ..)| name(n)) {
+        let lines = String::from_utf8(bytes).unwrap();
+        let wal_dir = format!("[DBOptions]\n  wal_dir={}\n", text(&elsewhere));
+        let lines = lines.replace("[DBOptions]\n", &wal_dir);
+        assert!(lines.contains(text(&elsewhere)), "{lines}");
+        std::fs::write(db.join(options), lines).unwrap();
+    }
+    let said = fails(open());
+    assert!(said.contains("has its log in") && said.contains(text(&elsewhere)), "{said}");
+}
+
 #[test]
 fn rocksdb_in_another_order() {
     let Some(program) = program("rocksdb", "rocksdb") else { return };

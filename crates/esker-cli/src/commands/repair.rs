@@ -17,7 +17,9 @@ Examples:
   cp -a ./db ./db.before && esker repair ./db    keep a copy; a repair cannot be undone
   esker verify ./db || esker repair ./db
 
-Says how much was saved and prints what was lost, one a line. A sound store is left as it is.";
+Says how much was saved and prints what was lost, one a line. A sound store is left as it is.
+Tables of a keyspace whose order a program of its own compares are not repaired here, damaged or
+not: they are listed as not checked, and `Db::repair_with` of that program does it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -45,7 +47,11 @@ pub(crate) fn run(args: Args) -> Outcome {
         }))?;
         return out.finish();
     }
-    let done = if report.changed { "saved" } else { "sound, and left as it is:" };
+    let done = match (report.changed, report.unchecked.is_empty()) {
+        (true, _) => "saved",
+        (false, true) => "sound, and left as it is:",
+        (false, false) => "left as it is:",
+    };
     out.line(format!(
         "{done} {} in {}",
         human::counted(report.entries, "entry"),
@@ -57,7 +63,7 @@ pub(crate) fn run(args: Args) -> Outcome {
     for left in &report.unchecked {
         out.line(format!("not checked: {}", left.to_string().replace('\n', " ")))?;
     }
-    if report.lost.is_empty() {
+    if report.lost.is_empty() && report.unchecked.is_empty() {
         out.line("nothing was lost")?;
     }
     out.finish()

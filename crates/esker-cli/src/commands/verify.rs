@@ -18,7 +18,8 @@ Examples:
 
 Reads only, so it works where nothing can be written. Checks every checksum and the order of all
 keys, also of a store too damaged to open. Problems are printed one a line with file and offset;
-the exit code is then 3. `esker repair` saves what is intact.";
+the exit code is then 3. `esker repair` saves what is intact. A keyspace whose order a program of
+its own compares is a problem each time: only that program can check the order of its keys.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -36,8 +36,8 @@ const KEYSPACE: &[u8] = b"#keyspace";
 impl<R: Read> Reader<R> {
     /// Reads from `source`, whose fields are in `encoding`.
     pub fn new(source: R, encoding: Encoding, limits: Limits) -> Self {
-        // No encoding more than doubles the length; two bytes for the tab and a carriage return.
-        let max_line = 2 * (limits.key + limits.value) + 2;
+        // `\xNN` is four bytes for one; two more for the tab and a carriage return.
+        let max_line = 4 * (limits.key + limits.value) + 2;
         let lines = Lines::new(source, max_line);
         Reader { lines, line: Vec::new(), encoding, limits, columns: None, all: None }
     }

@@ -281,7 +281,8 @@ fn check_kind(dir: &Path) -> Result<()> {
             Err(Error::Refused(format!("{at} is not a directory; a LevelDB database is one")))
         }
         None => Err(Error::Refused(format!(
-            "{at} is no LevelDB database: it has neither a file CURRENT nor tables"
+            "{at} is no LevelDB database: it has no file CURRENT that names a manifest, no \
+             manifest, no tables and no logs"
         ))),
     }
 }

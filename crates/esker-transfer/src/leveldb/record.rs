@@ -179,8 +179,11 @@ impl<R: Read> Records<R> {
         let damaged = if to > BLOCK {
             format!("a fragment of {len} bytes does not fit into its block")
         } else if to > self.block.len() {
-            self.at = self.block.len();
-            return Piece::Torn(at);
+            if !self.is_followed() {
+                self.at = self.block.len();
+                return Piece::Torn(at);
+            }
+            format!("a fragment of {len} bytes does not fit into its file, and sound ones follow")
         } else if checksum(&[&[kind], &self.block[from..to]]) != stored {
             "the checksum of a record is wrong".into()
         } else if !(WHOLE..=LAST).contains(&kind) {
@@ -191,6 +194,20 @@ impl<R: Read> Records<R> {
         };
         self.at = self.block.len();
         Piece::Damage(at, damaged)
+    }
+
+    /// Whether a sound fragment begins behind this one's header, in the last block: a crash leaves none there, a
+    /// wrong length does.
+    fn is_followed(&self) -> bool {
+        let rest = &self.block[self.at + HEADER..];
+        (0..rest.len().saturating_sub(HEADER)).any(|from| {
+            let (header, data) = rest[from..].split_at(HEADER);
+            let len = usize::from(u16::from_le_bytes([header[4], header[5]]));
+            (WHOLE..=LAST).contains(&header[6])
+                && data.get(..len).is_some_and(|data| {
+                    checksum(&[&header[6..], data]).to_le_bytes() == header[..4]
+                })
+        })
     }
 
     /// Zeros to the end of the file were never written to. With something behind them they are a hole.
@@ -352,6 +369,18 @@ mod tests {
             assert!(padding || matches!(events[0], Event::Damage(..) | Event::Torn(_)), "{at}");
             assert!(read.len() > 500 && read.iter().all(|r| records.contains(r)), "{at}");
         }
+    }
+
+    /// In the last block it passed for what a crash leaves, and took what came behind along.
+    #[test]
+    fn a_wrong_length_is_damage_where_sound_records_follow() {
+        let records: Vec<_> = (0..90).map(|n| vec![n as u8; 100]).collect();
+        let mut bytes = write(&records);
+        let third = 2 * (100 + HEADER);
+        bytes[third + 5] ^= 0x40;
+        let (read, events) = read(&bytes);
+        assert_eq!(read, records[..2]);
+        assert!(matches!(&events[..], [Event::Damage(at, _)] if *at == third as u64), "{events:?}");
     }
 
     #[test]
