@@ -285,6 +285,8 @@ final class EntryTable implements AutoCloseable {
         Generation empty = Generation.openOrCreate(esker, next);
         name(esker, next);
         generation = empty;
+        // Also where a drop fails: what it leaves goes when the store is opened again.
+        counts.reset();
         esker.dropKeyspace(now.layout().entriesName());
         esker.dropKeyspace(now.layout().expiryName());
     }

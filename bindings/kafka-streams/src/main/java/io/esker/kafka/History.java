@@ -35,7 +35,7 @@ final class History {
 
     private final TaskStore store;
     private final Segments segments;
-    /** How many versions were cut, or are about to be. One thread cuts; any number looks whether one was. */
+    /** How many versions left a segment for another, or are about to. One thread cuts; any number looks whether one was. */
     private volatile long cuts;
 
     History(TaskStore store, Segments segments) {
@@ -87,11 +87,12 @@ final class History {
      */
     void cut(Bytes key, Version version, long validTo, long nowMs) {
         if (version.validFrom() >= validTo) return;
-        cuts = cuts + 1;
         put(key, version.value(), version.validFrom(), validTo, nowMs);
         if (segments.id(validTo) == segments.id(version.validTo())) return;
         Segments.Segment segment = segments.of(version.validTo());
-        if (segment != null) store.put(segment.values(), storedKey(key, version.validFrom()), null);
+        if (segment == null) return;
+        cuts = cuts + 1; // behind the put and before the delete: whoever misses both saw it change
+        store.put(segment.values(), storedKey(key, version.validFrom()), null);
     }
 
     long cuts() {

@@ -42,6 +42,8 @@ import org.slf4j.LoggerFactory;
 final class TaskStore {
     private static final Logger LOG = LoggerFactory.getLogger(TaskStore.class);
     private static final String PARENT = "esker";
+    /** Where Kafka Streams before 4.3 kept the offsets of a task's stores. */
+    private static final String OTHERS_OFFSETS = ".checkpoint";
     /** Expired segments that wait for a commit, until this many do: under exactly-once commits are rare. */
     private static final int MOST_DOOMED = 2;
     private static final int MOST_KEY_BYTES = 65536;
@@ -66,6 +68,8 @@ final class TaskStore {
     private boolean sessions;
     private Path directory;
     private boolean exactlyOnce;
+    /** Whether Kafka may still hand over the offsets that an older version of it kept for another store. */
+    private boolean othersOffsets;
 
     TaskStore(String name) {
         this.name = Objects.requireNonNull(name, "name");
@@ -87,11 +91,8 @@ final class TaskStore {
         this.sessions = sessions;
         exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
         directory = context.stateDir().toPath().resolve(PARENT).resolve(name);
-        if (Files.exists(directory)) {
-            openDirectory();
-        } else {
-            StoreQueryUtils.maybeMigrateExistingPositionFile(context.stateDir(), name, position);
-        }
+        othersOffsets = Files.exists(context.stateDir().toPath().resolve(OTHERS_OFFSETS));
+        if (Files.exists(directory)) openDirectory();
         open = true;
     }
 
@@ -111,7 +112,6 @@ final class TaskStore {
             }
             Upgrade.toFormat(esker, name, format, sessions);
             position.merge(commits.position());
-            StoreQueryUtils.maybeMigrateExistingPositionFile(context.stateDir(), name, position);
             done = true;
         } catch (EskerException e) {
             throw new ProcessorStateException("Error opening store " + name + " at location " + directory + ": " + e.getMessage(), e);
@@ -253,6 +253,10 @@ final class TaskStore {
      */
     synchronized void commit(Map<TopicPartition, Long> offsets) {
         if (!open || esker == null && offsets.isEmpty()) return;
+        boolean others = othersOffsets && bufferedBytes == 0;
+        othersOffsets = false;
+        // What they tell of is in the store that was here before: this one has it from the changelog.
+        if (others) return;
         ready();
         synchronized (position) {
             write(batch -> commits.add(batch, offsets, position), "committing");
@@ -274,6 +278,7 @@ final class TaskStore {
      */
     synchronized void restore(TopicPartition partition, long lastOffset, Consumer<WriteBatch> records) {
         if (!open) open(context, format, sessions);
+        othersOffsets = false;
         ready();
         synchronized (position) {
             boolean ahead = commits.isAhead();
@@ -346,9 +351,11 @@ final class TaskStore {
         tables.clear();
         doomed.clear();
         bufferedBytes = 0;
+        // Closed it is, whatever goes wrong: a task that is revived opens it anew.
+        Esker closing = esker;
+        esker = null;
         try {
-            if (esker != null) esker.close();
-            esker = null;
+            if (closing != null) closing.close();
         } catch (EskerException e) {
             if (failed == null) failed = new ProcessorStateException("Error closing store " + name + ": " + e.getMessage(), e);
         }

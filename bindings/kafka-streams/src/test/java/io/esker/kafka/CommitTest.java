@@ -14,6 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -129,6 +130,27 @@ class CommitTest {
         store.commit(Map.of());
         assertNull(store.committedOffset(CHANGELOG));
         assertEquals("1", text(store.get(key("a"))));
+        store.close();
+    }
+
+    /** Kafka Streams 4.3 hands the offsets of 4.2's file to whatever store is there: an empty one passed for restored. */
+    @Test
+    void offsetsOfTheStoreThatWasHereBeforeAreNotTaken() throws IOException {
+        Path checkpoint = directory.resolve(".checkpoint");
+        Files.writeString(checkpoint, "0\n1\napp-store-changelog 0 41\n");
+        KeyValueStore<Bytes, byte[]> store = keyValue(directory, Map.of());
+        store.commit(Map.of(CHANGELOG, 41L));
+        assertNull(store.committedOffset(CHANGELOG));
+        Files.delete(checkpoint);
+        store.put(key("a"), bytes("1"));
+        store.commit(Map.of(CHANGELOG, 7L));
+        assertEquals(7L, store.committedOffset(CHANGELOG));
+        store.close();
+
+        Files.writeString(checkpoint, "0\n1\napp-store-changelog 0 41\n");
+        store = keyValue(directory, Map.of());
+        store.commit(Map.of(CHANGELOG, 41L));
+        assertEquals(7L, store.committedOffset(CHANGELOG));
         store.close();
     }
 
