@@ -197,6 +197,13 @@ fn rocksdb_databases_whose_log_is_damaged_or_elsewhere() {
     }
     let said = fails(open());
     assert!(said.contains("has its log in") && said.contains(text(&elsewhere)), "{said}");
+    // The ways out that it names.
+    std::fs::write(db.join("000001.log"), "").unwrap();
+    assert!(all(open()).len() < 2000);
+    for (log, bytes, _) in state(&elsewhere) {
+        std::fs::write(db.join(log), bytes).unwrap();
+    }
+    assert!(all(open()).len() > 1500);
 }
 
 #[test]

@@ -96,8 +96,6 @@ impl Handle {
         if store.sync.sync_all().is_ok() {
             store.sync.retire(u64::MAX);
         }
-        drop(store.spare.lock().take());
-        store.segments.close();
         store.let_go_of_dir();
         drop(jobs);
         ended

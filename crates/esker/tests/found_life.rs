@@ -330,25 +330,29 @@ fn a_closed_store_keeps_its_directory_from_nobody_though_clones_of_it_live() {
 #[cfg(target_os = "linux")]
 fn a_closed_store_has_no_file_open_and_none_mapped_though_clones_of_it_live() {
     let _alone = alone();
-    for flush in [true, false] {
+    for (flush, read_only) in [(true, false), (false, false), (true, true), (false, true)] {
         let root = root();
         let dir = root.path().canonicalize().unwrap().join("db");
-        let db = small().flush_on_close(flush).open(&dir).unwrap();
+        let mut db = small().flush_on_close(flush).open(&dir).unwrap();
         for n in 0..600u32 {
             db.put(n.to_be_bytes(), vec![n as u8; 3000]).unwrap();
+        }
+        if read_only {
+            db.close().unwrap();
+            db = small().read_only(true).open(&dir).unwrap();
         }
         let clone = db.clone();
         db.close().unwrap();
         let name = dir.to_str().unwrap();
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let mapped: Vec<&str> = maps.lines().filter(|l| l.contains(name)).collect();
-        assert!(mapped.is_empty(), "flush {flush}: {mapped:?}");
+        assert!(mapped.is_empty(), "flush {flush}, read only {read_only}: {mapped:?}");
         let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
         let open: Vec<PathBuf> = open
             .filter_map(|link| fs::read_link(link.path()).ok())
             .filter(|file| file.starts_with(&dir))
             .collect();
-        assert!(open.is_empty(), "flush {flush}: {open:?}");
+        assert!(open.is_empty(), "flush {flush}, read only {read_only}: {open:?}");
         assert!(matches!(clone.get(b"x"), Err(Error::Closed)));
         let db = small().open(&dir).unwrap();
         assert_eq!(db.iter().count(), 600);

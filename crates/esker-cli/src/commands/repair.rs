@@ -19,7 +19,7 @@ Examples:
 
 Says how much was saved and prints what was lost, one a line. A sound store is left as it is.
 Tables of a keyspace whose order a program of its own compares are not repaired here, damaged or
-not: they are listed as not checked, and `Db::repair_with` of that program does it.";
+not: they are listed as not checked. `Options::repair` with the comparator does it, in that program.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -367,8 +367,10 @@ impl Store {
         }
     }
 
-    /// Gives the directory free, but for views that readers hold: others may have it now.
+    /// Gives the directory and its files free, but for views that readers hold: others may have them now.
     pub(crate) fn let_go_of_dir(&self) {
+        drop(self.spare.lock().take());
+        self.segments.close();
         for ks in self.all_keyspaces() {
             ks.publish(|_| SuperVersion::empty());
         }
