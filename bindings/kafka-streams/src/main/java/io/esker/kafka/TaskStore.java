@@ -253,7 +253,7 @@ final class TaskStore {
      */
     synchronized void commit(Map<TopicPartition, Long> offsets) {
         if (!open || esker == null && offsets.isEmpty()) return;
-        boolean others = othersOffsets && bufferedBytes == 0;
+        boolean others = othersOffsets && bufferedBytes == 0; // nothing was written since it was opened
         othersOffsets = false;
         // What they tell of is in the store that was here before: this one has it from the changelog.
         if (others) return;
@@ -301,6 +301,7 @@ final class TaskStore {
         if (!commits.isAhead()) {
             LOG.debug("Store {} writes {} bytes ahead of the next commit", name, bufferedBytes);
         }
+        othersOffsets = false;
         write(commits::addAhead, "writing ahead of the next commit to");
         commits.written(true);
         dropDoomed();
