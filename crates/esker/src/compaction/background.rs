@@ -20,6 +20,9 @@ const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
 
+/// So long files are removed at a time where writers will soon wait for a flush.
+const REMOVING: Duration = Duration::from_millis(50);
+
 /// When something was last written, seen from the worker.
 struct Activity {
     seq: u64,
@@ -144,7 +147,13 @@ impl Store {
     pub(crate) fn delete_obsolete_when(&self, trim: bool, tell_end: impl FnOnce() -> bool) {
         self.segments.collect(trim);
         if !self.obsolete.is_empty() && self.check_dir().is_ok() {
-            self.obsolete.run(&*self.env, tell_end);
+            let start = self.env.now();
+            let enough = || {
+                !trim
+                    && self.env.now().saturating_sub(start) >= REMOVING
+                    && (self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited())
+            };
+            self.obsolete.run(&*self.env, tell_end, enough);
         }
     }
 

@@ -11,7 +11,7 @@
 //!    segments: empty those that hold least.
 //! 3. Too many runs, and the fewer are too many the more readers search: merge the neighbours whose merge makes
 //!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all. This also
-//!    follows each flush, or writers would leave no time for it.
+//!    follows each flush, as 2 does, or writers would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
 //! 5. The store is idle: on towards one run, in pieces, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
@@ -59,7 +59,8 @@ const PRESSING_SPACE: (f64, f64) = (0.2, 0.6);
 const PRESSING_SEARCHES: (f64, f64) = (2.0, 6.0);
 /// How many times the oldest run the newer ones together may be, whatever they hold.
 const SPACE: u64 = 2;
-/// What newer versions may take beside the rest, in percent.
+/// What newer versions may take beside the rest, in percent; of separated values, which cost a compaction nothing,
+/// beside those that live in tables or segments.
 const REPEATED_PERCENT: u64 = 30;
 /// A merge of all runs whose largest overlap group is less than this part of it goes in small steps.
 const STEPS: u64 = 8;
@@ -76,6 +77,8 @@ const GLUE_SHARE: u64 = 64;
 const SETTLE_SHARE: u64 = 20;
 /// Dead separated values are borne up to half the live ones and this.
 const GARBAGE_FLOOR: u64 = 64 << 20;
+/// Writers bear so much instead: one flush of large values can leave as much, most of which is given back at once.
+const GARBAGE_AT_ONCE: u64 = 256 << 20;
 /// Live values that one plan moves at most (one segment always).
 const GARBAGE_STEP: u64 = 256 << 20;
 /// Above so many segments are kept for their values, the values of some go into tables: each is a
@@ -108,6 +111,8 @@ pub(crate) struct PickerInput<'a, T> {
     pub busy: Range<usize>,
     /// About how many bytes of the newer runs are newer versions of entries in the oldest.
     pub repeated: u64,
+    /// The same of their values that stayed in log segments.
+    pub repeated_values: u64,
     /// Hard cap of sealed log bytes that wait for a flush.
     pub pending_cap: u64,
     /// Waiting bytes / `pending_cap`, 0 to 1.
@@ -241,9 +246,28 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     Compaction::new(memtables, 0..end, CompactionReason::Flush)
 }
 
-/// The next step towards fewer runs or less space, memtables or not.
+/// The next step towards less space or fewer runs, memtables or not.
 pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
+    // Old versions first: their values are not known to be dead, and would be moved for nothing.
+    let first = if too_many_old_values(s) { old_versions(s) } else { None };
+    first.or_else(|| garbage(s, false)).or_else(|| too_many_runs(s))
+}
+
+/// The next step towards fewer runs, memtables or not.
+pub(crate) fn fewer_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     too_many_runs(s)
+}
+
+/// How many times as much dead values take as is borne before writers slow down.
+pub(crate) fn garbage_share<T>(s: &PickerInput<'_, T>) -> f64 {
+    let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64
+}
+
+/// Bytes of dead values beside the live ones. Old versions that no compaction has met are none of these.
+fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
+    let live: u64 = s.segments.iter().map(|g| g.live).sum();
+    live.saturating_sub(s.repeated_values) / 2
 }
 
 /// How urgent compactions are, 0 to 1, by the runs there are and the space that old versions take: so much more
@@ -283,9 +307,20 @@ fn too_much_space<T: HasMeta>(s: &PickerInput<'_, T>) -> bool {
     let newer: u64 = newer.iter().map(|r| r.bytes()).sum();
     let live = (newer + oldest.bytes()).saturating_sub(s.repeated);
     let repeats = s.repeated > s.pending_cap.min(SMALL_STORE / 2)
-        && s.repeated.saturating_mul(100) > live.saturating_mul(REPEATED_PERCENT);
+        && s.repeated.saturating_mul(100) > live.saturating_mul(REPEATED_PERCENT)
+        || too_many_old_values(s);
     let meets = || cost(s, 0, 0..s.runs.len()) > newer;
     repeats || newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
+}
+
+/// Whether the values in segments that the newer runs replace are too many.
+fn too_many_old_values<T: HasMeta>(s: &PickerInput<'_, T>) -> bool {
+    let tables = s.runs.iter().flat_map(|r| r.tables());
+    let bytes = |t: &T| t.meta().size.saturating_add(t.meta().separated_bytes());
+    let all = tables.fold(0u64, |sum, t| sum.saturating_add(bytes(t)));
+    let live = all.saturating_sub(s.repeated_values.saturating_add(s.repeated));
+    s.repeated_values > GARBAGE_FLOOR
+        && s.repeated_values.saturating_mul(100) > live.saturating_mul(REPEATED_PERCENT)
 }
 
 /// All runs, but for the newest where these are small and each of their tables meets those of many others:
@@ -317,7 +352,11 @@ fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if all.len() > runs_soft(s) {
         return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);
     }
-    if is_free(s, &all) && too_much_space(s) {
+    old_versions(s)
+}
+
+fn old_versions<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
+    if is_free(s, &(0..s.runs.len())) && too_much_space(s) {
         return Compaction::new(0, all_in_steps(s), CompactionReason::Space);
     }
     None
@@ -430,9 +469,9 @@ fn settled<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
 /// A run that keeps values in segments that are to be emptied: those with the largest dead share,
 /// until the rest is bearable. When idle, those of which half is dead.
 fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction> {
-    let live: u64 = s.segments.iter().map(|g| g.live).sum();
+    let borne = borne_garbage(s);
     let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
-    if !idle && dead <= live / 2 + GARBAGE_FLOOR {
+    if !idle && dead <= borne + GARBAGE_FLOOR {
         return None;
     }
     let mut by_share: Vec<&SegmentUse> = s.segments.iter().filter(|g| g.dead > 0).collect();
@@ -444,7 +483,7 @@ fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction>
         // Below the cap by half, so that one byte more does not start it again.
         let enough = match idle {
             true => g.dead < g.live,
-            false => dead <= live / 2 + GARBAGE_FLOOR / 2,
+            false => dead <= borne + GARBAGE_FLOOR / 2,
         };
         if enough || (moved > 0 && moved + g.live > GARBAGE_STEP) {
             break;

@@ -114,6 +114,7 @@ impl Sim {
             runs: version.runs(),
             busy: 0..0,
             repeated: self.repeated(),
+            repeated_values: 0,
             pending_cap: self.cap,
             debt,
             readers: self.readers,

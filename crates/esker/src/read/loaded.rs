@@ -24,6 +24,8 @@ pub(crate) struct LoadedTable {
     pub meta: TableMeta,
     /// About how many of its bytes are newer versions of entries in the oldest run.
     pub repeated: u64,
+    /// The same of its separated values.
+    pub repeated_values: u64,
     /// Segments that hold separated values of this table, by ascending number.
     segments: Vec<Arc<Segment>>,
     path: PathBuf,
@@ -40,13 +42,15 @@ impl LoadedTable {
         files: Arc<ObsoleteFiles>,
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
-        let (repeated, obsolete) = (meta.size / UNKNOWN, AtomicBool::new(false));
-        LoadedTable { table, meta, repeated, segments, path, obsolete, files }
+        let obsolete = AtomicBool::new(false);
+        let (repeated, repeated_values) = (meta.size / UNKNOWN, meta.separated_bytes() / UNKNOWN);
+        LoadedTable { table, meta, repeated, repeated_values, segments, path, obsolete, files }
     }
 
     /// This share of its entries is in the oldest run too.
     pub(crate) fn repeating(mut self, share: f64) -> LoadedTable {
         self.repeated = (self.meta.size as f64 * share) as u64;
+        self.repeated_values = (self.meta.separated_bytes() as f64 * share) as u64;
         self
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Backpressure {
     /// How much searches press, in thousandths; and when that was last looked at, in nanoseconds since `start`.
     readers: AtomicU64,
     looked: AtomicU64,
+    /// How many times as much dead values take as is borne, in thousandths.
+    garbage: AtomicU64,
     soft: u64,
     hard: u64,
     cost_model: CostModel,
@@ -74,6 +76,7 @@ impl Backpressure {
             pressure: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             looked: AtomicU64::new(0),
+            garbage: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             cost_model: CostModel::new(hard),
@@ -148,10 +151,21 @@ impl Backpressure {
         }
     }
 
+    /// How many times as much dead values take as is borne.
+    fn garbage(&self) -> f64 {
+        self.garbage.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// As [`garbage`](Backpressure::garbage).
+    pub(crate) fn set_garbage(&self, share: f64) {
+        self.garbage.store((share * 1000.0) as u64, Ordering::Relaxed);
+    }
+
     /// Whether writers may go on without asking.
     #[inline]
     fn is_low(&self) -> bool {
         self.pending.load(Ordering::Relaxed) <= self.soft()
+            && self.garbage.load(Ordering::Relaxed) <= 1000
     }
 
     /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
@@ -189,6 +203,7 @@ impl Backpressure {
             soft: self.soft(),
             hard: self.hard,
             readers: self.readers(),
+            garbage: self.garbage(),
             rate: inner.rate.shared(1.0 + self.compacting()),
         };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
@@ -216,7 +231,7 @@ impl Backpressure {
 
     /// How many times as long as flushes compactions are to take.
     fn compacting(&self) -> f64 {
-        let (_, pressure) = self.pressure();
+        let pressure = self.pressure().1.max((self.garbage() - 1.0).clamp(0.0, 1.0));
         MOST_COMPACTING * pressure * pressure
     }
 

@@ -47,7 +47,18 @@ fn run(setup: &Setup) -> Run {
             });
             let (soft, hard) = (HARD / 4, HARD);
             let readers = 0.0;
-            let p = StallInput { held, flushing, progress, remaining, soft, hard, readers, rate };
+            let garbage = 0.0;
+            let p = StallInput {
+                held,
+                flushing,
+                progress,
+                remaining,
+                soft,
+                hard,
+                readers,
+                garbage,
+                rate,
+            };
             let answer = match admitted {
                 false => throttle.admit(now, &p, setup.put),
                 true if !p.fits(setup.put) => Admission::Full,
@@ -178,6 +189,7 @@ fn the_brake_is_continuous_and_rises() {
         soft: HARD / 4,
         hard: HARD,
         readers: 0.0,
+        garbage: 0.0,
         rate: FlushRate::default(),
     };
     let mut last = 0.0;

@@ -19,6 +19,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
+use crate::wal::pool::FilePool;
 use crate::wal::{self, Position, Segment};
 
 use crate::obsolete_files::{Obsolete, ObsoleteFiles, complement};
@@ -28,8 +29,6 @@ use crate::version::SegmentRef;
 /// What a table holds of an entry whose value stays in the log, beside its key, in bytes: the pointer,
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
-/// Most files kept for reuse.
-const POOL_FILES: usize = 4;
 
 /// Parts of a segment: offset and length, in bytes.
 pub(crate) type Ranges = Vec<(u64, u64)>;
@@ -58,8 +57,8 @@ struct Inner {
     pending_reclaim: Vec<PendingReclaim>,
     /// Segments that nothing refers to; reused when the last reader lets go.
     retired: Vec<Arc<Segment>>,
-    /// Files to make new segments from, with their size.
-    pool: Vec<(PathBuf, u64)>,
+    /// Files to make new segments from.
+    pool: FilePool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -165,12 +164,7 @@ impl SegmentManager {
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
     /// It is not part of the log until [`add`](Segments::add).
     pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
-        let recycled = {
-            let mut inner = self.inner.lock();
-            // A much larger file would waste its tail.
-            let fits = inner.pool.iter().position(|(_, size)| *size >= bytes && *size <= bytes * 2);
-            fits.map(|at| inner.pool.swap_remove(at))
-        };
+        let recycled = self.inner.lock().pool.take(bytes);
         let result = Segment::create(
             &self.env,
             &self.dir,
@@ -182,7 +176,7 @@ impl SegmentManager {
             && let Some(back) = recycled
             && self.env.exists(&back.0).unwrap_or(false)
         {
-            self.inner.lock().pool.push(back);
+            self.recycle(back.0, back.1);
         }
         Ok(Arc::new(result?))
     }
@@ -208,6 +202,8 @@ impl SegmentManager {
             live_known: !recovered,
             bytes,
         });
+        let segments = inner.log.len();
+        inner.pool.note_log(segments);
     }
 
     /// A keyspace has its first entry in segment `number`.
@@ -242,15 +238,8 @@ impl SegmentManager {
 
     /// A file of no use any more that a new segment can be made from; removed when enough are kept.
     pub(crate) fn recycle(&self, path: PathBuf, bytes: u64) {
-        let mut inner = self.inner.lock();
-        inner.pool.push((path, bytes));
-        if inner.pool.len() > POOL_FILES {
-            // The smallest: the first segments of a burst, before they grew.
-            inner.pool.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-            if let Some((path, _)) = inner.pool.pop() {
-                self.obsolete.push(Obsolete::Remove(path));
-            }
-        }
+        let too_many = self.inner.lock().pool.keep(path, bytes, self.env.now());
+        too_many.into_iter().for_each(|path| self.obsolete.push(Obsolete::Remove(path)));
     }
 
     /// The segment of that number, for a table that points into it.
@@ -400,7 +389,11 @@ impl SegmentManager {
                 .into_iter()
                 .partition(|s| Arc::strong_count(s) == 1);
             inner.retired = held;
-            let trimmed = if trim { std::mem::take(&mut inner.pool) } else { Vec::new() };
+            let now = self.env.now();
+            let trimmed: Vec<PathBuf> = match trim {
+                true => inner.pool.empty(),
+                false => inner.pool.expired(now).into_iter().collect(),
+            };
             (free, trimmed)
         };
         for segment in free {
@@ -409,7 +402,7 @@ impl SegmentManager {
                 Err(held) => self.inner.lock().retired.push(held),
             }
         }
-        for (path, _) in trimmed {
+        for path in trimmed {
             self.obsolete.push(Obsolete::Remove(path));
         }
     }
@@ -526,8 +519,7 @@ impl SegmentManager {
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
             value_bytes: inner.references.values().map(|r| r.bytes).sum(),
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
-            pool_bytes: inner.pool.iter().map(|(_, b)| b).sum::<u64>()
-                + retired(false).map(|s| s.capacity()).sum::<u64>(),
+            pool_bytes: inner.pool.bytes() + retired(false).map(|s| s.capacity()).sum::<u64>(),
             pinned_bytes: pending_reclaim.map(PendingReclaim::bytes).sum::<u64>()
                 + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
             mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
@@ -573,7 +565,7 @@ mod tests {
         let env: Arc<dyn Env> = Arc::new(crate::env::OsEnv::new());
         let obsolete = Arc::new(ObsoleteFiles::default());
         let manager = SegmentManager::new(Arc::clone(&env), path.clone(), obsolete, 0);
-        for number in 1..=2 * POOL_FILES as u64 {
+        for number in 1..=2 * wal::pool::POOL_FILES as u64 {
             manager.discard(Arc::new(Segment::create(&env, &path, number, 1 << 16, None).unwrap()));
             assert_eq!(manager.totals().mapped, 0, "after {number}");
             let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -581,7 +573,7 @@ mod tests {
                 open.filter(|e| std::fs::read_link(e.path()).is_ok_and(|to| to.starts_with(&path)));
             assert_eq!(open.count(), 0, "after {number}");
         }
-        assert_eq!(manager.inner.lock().pool.len(), POOL_FILES);
+        assert_eq!(manager.inner.lock().pool.len(), wal::pool::POOL_FILES);
     }
 
     #[test]

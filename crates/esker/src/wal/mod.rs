@@ -22,6 +22,7 @@
 mod format;
 mod frames;
 pub(crate) mod manager;
+mod pool;
 mod reader;
 pub(crate) mod record;
 pub(crate) mod room;
