@@ -13,6 +13,7 @@ import java.util.Map;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.state.internals.OffsetCheckpoint;
 import org.apache.kafka.streams.state.internals.PositionSerde;
 
 /**
@@ -24,6 +25,7 @@ final class Commits {
     private static final byte[] POSITION = bytes("position");
     private static final byte[] AHEAD = bytes("ahead");
     private static final byte[] OFFSETS = bytes("offset:");
+    private static final byte[] INTERVAL = bytes("segment interval");
     private static final byte[] NOTHING = new byte[0];
 
     private final Keyspace keyspace;
@@ -38,6 +40,46 @@ final class Commits {
     /** Whether a keyspace holds no values. */
     static boolean isReserved(String keyspace) {
         return keyspace.equals(KEYSPACE) || keyspace.equals("default");
+    }
+
+    /** How much time a segment of the store holds, in milliseconds; null where that was never noted. */
+    Long intervalMs() {
+        byte[] stored = keyspace.get(INTERVAL);
+        return stored == null ? null : ByteBuffer.wrap(stored).getLong();
+    }
+
+    void noteInterval(long intervalMs) {
+        keyspace.put(INTERVAL, ByteBuffer.allocate(Long.BYTES).putLong(intervalMs).array());
+    }
+
+    /**
+     * Makes the store one whose values count for nothing, before they are dropped: one that is interrupted is ahead, of no offset.
+     *
+     * @param global whether it is a global store: those know no offset that stands for none
+     */
+    void forget(Esker esker, boolean global) {
+        WriteBatch batch = new WriteBatch();
+        try (CloseableIterator<Entry> stored = keyspace.entries(Range.prefix(OFFSETS)).iterator()) {
+            while (stored.hasNext()) {
+                byte[] key = stored.next().key();
+                if (global) {
+                    batch.delete(keyspace, key);
+                } else {
+                    // With no offset at all beside other stores of the task, Kafka would restore those too under exactly-once.
+                    batch.put(keyspace, key, ByteBuffer.allocate(Long.BYTES).putLong(OffsetCheckpoint.OFFSET_UNKNOWN).array());
+                }
+            }
+        }
+        batch.delete(keyspace, POSITION);
+        batch.put(keyspace, AHEAD, NOTHING);
+        esker.write(batch);
+        ahead = true;
+    }
+
+    /** The values are dropped: the store is a new one. */
+    void forgotten() {
+        keyspace.delete(AHEAD);
+        ahead = false;
     }
 
     /** Whether the store holds writes that came after the offsets. */

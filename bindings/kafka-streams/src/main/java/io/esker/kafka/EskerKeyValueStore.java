@@ -43,7 +43,7 @@ class EskerKeyValueStore implements KeyValueStore<Bytes, byte[]> {
     }
 
     private EskerKeyValueStore(String name, Format format) {
-        this.store = new TaskStore(name);
+        this.store = new TaskStore(name, 0);
         this.format = format;
     }
 

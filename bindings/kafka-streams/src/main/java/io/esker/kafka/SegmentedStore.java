@@ -52,7 +52,7 @@ abstract class SegmentedStore implements StateStore {
     private volatile long streamTimeMs = ConsumerRecord.NO_TIMESTAMP;
 
     SegmentedStore(String name, Format format, long retentionMs, long segmentMs, KeySchema schema, boolean sessions, boolean indexed) {
-        this.store = new TaskStore(name);
+        this.store = new TaskStore(name, segmentMs);
         this.format = format;
         this.retentionMs = retentionMs;
         this.schema = schema;

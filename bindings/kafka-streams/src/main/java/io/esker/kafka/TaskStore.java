@@ -25,6 +25,7 @@ import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.errors.TaskCorruptedException;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.state.internals.OffsetCheckpoint;
 import org.apache.kafka.streams.state.internals.StoreQueryUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +36,8 @@ import org.slf4j.LoggerFactory;
  * <p>Writes wait on the heap until the task commits, and are then written in one batch with the offsets of the changelog and the
  * position: after a crash the store is as of a commit, and knows which. When too much waits it is written without offsets, and in
  * the same batch a mark says that the store is ahead of them. Opened with that mark, the store is as good as any other one under
- * at-least-once, and corrupted under exactly-once, where Kafka Streams then builds it anew from the changelog.
+ * at-least-once, and corrupted under exactly-once, where Kafka Streams then builds it anew from the changelog; a global one, for
+ * which nobody would do that, is emptied.
  *
  * <p>One thread writes at a time, under the lock of this object; gets and iterators take no lock.
  */
@@ -46,10 +48,12 @@ final class TaskStore {
     private static final String OTHERS_OFFSETS = ".checkpoint";
     /** Expired segments that wait for a commit, until this many do: under exactly-once commits are rare. */
     private static final int MOST_DOOMED = 2;
-    private static final int MOST_KEY_BYTES = 65536;
+    static final int MOST_KEY_BYTES = 65536;
     private static final int MOST_VALUE_BYTES = 1 << 30;
 
     private final String name;
+    /** How much time a segment of it holds, in milliseconds; 0 where it has none. */
+    private final long intervalMs;
     private final AtomicLong newestReader = new AtomicLong(-1);
     private final Set<MergedIterator> iterators = ConcurrentHashMap.newKeySet();
     private final Map<String, Table> tables = new ConcurrentHashMap<>();
@@ -71,8 +75,9 @@ final class TaskStore {
     /** Whether Kafka may still hand over the offsets that an older version of it kept for another store. */
     private boolean othersOffsets;
 
-    TaskStore(String name) {
+    TaskStore(String name, long intervalMs) {
         this.name = Objects.requireNonNull(name, "name");
+        this.intervalMs = intervalMs;
     }
 
     /**
@@ -106,6 +111,12 @@ final class TaskStore {
         boolean done = false;
         try {
             commits = new Commits(esker);
+            keepInterval();
+            boolean global = isGlobal();
+            if (exactlyOnce && commits.isAhead() && global) {
+                LOG.warn("Global store {} may hold writes that its offset does not tell of, and is restored", name);
+                empty();
+            }
             if (exactlyOnce && commits.isAhead()) {
                 throw new TaskCorruptedException(Set.of(context.taskId()), new ProcessorStateException("Store " + name
                         + " may hold writes that were never committed, as its process ended before it could commit them"));
@@ -121,6 +132,33 @@ final class TaskStore {
                 esker = null;
             }
         }
+    }
+
+    /**
+     * Segments are named after their number, which means another time when their length changed: dropped at once, or kept for decades.
+     * A store with such ones is emptied, and restored from the changelog.
+     */
+    private void keepInterval() {
+        if (intervalMs == 0) return;
+        Long stored = commits.intervalMs();
+        if (stored != null && stored == intervalMs) return;
+        if (stored != null) {
+            LOG.info("Store {} has segments of {} ms and is to have some of {} ms: it is restored", name, stored, intervalMs);
+            empty();
+        }
+        commits.noteInterval(intervalMs);
+    }
+
+    private void empty() {
+        commits.forget(esker, isGlobal());
+        for (String keyspace : esker.keyspaces()) {
+            if (!Commits.isReserved(keyspace)) esker.dropKeyspace(keyspace);
+        }
+        commits.forgotten();
+    }
+
+    private boolean isGlobal() {
+        return context.taskId().subtopology() < 0;
     }
 
     String name() {
@@ -252,7 +290,7 @@ final class TaskStore {
      * @param offsets of the changelog's partitions; none take all that there are away, a null takes that partition's away
      */
     synchronized void commit(Map<TopicPartition, Long> offsets) {
-        if (!open || esker == null && offsets.isEmpty()) return;
+        if (!open || esker == null && isNothing(offsets)) return;
         boolean others = othersOffsets && bufferedBytes == 0; // nothing was written since it was opened
         othersOffsets = false;
         // What they tell of is in the store that was here before: this one has it from the changelog.
@@ -263,6 +301,15 @@ final class TaskStore {
         }
         commits.written(false);
         dropDoomed();
+    }
+
+    /**
+     * Whether a commit says nothing to a store that nobody wrote to. Under exactly-once an offset that stands for none has to be kept:
+     * a store without any, beside others of its task, is corrupted to Kafka Streams.
+     */
+    private boolean isNothing(Map<TopicPartition, Long> offsets) {
+        if (exactlyOnce) return offsets.isEmpty();
+        return offsets.values().stream().allMatch(offset -> offset != null && offset == OffsetCheckpoint.OFFSET_UNKNOWN);
     }
 
     Long committedOffset(TopicPartition partition) {

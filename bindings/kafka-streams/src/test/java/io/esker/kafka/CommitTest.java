@@ -9,6 +9,7 @@ import static io.esker.kafka.Fixture.key;
 import static io.esker.kafka.Fixture.keyValue;
 import static io.esker.kafka.Fixture.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -20,14 +21,19 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.TaskCorruptedException;
+import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.test.InternalMockProcessorContext;
+import org.apache.kafka.test.MockRecordCollector;
+import org.apache.kafka.test.StreamsTestUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -91,6 +97,52 @@ class CommitTest {
         store.commit(Map.of(CHANGELOG, 200L));
         store.close();
         keyValue(directory.resolve("task"), EXACTLY_ONCE).close();
+    }
+
+    /** Nobody handles the corruption of a global store: the application never started again. */
+    @Test
+    void aGlobalStoreThatIsAheadIsEmptiedAndOneThatIsNotIsKept() throws Exception {
+        kill(97, 95, 20_000);
+        KeyValueStore<Bytes, byte[]> store = global();
+        assertEquals(94L, store.committedOffset(CHANGELOG));
+        assertTrue(text(store.get(key("key9"))).startsWith("89 "));
+        store.close();
+
+        kill(94, 95, 20_000);
+        store = global();
+        assertNull(store.committedOffset(CHANGELOG));
+        assertNull(store.get(key("key9")));
+        store.close();
+        global().close();
+    }
+
+    private KeyValueStore<Bytes, byte[]> global() {
+        KeyValueStore<Bytes, byte[]> store = EskerStores.persistentKeyValueStore("store").get();
+        Properties properties = StreamsTestUtils.getStreamsConfig();
+        properties.putAll(EXACTLY_ONCE);
+        store.init(new InternalMockProcessorContext<>(directory.resolve("task").toFile(), new StreamsConfig(properties),
+                new MockRecordCollector()) {
+            @Override
+            public TaskId taskId() {
+                return new TaskId(-1, -1); // as that of GlobalProcessorContextImpl
+            }
+        }, store);
+        return store;
+    }
+
+    /** Kafka Streams gives a store of which it knows no offset one that says so. */
+    @Test
+    void anOffsetThatStandsForNoneMakesNoStoreButWhereItIsAskedFor() {
+        KeyValueStore<Bytes, byte[]> store = keyValue(directory, Map.of());
+        store.commit(Map.of(CHANGELOG, -4L));
+        store.close();
+        assertFalse(Files.exists(directory.resolve("esker")));
+        store = keyValue(directory, EXACTLY_ONCE);
+        store.commit(Map.of(CHANGELOG, -4L));
+        store.close();
+        store = keyValue(directory, EXACTLY_ONCE);
+        assertEquals(-4L, store.committedOffset(CHANGELOG), "or its task would be corrupted");
+        store.close();
     }
 
     @Test

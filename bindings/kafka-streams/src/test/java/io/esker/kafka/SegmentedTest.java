@@ -107,6 +107,31 @@ class SegmentedTest {
         assertEquals(List.of("segment.5.plain"), keyspaces());
     }
 
+    /** Segments were taken for those of other times: dropped at once, or kept for decades. */
+    @Test
+    void aStoreThatIsOpenedWithAnotherRetentionIsRestored() {
+        for (Map<String, Object> settings : List.of(SMALL, Fixture.EXACTLY_ONCE)) {
+            WindowStore<Bytes, byte[]> store = open(
+                    EskerStores.persistentWindowStore("windows", RETENTION, WINDOW, false).get(), directory, settings);
+            store.put(key("a"), bytes("short"), 100 * MINUTE_MS);
+            store.commit(Map.of(CHANGELOG, 1L));
+            store.close();
+            for (Duration retention : List.of(Duration.ofHours(2), RETENTION)) {
+                store = open(EskerStores.persistentWindowStore("windows", retention, WINDOW, false).get(), directory, settings);
+                assertEquals(-4L, store.committedOffset(CHANGELOG), "which stands for none");
+                assertEquals(List.of(), values(store.all()));
+                store.put(key("a"), bytes("other"), 100 * MINUTE_MS);
+                store.commit(Map.of(CHANGELOG, 2L));
+                store.close();
+                assertEquals(List.of(retention == RETENTION ? "segment.100.plain" : "segment.1.plain"), keyspaces());
+                store = open(EskerStores.persistentWindowStore("windows", retention, WINDOW, false).get(), directory, settings);
+                assertEquals(2L, store.committedOffset(CHANGELOG));
+                assertEquals("other", text(store.fetch(key("a"), 100 * MINUTE_MS)));
+                store.close();
+            }
+        }
+    }
+
     @Test
     void anExpiredSegmentWaitsForTheCommitThatGoesWithIt() {
         WindowStore<Bytes, byte[]> store = open(EskerStores.persistentWindowStore("windows", RETENTION, WINDOW, false).get(), directory,
