@@ -80,9 +80,11 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
                 for (ConsumerRecord<byte[], byte[]> record : records) {
                     if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
                     streamTimeMs = Math.max(streamTimeMs, record.timestamp());
-                    ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
                     history.expire(streamTimeMs);
-                    insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), streamTimeMs);
+                    synchronized (store.position()) {
+                        insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), streamTimeMs);
+                        ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
+                    }
                 }
             } finally {
                 history.passed(endMs);
@@ -101,9 +103,11 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
                 return PUT_RETURN_CODE_NOT_PUT;
             }
             streamTimeMs = Math.max(streamTimeMs, timestamp);
-            long validTo = insert(key, value, timestamp, streamTimeMs);
-            store.notePosition();
-            return validTo;
+            synchronized (store.position()) { // which the first of several writes notes: no query begins between them
+                long validTo = insert(key, value, timestamp, streamTimeMs);
+                store.notePosition();
+                return validTo;
+            }
         }
     }
 
@@ -115,8 +119,10 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
             if (isTooLate(timestamp)) return null;
             VersionedRecord<byte[]> before = get(key, timestamp);
             streamTimeMs = Math.max(streamTimeMs, timestamp);
-            insert(key, null, timestamp, streamTimeMs);
-            store.notePosition();
+            synchronized (store.position()) {
+                insert(key, null, timestamp, streamTimeMs);
+                store.notePosition();
+            }
             return before;
         }
     }
@@ -135,6 +141,11 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
      * @return the time at which it ends to be valid, or the code that says that there is none
      */
     private long insert(Bytes key, byte[] value, long timeMs, long nowMs) {
+        int most = TaskStore.MOST_KEY_BYTES - History.ADDED_KEY_BYTES;
+        if (key.get().length > most) { // or it could be put, and not be put once more
+            throw new IllegalArgumentException("a key of a versioned store has at most " + most + " bytes, this one " + key.get().length
+                    + ": shorten it, or keep it in a store without versions, or in one of RocksDB");
+        }
         history.dropExpired(nowMs);
         VersionedRecord<byte[]> newest = latestOf(key);
         if (newest != null && timeMs >= newest.timestamp()) {

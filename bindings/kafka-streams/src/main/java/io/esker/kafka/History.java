@@ -20,6 +20,8 @@ import org.apache.kafka.streams.state.VersionedRecord;
  * where neither would tell, a version that begins and ends with it: what comes later with an earlier time finds when it ends.
  */
 final class History {
+    /** By how much a key as it is stored is longer. */
+    static final int ADDED_KEY_BYTES = Integer.BYTES + Long.BYTES;
     private static final int HEAD_BYTES = Long.BYTES + 1;
 
     /** A version, valid from one time to before another; without a value it says that there was none. */
@@ -137,7 +139,7 @@ final class History {
 
     private static byte[] storedKey(Bytes key, long validFrom) {
         byte[] bytes = key.get();
-        return ByteBuffer.allocate(Integer.BYTES + bytes.length + Long.BYTES)
+        return ByteBuffer.allocate(bytes.length + ADDED_KEY_BYTES)
                 .putInt(bytes.length).put(bytes).putLong(validFrom ^ Long.MIN_VALUE).array();
     }
 

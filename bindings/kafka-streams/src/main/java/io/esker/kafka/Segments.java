@@ -182,10 +182,14 @@ final class Segments {
         return new ArrayList<>((forward ? part : part.descendingMap()).values());
     }
 
-    /** Adds a write and what the index has of it; a null value deletes. */
+    /** Adds a write and what the index has of it; a null value deletes. No query begins between the two. */
     void put(Segment segment, byte[] key, byte[] value) {
-        store.put(segment.values, key, value);
-        if (segment.times != null) store.put(segment.times, index.of(key), value == null ? null : NOTHING);
+        synchronized (store) {
+            synchronized (store.position()) {
+                store.put(segment.values, key, value);
+                if (segment.times != null) store.put(segment.times, index.of(key), value == null ? null : NOTHING);
+            }
+        }
     }
 
     /** The same into a batch. */

@@ -110,16 +110,21 @@ final class Table {
         }
     }
 
-    /** How many entries there are, roughly: old versions and deletions count until they are merged away. */
+    /**
+     * How many entries there are, roughly: old versions count until they are merged away, and so do deletions until they are in tables,
+     * where each is taken for one of a key that is there.
+     */
     long approximateEntries() {
         Layers now = layers;
         long entries = now.active.size() + (now.frozen == null ? 0 : now.frozen.size());
         Keyspace stored = keyspace;
-        if (stored == null) return entries;
-        KeyspaceStats stats = stored.stats();
-        entries += stats.memtableEntries();
-        for (RunStats run : stats.runs()) entries += run.entries();
-        return entries;
+        return stored == null ? entries : approximateEntries(entries, stored.stats());
+    }
+
+    static long approximateEntries(long buffered, KeyspaceStats stats) {
+        long entries = buffered + stats.memtableEntries();
+        for (RunStats run : stats.runs()) entries += run.entries() - 2 * run.tombstones();
+        return Math.max(0, entries);
     }
 
     /** Adds a write, under the store's lock. Returns by how many bytes the buffer grew. */

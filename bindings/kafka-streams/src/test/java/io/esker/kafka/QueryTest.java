@@ -9,6 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.esker.KeyspaceStats;
+import io.esker.RunStats;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -139,6 +142,13 @@ class QueryTest {
         assertTrue(store.approximateNumEntries() >= 1);
         store.close();
         assertEquals(0L, metric(context, "esker-disk-bytes"), "a closed store is no error");
+    }
+
+    @Test
+    void deletesThatAreInTablesAreNotCounted() {
+        List<RunStats> runs = List.of(new RunStats(1, 0, 0, 0, 0, 950, 900), new RunStats(1, 0, 0, 0, 0, 1000, 0));
+        assertEquals(150 + 7 + 3, Table.approximateEntries(3, new KeyspaceStats("", 1, "", "none", 0, runs, 7, 0)));
+        assertEquals(0, Table.approximateEntries(0, new KeyspaceStats("", 1, "", "none", 0, runs.subList(0, 1), 0, 0)));
     }
 
     private static long metric(InternalMockProcessorContext<?, ?> context, String name) {

@@ -5,6 +5,7 @@ import static io.esker.kafka.Fixture.bytes;
 import static io.esker.kafka.Fixture.key;
 import static io.esker.kafka.Fixture.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
@@ -27,6 +28,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
 import org.apache.kafka.streams.query.MultiVersionedKeyQuery;
 import org.apache.kafka.streams.query.PositionBound;
 import org.apache.kafka.streams.query.Query;
@@ -254,6 +256,48 @@ class VersionedTest {
         ended.set(true);
         for (Thread reader : readers) reader.join();
         assertEquals(0, missed.get());
+        store.close();
+    }
+
+    /** The position came with the first of the writes that make a version. */
+    @Test
+    @Timeout(300)
+    void whatAPositionTellsOfIsThere() throws Exception {
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, SMALL);
+        EskerVersionedStore store = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+        store.init(context, store);
+        AtomicBoolean ended = new AtomicBoolean();
+        AtomicLong behind = new AtomicLong();
+        Thread reader = new Thread(() -> {
+            while (!ended.get()) {
+                QueryResult<VersionedRecord<byte[]>> result = query(store, VersionedKeyQuery.<Bytes, byte[]>withKey(key("a")));
+                if (result.getResult() == null) continue;
+                long offset = result.getPosition().getPartitionPositions("input").get(0);
+                if (Long.parseLong(text(result.getResult().value())) < offset) behind.incrementAndGet();
+            }
+        });
+        reader.start();
+        for (long offset = 0; offset < 20_000; offset++) {
+            context.setRecordContext(new ProcessorRecordContext(1000 + offset, offset, 0, "input", new RecordHeaders()));
+            store.put(key("a"), bytes("" + offset), 1000 + offset);
+        }
+        ended.set(true);
+        reader.join();
+        assertEquals(0, behind.get());
+        store.close();
+    }
+
+    /** They could be put once, and failed when that version became history. */
+    @Test
+    void keysThatAreTooLongForHistoryAreRefusedAtFirst() {
+        EskerVersionedStore store = open();
+        Bytes longest = Bytes.wrap(new byte[65_524]);
+        store.put(longest, bytes("one"), 1000);
+        store.put(longest, bytes("two"), 1010);
+        assertEquals("one@1000", shown(store.get(longest, 1005)));
+        String message = assertThrows(IllegalArgumentException.class,
+                () -> store.put(Bytes.wrap(new byte[65_525]), bytes("one"), 1000)).getMessage();
+        assertTrue(message.contains("65524") && message.contains("65525") && message.contains("versions"), message);
         store.close();
     }
 
