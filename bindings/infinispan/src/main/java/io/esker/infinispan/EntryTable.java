@@ -243,6 +243,24 @@ final class EntryTable implements AutoCloseable {
         }
     }
 
+    /** Begins a walk. One that began behind the drop of its keyspace would say so at its first step only, when nobody looks again. */
+    private <W extends AutoCloseable> W walking(Function<Generation, W> begin) {
+        while (true) {
+            W walk = reading(now -> {
+                W begun = begin.apply(now);
+                if (now == generation) {
+                    return begun;
+                }
+                closeQuietly(begun);
+                return null;
+            });
+            if (walk != null) {
+                open.add(walk);
+                return walk;
+            }
+        }
+    }
+
     /**
      * Removes everything, at once also for a crash: few entries in one batch, many by a new pair of keyspaces, which takes the
      * same time for any number.
@@ -424,15 +442,13 @@ final class EntryTable implements AutoCloseable {
      * they say which.
      */
     AliveScan scan(IntSet segments, boolean keysOnly, long nowMs) {
-        AliveScan scan = reading(now -> {
+        return walking(now -> {
             try (Snapshot snapshot = esker.snapshot()) {
                 boolean without = keysOnly && !anyExpired(now.expiry().at(snapshot), nowMs);
                 EntryScan entries = new EntryScan(now.entries().at(snapshot), ascending(segments), without);
                 return new AliveScan(entries, without, nowMs, open::remove);
             }
         });
-        open.add(scan);
-        return scan;
     }
 
     private static boolean anyExpired(ReadableKeyspace expiry, long nowMs) {
@@ -443,9 +459,7 @@ final class EntryTable implements AutoCloseable {
 
     /** Removes what has expired, a few entries at each call of the result, which has to be closed. */
     ExpiryPurge purge(long nowMs) {
-        ExpiryPurge purge = reading(now -> new ExpiryPurge(this, now.expiry().cursor(true), nowMs, open::remove));
-        open.add(purge);
-        return purge;
+        return walking(now -> new ExpiryPurge(this, now.expiry().cursor(true), nowMs, open::remove));
     }
 
     /** An entry that was removed because it had expired. */

@@ -297,6 +297,45 @@ public class EntryTableModelTest {
         assertNull(table.get(0, EntryKeys.segmentPrefix(0)));
     }
 
+    /** A walk that began between the two halves of it failed at its first step. */
+    public void walksThatBeginWhileEverythingIsRemovedGoOn() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(3);
+        IntSet all = IntSets.immutableRangeSet(SEGMENTS);
+        long end = System.nanoTime() + 2_000_000_000L;
+        List<Future<?>> work = new ArrayList<>();
+        for (int t = 0; t < 2; t++) {
+            boolean purges = t == 1;
+            work.add(threads.submit(() -> {
+                while (System.nanoTime() < end) {
+                    if (purges) {
+                        try (ExpiryPurge purge = table.purge(0)) {
+                            purge.some();
+                        }
+                    } else {
+                        try (AliveScan scan = table.scan(all, false, 0)) {
+                            scan.next();
+                        }
+                    }
+                }
+            }));
+        }
+        work.add(threads.submit(() -> {
+            while (System.nanoTime() < end) {
+                Changes changes = new Changes();
+                for (int i = 0; i < 1100; i++) {
+                    byte[] key = Integer.toString(i).getBytes(StandardCharsets.US_ASCII);
+                    changes.put(EntryKeys.entry(0, key, 0, key.length), new byte[] {16, 1}, StoredEntry.NEVER);
+                }
+                table.apply(changes);
+                table.clear();
+            }
+        }));
+        for (Future<?> each : work) {
+            each.get();
+        }
+        threads.shutdown();
+    }
+
     /** What is removed one by one while its segment goes is counted once. */
     public void removalsBesideThatOfTheirSegmentAreCountedOnce() throws Exception {
         IntSet segment = IntSets.immutableSet(3);
