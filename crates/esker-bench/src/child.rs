@@ -71,6 +71,13 @@ impl<'a> Ctx<'a> {
         *self.meter.borrow_mut() = Meter { begun: Usage::now(), ended: None };
         self.going_on(what);
     }
+    /// The same of work that changes a store: what was written before it is on the device first, since only a clean page that
+    /// becomes dirty counts as written.
+    pub fn doing_clean(&self, what: &str) -> Result<()> {
+        system::write_back(&self.spec.dir).context("write the store to the device")?;
+        self.doing(what);
+        Ok(())
+    }
     /// Says what goes on now, which counts for the same row.
     pub fn going_on(&self, what: &str) {
         (self.say.borrow_mut())(Message::Doing { what: what.to_string() });

@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct Usage {
     /// Seconds of processor time, of all threads, in user and system mode.
     pub cpu_s: f64,
-    /// Bytes that went towards the device.
+    /// Bytes that went towards the device, or will go there.
     pub written_bytes: u64,
     /// Bytes that came from it.
     pub read_bytes: u64,
@@ -18,15 +18,8 @@ impl Usage {
     /// Since the process began.
     pub fn now() -> Self {
         let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-        let field = |name: &str| {
-            let line = io.lines().find_map(|l| l.strip_prefix(name));
-            line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
-        };
-        Usage {
-            cpu_s: cpu_seconds(),
-            written_bytes: field("write_bytes:"),
-            read_bytes: field("read_bytes:"),
-        }
+        let [written_bytes, read_bytes] = device_bytes(&io);
+        Usage { cpu_s: cpu_seconds(), written_bytes, read_bytes }
     }
     /// Since an earlier moment.
     pub fn since(self, earlier: Usage) -> Usage {
@@ -36,6 +29,17 @@ impl Usage {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
         }
     }
+}
+
+/// Bytes written and read, of `/proc/self/io`. The kernel counts a page as written when it becomes dirty, and counts apart
+/// those of files that were cut off or deleted before the device had them.
+fn device_bytes(io: &str) -> [u64; 2] {
+    let field = |name: &str| {
+        let line = io.lines().find_map(|l| l.strip_prefix(name));
+        line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0u64)
+    };
+    let written = field("write_bytes:").saturating_sub(field("cancelled_write_bytes:"));
+    [written, field("read_bytes:")]
 }
 
 /// Processor time of all threads, those that ended included.
@@ -196,6 +200,13 @@ mod tests {
         assert_eq!(date_of(1_311_343_509), "2011-07-22T14:05:09Z");
         assert_eq!(date_of(4_107_542_399), "2100-02-28T23:59:59Z");
         assert_eq!(date_of(4_107_542_400), "2100-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_was_deleted_before_the_device_had_it_was_not_written() {
+        let io = "rchar: 1\nwchar: 9\nread_bytes: 8192\nwrite_bytes: 16384\ncancelled_write_bytes: 12288\n";
+        assert_eq!(device_bytes(io), [4096, 8192]);
+        assert_eq!(device_bytes(""), [0, 0], "where the system does not tell");
     }
 
     #[test]

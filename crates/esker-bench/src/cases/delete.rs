@@ -15,7 +15,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     engine.settle_fully()?;
-    ctx.doing("deleting");
+    ctx.doing_clean("deleting")?;
     let seed = mix(data.seed ^ 5);
     let mut recorder = Recorder::new(Timing::Sampled);
     {

@@ -54,7 +54,7 @@ pub fn overwrite<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     engine.settle_fully()?;
-    ctx.doing("overwriting");
+    ctx.doing_clean("overwriting")?;
     let seed = mix(data.seed ^ 2);
     let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
     let recorder = work.run(ctx, &engine, data.entries, Timing::Sampled)?;

@@ -53,7 +53,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     ctx.report(Sample::of("readrandom.limited", &recorder), &outcome);
 
     if ctx.wants("overwrite.limited") {
-        ctx.doing("overwrite.limited");
+        ctx.doing_clean("overwrite.limited")?;
         let work = Work {
             data: &data,
             order: Order::Uniform,

@@ -66,7 +66,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         if !MIXES[number..].iter().any(|mix| mix.is_wanted(ctx)) {
             break;
         }
-        ctx.doing(&format!("workload {}", mix.row));
+        ctx.doing_clean(&format!("workload {}", mix.row))?;
         let outcome = store.run_mix(ctx, &engine, mix, number as u32 + 2);
         match outcome {
             Ok((recorder, short)) => {

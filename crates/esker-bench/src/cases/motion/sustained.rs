@@ -20,11 +20,9 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
     ctx.doing("settling");
     engine.settle_fully()?;
-    // Only a clean page that becomes dirty counts as written; the load has left many that are dirty.
-    system::write_back(ctx.dir()).context("write the store to the device")?;
     let live_bytes = data.raw_bytes(1);
 
-    ctx.doing("overwriting");
+    ctx.doing_clean("overwriting")?;
     let flood = Flood { data: &data, writers: plan.writers.clamp(1, data.entries) };
     let end = Instant::now() + Duration::from_secs_f64(plan.seconds);
     let (writers, disk) = watching_disk(ctx.dir(), || flood.run(&engine, end));
@@ -34,6 +32,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let start = Instant::now();
     engine.settle()?;
     let settle_s = start.elapsed().as_secs_f64();
+    // What is deleted from here on was written.
+    system::write_back(ctx.dir()).context("write the store to the device")?;
     let written_settled = ctx.used().written_bytes;
 
     ctx.verifying();
