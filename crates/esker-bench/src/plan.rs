@@ -160,11 +160,14 @@ impl Unit {
     }
     /// What the ratio of these two says.
     pub fn bound(self, a: f64, b: f64) -> Bound {
-        match (a < self.least(), b < self.least()) {
+        let nothing = |v: f64| v <= 0.0 || v < self.least();
+        match (nothing(a), nothing(b)) {
+            (true, true) => Bound::Neither,
+            // No operation at all is a figure like any other.
+            _ if self == Unit::OpsPerSecond => Bound::Exact,
             (false, false) => Bound::Exact,
             (false, true) => Bound::AtMost,
             (true, false) => Bound::AtLeast,
-            (true, true) => Bound::Neither,
         }
     }
     /// The smallest figure that counts as different from none.

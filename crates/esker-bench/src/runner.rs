@@ -39,10 +39,11 @@ struct Told {
 }
 
 impl Told {
-    /// Of a peak that several processes tell the largest counts.
+    /// Of a peak that several processes tell the largest counts, and a failure of any of them before that.
     fn add(&mut self, sample: Sample) {
         match self.samples.iter_mut().find(|known| known.row == sample.row) {
-            Some(known) if sample.value > known.value => *known = sample,
+            Some(known) if known.failed.is_some() => {}
+            Some(known) if sample.failed.is_some() || sample.value > known.value => *known = sample,
             Some(_) => {}
             None => self.samples.push(sample),
         }
@@ -190,8 +191,8 @@ fn patience(case: &Case) -> Result<u64> {
     Ok(120 + (rows + load) as u64 + plan.memory_limit.unwrap_or(0) / 500_000)
 }
 
-/// Of each row one sample, that in the middle: measurements one after the other are like each other, and count as one of the
-/// repetitions. One that failed counts for all.
+/// Of each row one sample, that in the middle, of two with the mean of their figures: measurements one after the other are like
+/// each other, and count as one of the repetitions. One that failed counts for all.
 fn in_the_middle(samples: Vec<Sample>) -> Vec<Sample> {
     let mut rows: Vec<Vec<Sample>> = Vec::new();
     for sample in samples {
@@ -205,7 +206,9 @@ fn in_the_middle(samples: Vec<Sample>) -> Vec<Sample> {
             return row.swap_remove(failed);
         }
         row.sort_by(|a, b| a.value.total_cmp(&b.value));
-        row.swap_remove((row.len() - 1) / 2)
+        let (low, high) = ((row.len() - 1) / 2, row.len() / 2);
+        let value = (row[low].value + row[high].value) / 2.0;
+        Sample { value, ..row.swap_remove(low) }
     };
     rows.into_iter().map(middle).collect()
 }
@@ -223,13 +226,28 @@ mod tests {
         assert_eq!(told.samples.len(), 2);
         assert_eq!(told.samples[1].value, 7.0, "the largest counts");
         told.fail(["disk", "memory", "readseq"].into_iter(), "it crashed");
+        told.add(Sample { failed: Some("it lied".into()), ..Sample::figure("peak", 0.0) });
+        told.add(Sample::figure("peak", 9.0));
+        told.add(Sample::figure("late", 9.0));
+        told.add(Sample { failed: Some("it lied".into()), ..Sample::figure("late", 0.0) });
         let failed = |row: &str| {
             let sample = told.samples.iter().find(|s| s.row == row).unwrap();
             sample.failed.clone()
         };
+        assert_eq!([failed("peak"), failed("late")], ["it lied"; 2].map(|why| Some(why.into())));
         assert_eq!(failed("disk"), None);
         assert_eq!(failed("memory").as_deref(), Some("it crashed"));
         assert_eq!(failed("readseq").as_deref(), Some("it crashed"));
         assert!(told.failed);
+    }
+    #[test]
+    fn of_two_draws_the_mean_counts_and_of_three_the_one_in_the_middle() {
+        let drawn = |values: &[f64]| {
+            let samples = values.iter().map(|value| Sample::figure("r", *value)).collect();
+            in_the_middle(samples).into_iter().map(|sample| sample.value).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(&[8.0]), [8.0]);
+        assert_eq!(drawn(&[8.0, 10.0]), [9.0]);
+        assert_eq!(drawn(&[8.0, 30.0, 10.0]), [10.0]);
     }
 }

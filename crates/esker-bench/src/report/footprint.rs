@@ -36,9 +36,8 @@ pub(crate) fn of_section(section: &Section, not_installed: &[&str]) -> Vec<Panel
     peak("Peak memory that the process allocated", &allocated);
     peak("Peak of its files that it mapped", &|r| r.peak_mapped_bytes);
     peak("Peak of what was nowhere but in memory", &|r| r.peak_dirty_bytes);
-    let unit = Unit::Other("bytes written for each byte of keys and values".to_string());
-    let written =
-        |e: &str| most(section, e, &|r| Some(r.written_bytes? / r.raw_bytes.filter(|b| *b > 0.0)?));
+    let unit = Unit::Other("bytes written for each byte put".to_string());
+    let written = |e: &str| most(section, e, &|r| Some(r.written_bytes? / put_bytes(r)?));
     panels.extend(panel("Written to the device, the most in a row", &unit, &engines, &written));
     panels
 }
@@ -52,6 +51,14 @@ fn engines(section: &Section, not_installed: &[&str]) -> Vec<String> {
     }
     engines.sort_by(|a, b| palette::order(a).cmp(&palette::order(b)));
     engines
+}
+
+/// Bytes of keys and values that were put in a row, where that is all it does.
+fn put_bytes(record: &Record) -> Option<f64> {
+    let key = record.key.as_deref().unwrap_or(&record.row);
+    let puts = ["fill", "overwrite", "load"].iter().any(|name| key.starts_with(name));
+    let bytes = record.ops.filter(|_| puts)? * record.raw_bytes? / record.entries?;
+    (bytes > 0.0).then_some(bytes)
 }
 
 /// The largest that an engine has in any row that counts.
@@ -84,4 +91,23 @@ fn panel(
     let bars: Vec<Bar> = engines.iter().map(bar).collect();
     let known = bars.iter().filter(|b| b.value.is_some()).count();
     (known > 1).then(|| bars::draw(title, unit, &bars))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_divided_by_what_was_put() {
+        let of = |key: &str| Record {
+            key: Some(key.into()),
+            ops: Some(3000.0),
+            entries: Some(1000.0),
+            raw_bytes: Some(116_000.0),
+            ..Record::default()
+        };
+        // A store of 116 kB, of which three times as much was put.
+        assert_eq!(put_bytes(&of("overwrite")), Some(348_000.0));
+        assert_eq!(put_bytes(&of("readrandom")), None);
+    }
 }

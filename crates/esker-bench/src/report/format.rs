@@ -93,6 +93,7 @@ pub(crate) fn moment(text: &str) -> String {
 /// A ratio: 0.85×, 1.3×, 24×.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
+        f64::INFINITY => ">1,000×".to_string(),
         v if v >= 9.95 => format!("{}×", grouped(v)),
         v if v >= 1.95 => format!("{v:.1}×"),
         v if v >= 0.095 => format!("{v:.2}×"),
@@ -103,12 +104,15 @@ pub(crate) fn ratio(value: f64) -> String {
 
 /// A ratio that may only be a bound: `<0.06×` where the other's figure is too small to count.
 pub(crate) fn bounded(value: f64, bound: Bound) -> String {
-    let sign = match bound {
-        Bound::AtMost => "<",
-        Bound::AtLeast => ">",
-        Bound::Exact | Bound::Neither => "",
-    };
-    format!("{sign}{}", ratio(value).trim_start_matches('<'))
+    let shown = ratio(value);
+    let digits = shown.trim_start_matches(['<', '>']);
+    match bound {
+        Bound::AtMost => format!("<{digits}"),
+        // More than less than that is more than nothing.
+        Bound::AtLeast if shown.starts_with('<') => ">0×".to_string(),
+        Bound::AtLeast => format!(">{digits}"),
+        Bound::Exact | Bound::Neither => shown,
+    }
 }
 
 /// A share of the machine's limit. Nothing does more than the machine can.
@@ -157,6 +161,8 @@ mod tests {
         );
         assert_eq!(bounded(0.0561, Bound::AtMost), "<0.056×");
         assert_eq!(bounded(0.0001, Bound::AtMost), "<0.001×");
+        assert_eq!(bounded(0.0001, Bound::Exact), "<0.001×");
+        assert_eq!(bounded(0.0001, Bound::AtLeast), ">0×");
         assert_eq!(
             (bounded(24.0, Bound::AtLeast), bounded(0.35, Bound::Exact)),
             (">24×".into(), "0.35×".into())

@@ -52,6 +52,8 @@ pub(crate) struct Record {
     /// Pairs of percentile and microseconds.
     pub hist: Option<Vec<(f64, f64)>>,
     pub cpu_s: Option<f64>,
+    /// Operations behind the figure.
+    pub ops: Option<f64>,
     pub written_bytes: Option<f64>,
     #[serde(alias = "rss_bytes")]
     pub peak_memory_bytes: Option<f64>,

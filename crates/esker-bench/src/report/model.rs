@@ -9,6 +9,7 @@ use crate::plan::{self, Bound};
 use crate::published;
 use crate::results::OURS;
 use crate::turns::MACHINE;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// A whole run.
@@ -126,10 +127,11 @@ impl Unit {
         }
     }
 
-    /// How many times better `a` is than `b`; `None` where that cannot be said.
+    /// How many times better `a` is than `b`: none of what is to be little is better than any other figure. `None` where it
+    /// is not known which way is better.
     pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
         let unit = self.known()?;
-        (b > 0.0 && a > 0.0).then(|| unit.ratio(a, b))
+        Some(if a == b { 1.0 } else { unit.ratio(a, b) })
     }
 
     /// What the ratio of these two says.
@@ -398,7 +400,11 @@ impl Row {
         let peers: Vec<(f64, f64, &Record)> = peers
             .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, r)))
             .collect();
-        let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        // Beside none of ours all are alike.
+        let sign = if self.unit.more_is_better() { -1.0 } else { 1.0 };
+        let order = |p: &(f64, f64, &Record)| (p.0, sign * p.1);
+        let by_order = |a: &_, b: &_| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal);
+        let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| by_order(a, b))?;
         let overlaps = |peer: &Record| {
             let both = ours.reach().zip(peer.reach());
             both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
@@ -465,9 +471,25 @@ mod tests {
         assert_eq!(shown("seconds", something, nothing).as_deref(), Some("<0.050×"));
         assert_eq!(shown("seconds", nothing, something).as_deref(), Some(">20×"));
         assert_eq!(shown("seconds", something, 2.0 * something).as_deref(), Some("2.0×"));
-        assert_eq!(shown("seconds", 0.0, something), None);
+        assert_eq!(shown("seconds", 0.0, something).as_deref(), Some(">20×"));
         // A store that opens in 171 µs is three times as fast as one that takes 488.
         assert_eq!(shown("milliseconds", 0.488, 0.171).as_deref(), Some("0.35×"));
+    }
+
+    #[test]
+    fn who_needs_nothing_is_first() {
+        let standing = |unit: &str, ours: f64, lmdb: f64, leveldb: f64| {
+            let of = |engine: &str, value| record(engine, "r", value, unit, "K");
+            let model = Model::new(vec![of(OURS, ours), of("lmdb", lmdb), of("leveldb", leveldb)]);
+            let standing = model.sections[0].rows[0].standing().unwrap();
+            (standing.peer.clone(), standing.shown())
+        };
+        let told = |peer: &str, shown: &str| (peer.to_string(), shown.to_string());
+        assert_eq!(standing("bytes", 71.0, 0.0, 67.0), told("lmdb", "<0.001×"));
+        assert_eq!(standing("bytes", 0.0, 9.0, 67.0), told("lmdb", ">1,000×"));
+        assert_eq!(standing("bytes", 0.0, 0.0, 67.0), told("lmdb", ALIKE));
+        assert_eq!(standing("ops_per_second", 0.0, 9.0, 3.0), told("lmdb", "<0.001×"));
+        assert_eq!(standing("ops_per_second", 9.0, 0.0, 3.0), told("leveldb", "3.0×"));
     }
 
     #[test]

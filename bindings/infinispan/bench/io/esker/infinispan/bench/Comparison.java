@@ -161,6 +161,6 @@ public final class Comparison {
     private static double median(List<Double> runs) {
         List<Double> sorted = new ArrayList<>(runs);
         Collections.sort(sorted);
-        return sorted.get((sorted.size() - 1) / 2);
+        return (sorted.get((sorted.size() - 1) / 2) + sorted.get(sorted.size() / 2)) / 2;
     }
 }
