@@ -115,6 +115,15 @@ pub fn first_pass(row: &str) -> &str {
     row.strip_suffix(SECOND).unwrap_or(row)
 }
 
+/// Whether such a process reads the store that another one left, and its reads are what is measured of it.
+pub fn only_reads(case: CaseId, number: usize) -> bool {
+    match case {
+        CaseId::Reads => number == reads::SETTLED,
+        CaseId::ColdWarm | CaseId::FirstScan => number == 1,
+        _ => false,
+    }
+}
+
 /// Whether several processes tell a row, of which the largest figure counts.
 pub fn is_peak(row: &str) -> bool {
     row == "memory" || row.starts_with("memory.")
@@ -192,6 +201,11 @@ mod tests {
             }
             let settled = chain.processes.iter().filter(|p| p.number == reads::SETTLED);
             assert!(settled.clone().all(|p| p.rested));
+            for process in &chain.processes {
+                let settled =
+                    process.rows.iter().any(|row| row.ends_with(SETTLED) && row != "disk.settled");
+                assert_eq!(only_reads(CaseId::Reads, process.number), settled, "{process:?}");
+            }
             assert!(settled.count() == 0 || chain.processes[0].number == reads::STORE);
         }
     }

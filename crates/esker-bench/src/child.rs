@@ -3,6 +3,7 @@
 use crate::audited;
 use crate::calls;
 use crate::cases;
+use crate::chains;
 use crate::data::{Dataset, Model};
 use crate::engine::{Class, Config, Engine, Sync, Unsupported};
 use crate::engines::{built, with_engine};
@@ -86,6 +87,8 @@ impl<'a> Ctx<'a> {
     pub fn verifying(&self) {
         let used = self.used();
         self.meter.borrow_mut().ended = Some(used);
+        // What is mapped and dirty now may be less when the row is reported.
+        self.peak_memory();
         self.going_on("verifying");
     }
     /// What the row's work has used.
@@ -100,7 +103,9 @@ impl<'a> Ctx<'a> {
     /// How the store of this case is opened.
     pub fn config(&self, data: &Dataset, sync: Sync) -> Config {
         let config = self.plan().config(data, sync);
-        let mut config = Config { shared: self.spec.case.has_threads(), ..config };
+        let (shared, only_reads) =
+            (self.spec.case.has_threads(), chains::only_reads(self.spec.case, self.spec.step));
+        let mut config = Config { shared, only_reads, ..config };
         config.tuning.extend(built::tuning_of(&self.spec.engine));
         config
     }
@@ -125,12 +130,14 @@ impl<'a> Ctx<'a> {
     }
     /// Notes what a row's work has used and what the store takes at this moment, for a row that is reported later.
     pub fn noted(&self, sample: Sample) -> Sample {
-        Sample {
-            usage: Some(self.used()),
-            disk_bytes: system::disk_bytes(&self.spec.dir),
-            memory: self.peak_memory(),
-            ..sample
-        }
+        Sample { memory: self.peak_memory(), ..self.noted_in_passing(sample) }
+    }
+    /// The same while a clock runs: memory as it was looked at last, as looking takes milliseconds.
+    pub fn noted_in_passing(&self, sample: Sample) -> Sample {
+        let opened = self.opened.borrow();
+        let memory = opened.memory.as_ref().map_or_else(Memory::default, MemoryWatch::seen);
+        let disk_bytes = system::disk_bytes(&self.spec.dir);
+        Sample { usage: Some(self.used()), disk_bytes, memory, ..sample }
     }
     /// Reports a row, with what is known of the store at this moment, unless that was [noted](Ctx::noted) before.
     pub fn report(&self, mut sample: Sample, verdict: &Result<()>) {

@@ -24,6 +24,7 @@ pub fn config(sync: Sync, compression: bool) -> Config {
         entry_bytes: 128,
         larger_than_memory: false,
         shared: true,
+        only_reads: false,
         tuning: BTreeMap::new(),
     }
 }

@@ -50,6 +50,8 @@ pub struct Config {
     /// Whether several threads use the store at once. Where none does, all calls come from the thread that
     /// opened it, which some engines are told to rely on.
     pub shared: bool,
+    /// Whether the process opens a store that is there and only reads it: memory for writing is then better a cache.
+    pub only_reads: bool,
     /// Settings of a variant of an engine (say a different block size), by name; those that a document has for
     /// one engine have its name before theirs (`kyoto.psiz`).
     pub tuning: BTreeMap<String, String>,

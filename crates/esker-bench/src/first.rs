@@ -28,7 +28,7 @@ pub(crate) const LOST: [(&str, &str); 31] = [
     ("core", "memory"),
     ("core", "memory.mapped"),
     ("core", "memory.dirty"),
-    ("core", "open"),
+    ("core", "reopen"),
     ("core", "open.killed"),
     ("motion", "queue"),
     ("motion", "queue1000"),
@@ -218,7 +218,7 @@ mod tests {
         }
         assert_eq!(Group::of("core", "readwhilewriting4"), Some(Group::Mixed));
         assert_eq!(Group::of("core", "readrandom.limited"), Some(Group::Reads));
-        for name in ["disk", "settle", "memory", "open", "limit.copy", "writes"] {
+        for name in ["disk", "settle", "memory", "reopen", "limit.copy", "writes"] {
             assert_eq!(Group::of("core", name), None, "{name}");
         }
     }

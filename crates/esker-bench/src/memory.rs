@@ -109,6 +109,7 @@ pub struct MemoryWatch {
 struct Watched {
     store: PathBuf,
     peak: Mutex<Memory>,
+    asked: AtomicBool,
     stop: AtomicBool,
 }
 
@@ -127,7 +128,7 @@ impl Watched {
         let mut due = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let start = Instant::now();
-            if start >= due {
+            if self.asked.swap(false, Ordering::Relaxed) || start >= due {
                 self.look_at_everything();
                 due = start + EVERYTHING_EVERY.max(start.elapsed() * PART);
             } else {
@@ -147,8 +148,8 @@ impl MemoryWatch {
         let whole = |dir: &Path| Some(dir.parent()?.canonicalize().ok()?.join(dir.file_name()?));
         let store = whole(store).unwrap_or_else(|| store.to_path_buf());
         let base = Memory::now(&store);
-        let (peak, stop) = (Mutex::default(), AtomicBool::new(false));
-        let watched = Arc::new(Watched { store, peak, stop });
+        let (peak, asked, stop) = Default::default();
+        let watched = Arc::new(Watched { store, peak, asked, stop });
         let theirs = watched.clone();
         let thread = Some(std::thread::spawn(move || theirs.watch()));
         MemoryWatch { watched, base, thread }
@@ -162,6 +163,11 @@ impl MemoryWatch {
     /// Forgets the most there was.
     pub fn forget(&self) {
         *self.watched.peak() = Memory::default();
+    }
+    /// The most that was seen so far, for who has no time to look: the thread does so at once.
+    pub fn seen(&self) -> Memory {
+        self.watched.asked.store(true, Ordering::Relaxed);
+        self.watched.peak().beyond(self.base)
     }
     /// The most there was of each kind since the start, less what was there before.
     pub fn peak(&self) -> Memory {

@@ -103,6 +103,7 @@ impl Plan {
             entry_bytes: data.usual_entry_bytes(),
             larger_than_memory: self.memory_limit.is_some_and(|limit| expected_bytes > limit),
             shared: true,
+            only_reads: false,
             tuning: self.tuning.clone(),
         }
     }
@@ -244,8 +245,8 @@ pub enum CaseId {
     QueueDeep,
     /// A backlog that is taken.
     QueueDrain,
-    /// Opening after a clean close.
-    OpenClean,
+    /// Closing and opening again.
+    Reopen,
     /// Opening after `kill -9`.
     OpenKilled,
     /// Size on disk with compression.
@@ -359,7 +360,7 @@ impl Case {
     /// it says that it is ready.
     pub fn steps(&self) -> &'static [Step] {
         match self.id {
-            CaseId::OpenClean | CaseId::ColdWarm | CaseId::FirstScan => &[Step::Whole, Step::Whole],
+            CaseId::Reopen | CaseId::ColdWarm | CaseId::FirstScan => &[Step::Whole, Step::Whole],
             CaseId::OpenKilled => &[Step::KillWhenReady, Step::Whole],
             _ => &[Step::Whole],
         }

@@ -45,7 +45,7 @@ fn a_row_times_what_it_says_and_nothing_else() {
     assert_eq!(each(&told("readseq", "esker"), "entry"), 1.0);
     assert!(each(&told("seekrandom", "esker"), "entry") > 10.0);
     assert_eq!(each(&told("settle", "esker"), "settle"), 1.0);
-    assert_eq!(each(&told("open", "esker"), "open"), 1.0);
+    assert_eq!(each(&told("reopen", "esker"), "open"), 1.0);
     let queue = told("motion/queue/one waits", "esker");
     assert_eq!((each(&queue, "renew"), each(&queue, "seek")), (1.0, 1.0), "{queue}");
     let timed = queue.split("Not timed").next().unwrap();

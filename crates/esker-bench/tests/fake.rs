@@ -237,7 +237,7 @@ fn chance_is_told_in_every_line() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let output = Command::new(env!("CARGO_BIN_EXE_esker-bench"))
         .args(["--engines", "fake", "--json", "-", "--entries", "100"])
-        .args(["--repetitions", "3", "--rows", "fillseq,open", "--dir"])
+        .args(["--repetitions", "3", "--rows", "fillseq,reopen", "--set", "close_ms=200", "--dir"])
         .arg(dir.path())
         .output()
         .unwrap();
@@ -249,7 +249,9 @@ fn chance_is_told_in_every_line() {
         3,
         "however often a short row is drawn, it is one figure a repetition: {fill}"
     );
-    assert_eq!(row(&rows, "open")["runs"].as_array().unwrap().len(), 3);
+    let reopen = row(&rows, "reopen");
+    assert_eq!(reopen["runs"].as_array().unwrap().len(), 3);
+    assert!(reopen["value"].as_f64().unwrap() >= 200.0, "closing counts: {reopen}");
     let end = |i: usize| fill["interval"][i].as_f64().unwrap();
     assert!(end(0) <= fill["value"].as_f64().unwrap() && fill["value"].as_f64().unwrap() <= end(1));
     assert!(fill["told_apart"].is_null(), "nobody is beside it");

@@ -11,15 +11,24 @@ use crate::plan::CaseId;
 use crate::protocol::Sample;
 use crate::system;
 use anyhow::{Context, Result};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Writes one by one and closes in the first process; opens in the second.
-pub fn open_clean<E: Engine>(ctx: &Ctx) -> Result<()> {
+/// Writes one by one and closes in the first process; opens in the second. Both count: what an engine does not put in order when
+/// it closes it does when it opens.
+pub fn reopen<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
+    // Beside the store: what the second process has of the first.
+    let told = ctx.dir().with_extension("closing");
     if ctx.spec.step == 0 {
-        return fill::<E>(ctx, &data)?.close();
+        let engine = fill::<E>(ctx, &data)?;
+        ctx.doing("closing");
+        let start = Instant::now();
+        engine.close()?;
+        let nanos = start.elapsed().as_nanos();
+        return std::fs::write(told, nanos.to_string()).context("note what closing took");
     }
-    open::<E>(ctx, &data)
+    let nanos = std::fs::read_to_string(told)?.parse().context("what closing took")?;
+    open::<E>(ctx, &data, Some(Duration::from_nanos(nanos)))
 }
 
 /// Writes one by one in the first process, which is killed; opens in the second.
@@ -32,7 +41,7 @@ pub fn open_killed<E: Engine>(ctx: &Ctx) -> Result<()> {
             std::thread::park();
         }
     }
-    open::<E>(ctx, &data)
+    open::<E>(ctx, &data, None)
 }
 
 /// As many single, buffered puts as there are entries.
@@ -44,8 +53,8 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<E> {
     Ok(engine)
 }
 
-/// The time until the store is open and has answered one read; then everything is verified.
-fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
+/// The time until the store is open and has answered one read, and what closing took; then everything is verified.
+fn open<E: Engine>(ctx: &Ctx, data: &Dataset, closing: Option<Duration>) -> Result<()> {
     let mut model = Model::empty(data.entries);
     model.replay(Order::Shuffled, data.seed, data.entries, 1);
     let mut key = KeyBuf::new();
@@ -55,12 +64,16 @@ fn open<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     let start = Instant::now();
     let answer = engine.reader(Access::Quiet)?.get(key, |_| ());
-    let elapsed = ctx.open_time() + start.elapsed();
+    let elapsed = ctx.open_time() + start.elapsed() + closing.unwrap_or_default();
     timed.end(1);
     ctx.verifying();
     let mut verdict = answer.and_then(|_| verify(&engine, data, &model));
     let mut sample = Sample::figure(ctx.row(), elapsed.as_secs_f64() * 1000.0);
     sample.seconds = elapsed.as_secs_f64();
+    if let Some(closing) = closing {
+        let ms = closing.as_secs_f64() * 1000.0;
+        sample = sample.with_note(format!("of which closing took {ms:.1} ms"));
+    }
     if let (Err(e), Class::V, CaseId::OpenKilled) = (&verdict, engine.class(), ctx.spec.case) {
         // It promised no more.
         sample = sample.with_note(format!("class V: {e:#}"));

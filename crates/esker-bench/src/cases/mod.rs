@@ -44,7 +44,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         CaseId::ColdWarm => cold_warm::run::<E>(ctx),
         CaseId::Popular => popular::run::<E>(ctx),
         CaseId::Delete => delete::run::<E>(ctx),
-        CaseId::OpenClean => lifecycle::open_clean::<E>(ctx),
+        CaseId::Reopen => lifecycle::reopen::<E>(ctx),
         CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),
         CaseId::Compressed => lifecycle::compressed::<E>(ctx),
         CaseId::LimitedReads => limited::reads::<E>(ctx),

@@ -3,7 +3,7 @@
 //!
 //! Tuning: `delay_us` (every operation), `slow_every` and `slow_us` (each n-th operation),
 //! `lose_every` (each n-th write is dropped), `corrupt_every`, `short_every` (a seek gives an entry less), `panic_at` and
-//! `hang_at` (the n-th);
+//! `hang_at` (the n-th), `close_ms` (closing);
 //! `on_damage` (what opening does with a log that it cannot read: panic, abort or hang, else an error);
 //! `truth`: a file that each handle, when it goes, adds a line to: what its calls took by its own clock, how many operations
 //! its process had done before it came, and what a reader was told of what goes on beside it.
@@ -134,6 +134,7 @@ impl Engine for Fake {
         Ok(())
     }
     fn close(self) -> Result<()> {
+        std::thread::sleep(Duration::from_millis(self.tuned("close_ms").unwrap_or(0)));
         Ok(())
     }
 }

@@ -176,7 +176,8 @@ struct Memory {
 impl Memory {
     fn of(config: &Config) -> Result<Memory> {
         let write_buffer = super::tuned_for(config, "leveldb", "write_buffer")?;
-        let write_buffer = write_buffer.unwrap_or(config.memory / 16 * 15);
+        let parts = if config.only_reads { 1 } else { 15 };
+        let write_buffer = write_buffer.unwrap_or(config.memory / 16 * parts);
         let cache = super::tuned_for(config, "leveldb", "cache")?;
         let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
         Ok(Memory { defaults: super::as_it_comes(config)?, write_buffer, cache })

@@ -43,14 +43,16 @@ impl Settings {
         // A document's split, as LevelDB has it; else a write buffer and the block cache, which mapped files leave empty. A
         // second buffer, filled while the first is flushed, comes on top, as LevelDB's does.
         let split = super::tuned_for(config, "rocksdb", "write_buffer")?;
-        let write_buffer = split
+        let to_write = split
             .map_or(if mmap_reads != 0 { memory / 16 * 15 } else { memory / 2 }, |bytes| {
                 bytes as usize
             });
+        let to_read = config.only_reads && split.is_none();
+        let write_buffer = if to_read { memory / 16 } else { to_write };
         let cache = super::tuned_for(config, "rocksdb", "cache")?;
-        // The level below the flushed files as large as these together, and ten files in it.
+        // The level below the flushed files as large as these together, and ten files in it; as it was written, for who only reads.
         let level_base = super::tuned(config, "level_base")?;
-        let level_base = level_base.unwrap_or(write_buffer as u64 * FLUSHED_FILES);
+        let level_base = level_base.unwrap_or(to_write as u64 * FLUSHED_FILES);
         Ok(Settings {
             defaults: super::as_it_comes(config)?,
             level_base,
@@ -113,6 +115,11 @@ mod tests {
         config.memory = 128 << 20;
         let split = |config: &Config| Settings::of(config).map(|s| (s.write_buffer, s.cache));
         assert_eq!(split(&config).unwrap(), (64 << 20, 64 << 20));
+        let level_base = Settings::of(&config).unwrap().level_base;
+        config.only_reads = true;
+        assert_eq!(split(&config).unwrap(), (8 << 20, 120 << 20), "whoever reads has the cache");
+        assert_eq!(Settings::of(&config).unwrap().level_base, level_base, "and finds its levels");
+        config.only_reads = false;
         config.tuning.insert("rocksdb.write_buffer".into(), (8 << 20).to_string());
         assert_eq!(split(&config).unwrap(), (8 << 20, 120 << 20));
         config.tuning.insert("cache".into(), (16 << 20).to_string());

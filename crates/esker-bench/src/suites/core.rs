@@ -33,7 +33,7 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
         .case(CaseId::Reads, reads())
         .case(CaseId::Mixed, beside)
         .case(CaseId::Delete, writes(Row::new("deleterandom", Unit::OpsPerSecond)))
-        .case(CaseId::OpenClean, [Row::new("open", Unit::Milliseconds)])
+        .case(CaseId::Reopen, [Row::new("reopen", Unit::Milliseconds)])
         .case(CaseId::OpenKilled, [Row::new("open.killed", Unit::Milliseconds)])
         .case_with(
             compressed,

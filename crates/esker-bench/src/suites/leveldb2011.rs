@@ -94,8 +94,8 @@ fn beyond(base: &Base) -> Section {
         )
         .case_with(
             short.clone(),
-            CaseId::OpenClean,
-            [Row::new("open", Unit::Milliseconds).called("Reopening")],
+            CaseId::Reopen,
+            [Row::new("reopen", Unit::Milliseconds).called("Closing and Reopening")],
         )
         .case_with(
             short,

@@ -98,7 +98,7 @@ fn core_has_the_rows_it_always_had() {
         "readwhilewriting4",
         "deleterandom",
         "deleterandom.settled",
-        "open",
+        "reopen",
         "open.killed",
         "disk.compressed",
         "fillseq.settled",

@@ -92,6 +92,7 @@ pub fn config(memory: u64, sync: Sync, tuning: &BTreeMap<String, String>) -> Con
         entry_bytes: 128,
         larger_than_memory: false,
         shared: true,
+        only_reads: false,
         tuning: tuning.clone(),
     }
 }

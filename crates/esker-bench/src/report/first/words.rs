@@ -56,6 +56,8 @@ fn of_store(key: &str) -> Option<&'static str> {
         "memory" => "Peak of memory that is allocated",
         "memory.mapped" => "Peak of files that are mapped",
         "memory.dirty" => "Peak of what is nowhere but in memory",
+        "reopen" => "Closing, opening and one read",
+        // Of runs before it: closing did not count.
         "open" => "Opening and one read",
         "open.killed" => "Opening and one read after kill -9",
         _ => return None,
