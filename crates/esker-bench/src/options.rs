@@ -67,7 +67,7 @@ pub struct BenchOptions {
     #[arg(long, default_value = "100", value_name = "SIZE")]
     pub value_size: ValueSize,
 
-    /// Memory for each engine's own use, in MiB
+    /// Memory for each engine's own use, in MiB: in core, file and the queues of motion; other tables have their own
     #[arg(long, default_value_t = 128, value_name = "MIB")]
     pub memory: u64,
 
@@ -84,8 +84,8 @@ pub struct BenchOptions {
     #[arg(long, alias = "repetitions", default_value_t = 5, value_name = "TIMES")]
     pub repeat: u32,
 
-    /// Minutes after which nothing is measured once more [default: 40 for each suite of a document,
-    /// else none]
+    /// Minutes after which nothing is measured once more [default: none for core and file alone, else
+    /// 40 for each suite]
     #[arg(long, value_name = "MINUTES")]
     pub minutes: Option<f64>,
 
@@ -112,13 +112,14 @@ pub struct BenchOptions {
     #[arg(long, value_name = "SECONDS")]
     pub sustained_seconds: Option<f64>,
 
-    /// Seconds after which a row that counts operations stops, and counts those it did [default: 1
-    /// with --quick, else 4 in documents' suites and none in core and file]
+    /// Seconds after which a row that counts operations stops (in motion only queues do), and counts those it did [default: 1
+    /// with --quick, else 4 in documents' suites and the queues of motion, and none in core and file];
+    /// rows of first are as in their own suites
     #[arg(long, value_name = "SECONDS")]
     pub row_seconds: Option<f64>,
 
     /// Seconds that a load may take which is not measured, or the rows that need it are too slow
-    /// [default: 240 in documents' suites, and no limit in core and file]
+    /// [default: 240 in documents' suites and motion, but for its queues, and no limit in core and file]
     #[arg(long, value_name = "SECONDS")]
     pub load_seconds: Option<f64>,
 

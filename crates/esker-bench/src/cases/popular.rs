@@ -56,7 +56,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         }
     };
     let loaded = store.load(ctx, &engine)?;
-    let samples = with_settling(ctx, &engine, loaded);
+    let samples = with_settling(ctx, &engine, loaded, Instant::now());
     // Not what the engine owed, but what the mixes find.
     engine.compact()?;
     ctx.verifying();
@@ -67,19 +67,24 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
             break;
         }
         ctx.doing_clean(&format!("workload {}", mix.row))?;
-        let outcome = store.run_mix(ctx, &engine, mix, number as u32 + 2);
+        let generation = number as u32 + 2;
+        let outcome = store.run_mix(ctx, &engine, mix, generation);
+        let ended = Instant::now();
         match outcome {
-            Ok((recorder, short)) => {
+            Ok(Mixed { recorder, short, written }) => {
                 let mut sample = Sample::of(mix.row, &recorder).of_wanted(plan.entries);
                 if short > 0 {
                     sample =
                         sample.with_note(format!("{short} scans missed what was just inserted"));
                 }
                 let samples = match mix.writes() {
-                    true => with_settling(ctx, &engine, sample),
+                    true => with_settling(ctx, &engine, sample, ended),
                     false => vec![sample],
                 };
                 ctx.verifying();
+                for index in written {
+                    store.model.put(index, generation);
+                }
                 report(samples, &verify(&engine, &data, &store.model));
             }
             Err(e) => {
@@ -97,12 +102,11 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
 
 /// The row, and the one that pays what it left to be done: always, so that the mix after it finds the same store whichever rows
 /// are asked for.
-fn with_settling<E: Engine>(ctx: &Ctx, engine: &E, sample: Sample) -> Vec<Sample> {
-    let sample = ctx.noted(sample);
+fn with_settling<E: Engine>(ctx: &Ctx, engine: &E, sample: Sample, ended: Instant) -> Vec<Sample> {
+    let sample = ctx.noted_in_passing(sample);
     ctx.going_on("settling");
-    let start = Instant::now();
     let failed = engine.settle().err().map(|e| Unsupported::or_error(&e));
-    let seconds = sample.seconds + start.elapsed().as_secs_f64();
+    let seconds = sample.seconds + ended.elapsed().as_secs_f64();
     let settled = Sample::rate(&format!("{}{SETTLED}", sample.row), sample.ops, seconds);
     let settled = ctx.noted(Sample { failed, note: sample.note.clone(), ..settled });
     vec![sample, settled]
@@ -115,6 +119,15 @@ impl Mix {
     fn is_wanted(&self, ctx: &Ctx) -> bool {
         ctx.wants(self.row) || ctx.wants(&format!("{}{SETTLED}", self.row))
     }
+}
+
+/// What a mix did.
+struct Mixed {
+    recorder: Recorder,
+    /// Scans that did not see all that was inserted meanwhile.
+    short: u64,
+    /// What is to be in the store, in order.
+    written: Vec<u64>,
 }
 
 /// What is in the store.
@@ -154,15 +167,15 @@ impl Store<'_> {
         Ok(sample.with_note(format!("in random order, in batches of {batch}")))
     }
 
-    /// As many operations as there were records at first; and how many scans did not see all that was inserted meanwhile,
-    /// which a tree of the log-structured kind may not owe them (WiredTiger's does not always).
+    /// As many operations as there were records at first. A tree of the log-structured kind may not owe scans all that is
+    /// inserted meanwhile (WiredTiger's does not always).
     fn run_mix<E: Engine>(
         &mut self,
         ctx: &Ctx,
         engine: &E,
         kind: &Mix,
         generation: u32,
-    ) -> Result<(Recorder, u64)> {
+    ) -> Result<Mixed> {
         let (data, ops) = (self.data, ctx.plan().entries);
         let zipf = Zipfian::new(self.records);
         let mut rng = Rng::new(mix(data.seed ^ mix(generation as u64)));
@@ -217,9 +230,6 @@ impl Store<'_> {
         });
         black_box(sum);
         self.records = records;
-        for index in written {
-            self.model.put(index, generation);
-        }
-        outcome.map(|()| (recorder, short))
+        outcome.map(|()| Mixed { recorder, short, written })
     }
 }

@@ -26,10 +26,9 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let flood = Flood { data: &data, writers: plan.writers.clamp(1, data.entries) };
     let end = Instant::now() + Duration::from_secs_f64(plan.seconds);
     let (writers, disk) = watching_disk(ctx.dir(), || flood.run(&engine, end));
-    let writers = writers?;
+    let (writers, start) = (writers?, Instant::now());
     let written = ctx.used().written_bytes;
     ctx.going_on("settling");
-    let start = Instant::now();
     engine.settle()?;
     let settle_s = start.elapsed().as_secs_f64();
     // What is deleted from here on was written.
