@@ -56,7 +56,7 @@ impl Store {
             picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
         }
         if !matches!(look, Look::Upto(_)) {
-            self.backpressure.set_garbage(picker::garbage_share(&picker_input));
+            self.note_garbage(ks, &picker_input);
         }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         let Some(plan) = plan else { return Ok(false) };
@@ -151,7 +151,7 @@ impl Store {
         let super_version = ks.view.load_full();
         let segments = self.segments.usage();
         let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
-        self.backpressure.set_garbage(picker::garbage_share(&picker_input));
+        self.note_garbage(ks, &picker_input);
         let plan = match awaited {
             true => picker::fewer_runs(&picker_input),
             false => picker::thin_out(&picker_input),
@@ -178,6 +178,13 @@ impl Store {
                 Ok(true)
             }
         }
+    }
+
+    /// How much writers slow down for dead values: not for those that no compaction has the room to collect.
+    fn note_garbage<T>(&self, ks: &KeyspaceState, picker_input: &PickerInput<'_, T>) {
+        let share = picker::garbage_share(picker_input);
+        let waits = || share > 1.0 && (self.rests(ks) || self.is_tight(self.table_sizes().full));
+        self.backpressure.set_garbage(if waits() { 0.0 } else { share });
     }
 
     /// How urgent the compactions of a keyspace are, 0 to 1. Writers slow down for the most urgent of those that
@@ -310,6 +317,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use crate::compaction::picker::SegmentUse;
     use crate::env::Env;
     use crate::env::sim::{Call, CallKind, SimEnv};
     use crate::{Compression, Db, KeyspaceOptions, Options};
@@ -336,6 +344,24 @@ mod tests {
         db.drop_keyspace("quiet").unwrap();
         store.note_pressure(&all[0], 0.0);
         assert_eq!(store.backpressure.pressure(), (0, 0.0));
+    }
+
+    #[test]
+    fn nobody_slows_down_for_dead_values_that_no_compaction_has_the_room_to_collect() {
+        let refused = UnderQuota::new();
+        let store = refused.db.store();
+        let ks = &store.all_keyspaces()[0];
+        let view = ks.view.load_full();
+        let segments = [SegmentUse { segment: 1, live: 0, dead: 1 << 40 }];
+        let garbage = || {
+            store.note_garbage(ks, &store.picker_input(ks, &view, &[], &segments, false));
+            store.backpressure.garbage()
+        };
+        assert!(garbage() > 2.0);
+        store.rest(ks, 1 << 20);
+        assert_eq!(garbage(), 0.0);
+        *ks.refused.lock() = None;
+        assert!(garbage() > 2.0);
     }
 
     /// They were collected in rounds in which no memtable waited: where writers never paused, in none.

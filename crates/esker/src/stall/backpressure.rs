@@ -152,7 +152,7 @@ impl Backpressure {
     }
 
     /// How many times as much dead values take as is borne.
-    fn garbage(&self) -> f64 {
+    pub(crate) fn garbage(&self) -> f64 {
         self.garbage.load(Ordering::Relaxed) as f64 / 1000.0
     }
 
