@@ -136,9 +136,9 @@ fn end_log(store: &Store) -> Result<()> {
         store.segments.discard(spare.segment);
     }
     store.sync.retire(u64::MAX);
-    store.delete_obsolete_when(true, || version_set.tell_manifest_length().is_ok());
+    store.delete_obsolete_until(true, || version_set.tell_manifest_length().is_ok(), || false);
     // Once more: segments that the first round set free.
-    store.delete_obsolete_when(true, || version_set.tell_manifest_length().is_ok());
+    store.delete_obsolete_until(true, || version_set.tell_manifest_length().is_ok(), || false);
     // Not made durable: the `CURRENT` of before is as true, and tells less.
     let told = if last.is_some() { version_set.tell_manifest_length() } else { Ok(()) };
     version_set.close();

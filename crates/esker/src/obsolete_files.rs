@@ -12,10 +12,8 @@ use parking_lot::Mutex;
 use crate::env::Env;
 use crate::wal::Segment;
 
-/// Smaller holes are not made. Of a value of 5,000 bytes one in five would lose a page; each hole is a call and
-/// one more extent of the file, and on some file systems a wait for the device once it is made and once the file goes.
-/// Segments with many such values are emptied instead.
-const PUNCHED_LEAST: u64 = 16 << 10;
+/// So many files may wait for the next time: where they come faster than they go, their space would grow.
+const REMOVALS_LEFT: usize = 16;
 
 /// One thing to give back.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ impl Obsolete {
             Obsolete::Remove(path) => drop(env.remove(&path)),
             Obsolete::Punch(segment, ranges) => {
                 let pages = ranges.into_iter().map(|(at, len)| whole_pages(at, len));
-                let pages = pages.filter(|(start, end)| start + PUNCHED_LEAST <= *end);
+                let pages = pages.filter(|(start, end)| start < end);
                 drop(segment.punch(pages.map(|(start, end)| (start, end - start))));
             }
         }
@@ -91,7 +89,7 @@ impl ObsoleteFiles {
             tasks.into_iter().partition(|task| matches!(task, Obsolete::Punch(..)));
         // These first: they may make the room on a full disk that telling takes.
         let mut removals = removals.into_iter();
-        while !enough()
+        while !(enough() && removals.len() <= REMOVALS_LEFT)
             && let Some(task) = removals.next()
         {
             task.run(env);
@@ -152,7 +150,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let env = crate::env::OsEnv::new();
         let obsolete = ObsoleteFiles::default();
-        for n in 0..5 {
+        for n in 0..20 {
             let path = dir.path().join(n.to_string());
             std::fs::write(&path, "").unwrap();
             obsolete.push(Obsolete::Remove(path));
@@ -164,7 +162,7 @@ mod tests {
             asked.get() > 2
         };
         obsolete.run(&env, || true, enough);
-        assert_eq!((left(), obsolete.is_empty()), (3, false));
+        assert_eq!((left(), obsolete.is_empty()), (16, false));
         obsolete.run(&env, || true, || false);
         assert_eq!((left(), obsolete.is_empty()), (0, true));
     }

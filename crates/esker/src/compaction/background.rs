@@ -140,19 +140,28 @@ impl Store {
     pub(crate) fn delete_obsolete(&self, trim: bool) {
         // Where an edit is under way, the next round comes soon enough. Nobody who has an edit waits while files are removed.
         let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
-        self.delete_obsolete_when(trim, || told().is_some());
+        let start = self.env.now();
+        let pressed = || self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited();
+        let enough = || self.env.now().saturating_sub(start) >= REMOVING && pressed();
+        self.delete_obsolete_until(trim, || told().is_some(), enough);
     }
 
-    /// The same for somebody who has the version set: `tell_end` lets `CURRENT` say where the manifest ends.
-    pub(crate) fn delete_obsolete_when(&self, trim: bool, tell_end: impl FnOnce() -> bool) {
+    /// The same without an end while there is more: the room is wanted.
+    pub(crate) fn delete_all_obsolete(&self) {
+        let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
+        self.delete_obsolete_until(true, || told().is_some(), || false);
+    }
+
+    /// The same for somebody who has the version set: `tell_end` lets `CURRENT` say where the manifest ends; `enough`
+    /// says when to stop.
+    pub(crate) fn delete_obsolete_until(
+        &self,
+        trim: bool,
+        tell_end: impl FnOnce() -> bool,
+        enough: impl Fn() -> bool,
+    ) {
         self.segments.collect(trim);
         if !self.obsolete.is_empty() && self.check_dir().is_ok() {
-            let start = self.env.now();
-            let enough = || {
-                !trim
-                    && self.env.now().saturating_sub(start) >= REMOVING
-                    && (self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited())
-            };
             self.obsolete.run(&*self.env, tell_end, enough);
         }
     }

@@ -250,18 +250,14 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
 pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     // Old versions first: their values are not known to be dead, and would be moved for nothing.
     let first = if too_many_old_values(s) { old_versions(s) } else { None };
-    first.or_else(|| garbage(s, false)).or_else(|| too_many_runs(s))
+    // Nor may values that die all the time leave the runs to grow.
+    let crowded = || if s.runs.len() + 2 > RUNS_HARD { too_many_runs(s) } else { None };
+    first.or_else(crowded).or_else(|| garbage(s, false)).or_else(|| too_many_runs(s))
 }
 
 /// The next step towards fewer runs, memtables or not.
 pub(crate) fn fewer_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     too_many_runs(s)
-}
-
-/// How many times as much dead values take as is borne before writers slow down.
-pub(crate) fn garbage_share<T>(s: &PickerInput<'_, T>) -> f64 {
-    let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
-    dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64
 }
 
 /// Bytes of dead values beside the live ones. Old versions that no compaction has met are none of these.
@@ -270,7 +266,7 @@ fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
     live.saturating_sub(s.repeated_values) / 2
 }
 
-/// How urgent compactions are, 0 to 1, by the runs there are and the space that old versions take: so much more
+/// How urgent compactions are, 0 to 1, and to 2 where dead values grow all the same: by the runs there are and the space that old versions and dead values take: so much more
 /// of the time than flushes they are given, and so much writers slow down.
 pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let runs = s.runs.len() as f64;
@@ -281,7 +277,19 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let live = total.saturating_sub(s.repeated).max(s.pending_cap) as f64;
     let repeated = s.repeated as f64 / live;
     let by_space = (repeated - PRESSING_SPACE.0) / (PRESSING_SPACE.1 - PRESSING_SPACE.0);
-    by_runs.max(by_space).clamp(0.0, 1.0)
+    let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    let share = dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64;
+    // From half of what is borne on to all of it, and beyond.
+    let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(2.0) };
+    by_runs.max(by_space).clamp(0.0, 1.0).max(by_garbage)
+}
+
+/// How urgent the next compaction is: one that only makes the store tidier is not.
+pub(crate) fn pressure_of<T: HasMeta>(plan: &Compaction, s: &PickerInput<'_, T>) -> f64 {
+    match plan.reason {
+        CompactionReason::Garbage | CompactionReason::Space | CompactionReason::Runs => pressure(s),
+        _ => 0.0,
+    }
 }
 
 fn ratio(debt: f64) -> f64 {

@@ -257,8 +257,8 @@ fn old_versions_take_less_than_half_of_what_lives() {
 }
 
 #[test]
-fn compactions_press_with_runs_and_with_old_versions() {
-    let pressure = |runs: u64, repeated: u64, readers: f64| {
+fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
+    let with_dead = |runs: u64, repeated: u64, readers: f64, dead: u64| {
         let added = (1..=runs).flat_map(|n| tables(&["run", "100M", "0..999"], n));
         let order = KeyOrder::Bytewise;
         let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
@@ -275,9 +275,10 @@ fn compactions_press_with_runs_and_with_old_versions() {
             idle: false,
             small_table: 4 * MIB,
             settled_seq: 0,
-            segments: &[],
+            segments: &[SegmentUse { segment: 1, live: 512 * MIB, dead }],
         })
     };
+    let pressure = |runs, repeated, readers| with_dead(runs, repeated, readers, 0);
     assert_eq!(pressure(0, 0, 0.0), 0.0);
     assert_eq!(pressure(4, 0, 0.0), 0.0);
     assert_eq!(pressure(8, 0, 0.0), 0.5);
@@ -290,6 +291,10 @@ fn compactions_press_with_runs_and_with_old_versions() {
     assert_eq!(pressure(2, 0, 1.0), 0.0);
     assert_eq!(pressure(4, 0, 1.0), 0.5);
     assert_eq!(pressure(6, 0, 1.0), 1.0);
+    // Half of what lives and 256 MiB: compactions get most of the time. Beyond it writers slow down whatever waits.
+    let garbage = |dead| with_dead(1, 0, 0.0, dead * MIB);
+    assert_eq!((garbage(0), garbage(256), garbage(384), garbage(512)), (0.0, 0.0, 0.5, 1.0));
+    assert_eq!((garbage(768), garbage(1024), garbage(1 << 20)), (1.5, 2.0, 2.0));
 }
 
 /// Random new keys, one flush at a time, compacted as there is time.

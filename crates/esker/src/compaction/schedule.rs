@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::overlap::{self, OverlapGroup};
-use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST};
+use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST, SegmentUse};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::Seq;
@@ -55,16 +55,23 @@ impl Store {
             picker_input.busy = 0..0;
             picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
         }
-        if !matches!(look, Look::Upto(_)) {
-            self.note_garbage(ks, &picker_input);
-        }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
-        let Some(plan) = plan else { return Ok(false) };
+        // Where a flush is due, what follows it says how urgent the rest is.
+        let note = |pressure| match look {
+            Look::Work { .. } if waiting.is_empty() => self.note_pressure(ks, pressure),
+            _ => {}
+        };
+        let Some(mut plan) = plan else {
+            note(0.0);
+            return Ok(false);
+        };
         let flush = plan.memtables > 0;
         let rests = !plan.runs.is_empty() && !matches!(look, Look::Upto(_)) && self.rests(ks);
         if rests && !flush {
+            note(0.0);
             return Ok(false);
         }
+        self.cut_to_room(&mut plan, &segments);
         let groups = self.next_part(ks, &plan, &picker_input);
         if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
             let bytes = overlap::written(&groups);
@@ -81,8 +88,9 @@ impl Store {
         if rests {
             return self.flush_as_can_be(ks);
         }
-        let (most, likely) =
-            (overlap::written(&groups), likely_written(&super_version, &plan.runs, &groups));
+        let moved = values_in(&plan.relocate, &segments);
+        let most = overlap::written(&groups) + moved;
+        let likely = likely_written(&super_version, &plan.runs, &groups) + moved;
         let flushed = bytes_of(&memtables);
         let claim = self.room.claim(most.saturating_sub(flushed));
         let tight = self.is_tight(most);
@@ -93,7 +101,9 @@ impl Store {
             claim
         };
         let with_runs = !plan.runs.is_empty();
-        let merged = (!tight || self.may_hope(likely)).then(|| {
+        let tried = !tight || self.may_hope(likely);
+        note(if tried { picker::pressure_of(&plan, &picker_input) } else { 0.0 });
+        let merged = tried.then(|| {
             self.run_compaction(ks, super_version, memtables, plan.runs, groups, plan.relocate)
         });
         drop(claim);
@@ -129,6 +139,13 @@ impl Store {
         if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
+    /// On a disk with little room one segment is emptied at a time: each gives back more than it takes.
+    fn cut_to_room(&self, plan: &mut Compaction, segments: &[SegmentUse]) {
+        if self.is_tight(values_in(&plan.relocate, segments)) {
+            plan.relocate.truncate(1);
+        }
+    }
+
     /// Whether compactions of a keyspace wait, as the last one found no room.
     fn rests(&self, ks: &KeyspaceState) -> bool {
         let refused = *ks.refused.lock();
@@ -151,16 +168,16 @@ impl Store {
         let super_version = ks.view.load_full();
         let segments = self.segments.usage();
         let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
-        self.note_garbage(ks, &picker_input);
         let plan = match awaited {
             true => picker::fewer_runs(&picker_input),
             false => picker::thin_out(&picker_input),
         };
-        let pressure = plan.as_ref().map_or(0.0, |_| picker::pressure(&picker_input));
+        let pressure = plan.as_ref().map_or(0.0, |p| picker::pressure_of(p, &picker_input));
         self.note_pressure(ks, pressure);
-        let Some(plan) = plan else { return Ok(false) };
+        let Some(mut plan) = plan else { return Ok(false) };
+        self.cut_to_room(&mut plan, &segments);
         let groups = self.next_part(ks, &plan, &picker_input);
-        let most = overlap::written(&groups);
+        let most = overlap::written(&groups) + values_in(&plan.relocate, &segments);
         let _claim = self.room.claim(most);
         if !awaited && self.rests(ks) || self.is_tight(most) {
             // Nobody is to slow down for what does not come.
@@ -178,13 +195,6 @@ impl Store {
                 Ok(true)
             }
         }
-    }
-
-    /// How much writers slow down for dead values: not for those that no compaction has the room to collect.
-    fn note_garbage<T>(&self, ks: &KeyspaceState, picker_input: &PickerInput<'_, T>) {
-        let share = picker::garbage_share(picker_input);
-        let waits = || share > 1.0 && (self.rests(ks) || self.is_tight(self.table_sizes().full));
-        self.backpressure.set_garbage(if waits() { 0.0 } else { share });
     }
 
     /// How urgent the compactions of a keyspace are, 0 to 1. Writers slow down for the most urgent of those that
@@ -295,6 +305,11 @@ pub(super) fn likely_written(
     list.iter().filter(|c| !c.trivial_move).map(likely).sum()
 }
 
+/// Bytes of values that emptying these segments moves, at most: of all keyspaces.
+fn values_in(relocate: &[u64], segments: &[SegmentUse]) -> u64 {
+    segments.iter().filter(|s| relocate.contains(&s.segment)).map(|s| s.live).sum()
+}
+
 /// What flushing memtables writes at most.
 fn bytes_of(memtables: &[Arc<Memtable>]) -> u64 {
     memtables.iter().map(|m| m.inline_bytes()).sum()
@@ -317,7 +332,6 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use crate::compaction::picker::SegmentUse;
     use crate::env::Env;
     use crate::env::sim::{Call, CallKind, SimEnv};
     use crate::{Compression, Db, KeyspaceOptions, Options};
@@ -344,24 +358,6 @@ mod tests {
         db.drop_keyspace("quiet").unwrap();
         store.note_pressure(&all[0], 0.0);
         assert_eq!(store.backpressure.pressure(), (0, 0.0));
-    }
-
-    #[test]
-    fn nobody_slows_down_for_dead_values_that_no_compaction_has_the_room_to_collect() {
-        let refused = UnderQuota::new();
-        let store = refused.db.store();
-        let ks = &store.all_keyspaces()[0];
-        let view = ks.view.load_full();
-        let segments = [SegmentUse { segment: 1, live: 0, dead: 1 << 40 }];
-        let garbage = || {
-            store.note_garbage(ks, &store.picker_input(ks, &view, &[], &segments, false));
-            store.backpressure.garbage()
-        };
-        assert!(garbage() > 2.0);
-        store.rest(ks, 1 << 20);
-        assert_eq!(garbage(), 0.0);
-        *ks.refused.lock() = None;
-        assert!(garbage() > 2.0);
     }
 
     /// They were collected in rounds in which no memtable waited: where writers never paused, in none.

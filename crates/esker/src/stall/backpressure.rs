@@ -30,8 +30,6 @@ pub(crate) struct Backpressure {
     /// How much searches press, in thousandths; and when that was last looked at, in nanoseconds since `start`.
     readers: AtomicU64,
     looked: AtomicU64,
-    /// How many times as much dead values take as is borne, in thousandths.
-    garbage: AtomicU64,
     soft: u64,
     hard: u64,
     cost_model: CostModel,
@@ -76,7 +74,6 @@ impl Backpressure {
             pressure: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             looked: AtomicU64::new(0),
-            garbage: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             cost_model: CostModel::new(hard),
@@ -151,21 +148,11 @@ impl Backpressure {
         }
     }
 
-    /// How many times as much dead values take as is borne.
-    pub(crate) fn garbage(&self) -> f64 {
-        self.garbage.load(Ordering::Relaxed) as f64 / 1000.0
-    }
-
-    /// As [`garbage`](Backpressure::garbage).
-    pub(crate) fn set_garbage(&self, share: f64) {
-        self.garbage.store((share * 1000.0) as u64, Ordering::Relaxed);
-    }
-
     /// Whether writers may go on without asking.
     #[inline]
     fn is_low(&self) -> bool {
         self.pending.load(Ordering::Relaxed) <= self.soft()
-            && self.garbage.load(Ordering::Relaxed) <= 1000
+            && self.pressure.load(Ordering::Relaxed) as u32 <= 1000
     }
 
     /// Counts a write that weighs so much. Under pressure and once some have come together, returns how
@@ -203,7 +190,7 @@ impl Backpressure {
             soft: self.soft(),
             hard: self.hard,
             readers: self.readers(),
-            garbage: self.garbage(),
+            overdue: self.pressure().1 - 1.0,
             rate: inner.rate.shared(1.0 + self.compacting()),
         };
         // What waits is counted when a segment is sealed, not write by write; so a write passes as
@@ -231,11 +218,12 @@ impl Backpressure {
 
     /// How many times as long as flushes compactions are to take.
     fn compacting(&self) -> f64 {
-        let pressure = self.pressure().1.max((self.garbage() - 1.0).clamp(0.0, 1.0));
+        let pressure = self.pressure().1.min(1.0);
         MOST_COMPACTING * pressure * pressure
     }
 
-    /// How urgent the compactions are that are under way or due, 0 to 1, and of which keyspace they are.
+    /// How urgent the compactions are that are under way or due, and of which keyspace they are: at 1 they are given
+    /// most of the time, and beyond it writers slow down whatever waits.
     pub(crate) fn pressure(&self) -> (u32, f64) {
         let noted = self.pressure.load(Ordering::Relaxed);
         ((noted >> 32) as u32, (noted & u64::from(u32::MAX)) as f64 / 1000.0)

@@ -24,7 +24,7 @@ fn backpressure(held: u64) -> StallInput {
         soft: SOFT,
         hard: HARD,
         readers: 0.0,
-        garbage: 0.0,
+        overdue: 0.0,
         rate: FlushRate::default(),
     }
 }
@@ -51,14 +51,14 @@ fn the_rate_is_that_of_the_last_flushes() {
     assert_eq!(rate.bytes_per_s(), 1e11);
 }
 
-/// They were collected when writers rested, and grew without a bound while these did not.
+/// Dead values grew without a bound behind a compaction that had its share of the time.
 #[test]
-fn dead_values_slow_writers_down_before_they_take_twice_what_is_borne() {
-    let p = |garbage| StallInput { garbage, ..backpressure(0) }.slowdown();
-    close(p(0.5), 0.0);
-    close(p(1.0), 0.0);
-    assert!(p(1.2) > 0.0 && p(1.2) < 1.0);
-    close(p(2.0), 10.0);
+fn compactions_that_are_overdue_slow_writers_down_whatever_waits() {
+    let p = |overdue| StallInput { overdue, ..backpressure(0) }.slowdown();
+    close(p(-1.0), 0.0);
+    close(p(0.0), 0.0);
+    assert!(p(0.2) > 0.0 && p(0.2) < 1.0);
+    close(p(1.0), 10.0);
     close(p(50.0), 10.0);
     let rises = (0..100).map(|n| p(f64::from(n) / 25.0)).collect::<Vec<_>>();
     assert!(rises.is_sorted() && rises.windows(2).all(|w| w[1] - w[0] < 1.0), "{rises:?}");

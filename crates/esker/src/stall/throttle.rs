@@ -21,8 +21,6 @@ const BYTES_PER_SLICE: u64 = 8 << 10;
 const BALANCE: f64 = 0.45;
 /// How many times the time that a flush takes for the same bytes a write waits at the hard cap.
 const STEEPEST: f64 = 10.0;
-/// So many times more dead values than are borne slow writers down as much as the hard cap does.
-const GARBAGE_STEEPEST: f64 = 1.0;
 
 /// How fast sealed bytes are flushed: an average over the last flushes, weighted by their time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,8 +88,8 @@ pub(crate) struct StallInput {
     pub hard: u64,
     /// How much readers would gain from less, 0 to 1: the balance moves from its share of the cap down to a quarter of that.
     pub readers: f64,
-    /// How many times as much dead values take as is borne.
-    pub garbage: f64,
+    /// By how much compactions are more urgent than where they are given most of the time: 1 nearly stops writers.
+    pub overdue: f64,
     /// The measured rate.
     pub rate: FlushRate,
 }
@@ -124,13 +122,8 @@ impl StallInput {
             let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
             1.0 + (STEEPEST - 1.0) * x * x
         };
-        level.max(self.room_slowdown()).max(self.garbage_slowdown())
-    }
-
-    /// Dead values that compactions do not collect as fast as they come.
-    fn garbage_slowdown(&self) -> f64 {
-        let x = ((self.garbage - 1.0) / GARBAGE_STEEPEST).clamp(0.0, 1.0);
-        STEEPEST * x * x
+        let overdue = self.overdue.clamp(0.0, 1.0);
+        level.max(self.room_slowdown()).max(STEEPEST * overdue * overdue)
     }
 
     /// What comes in until the running flush ends must fit under the hard cap. Counts only for a

@@ -47,7 +47,7 @@ fn run(setup: &Setup) -> Run {
             });
             let (soft, hard) = (HARD / 4, HARD);
             let readers = 0.0;
-            let garbage = 0.0;
+            let overdue = 0.0;
             let p = StallInput {
                 held,
                 flushing,
@@ -56,7 +56,7 @@ fn run(setup: &Setup) -> Run {
                 soft,
                 hard,
                 readers,
-                garbage,
+                overdue,
                 rate,
             };
             let answer = match admitted {
@@ -189,7 +189,7 @@ fn the_brake_is_continuous_and_rises() {
         soft: HARD / 4,
         hard: HARD,
         readers: 0.0,
-        garbage: 0.0,
+        overdue: 0.0,
         rate: FlushRate::default(),
     };
     let mut last = 0.0;

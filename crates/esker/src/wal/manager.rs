@@ -30,6 +30,11 @@ use crate::version::SegmentRef;
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
 
+/// Of a value that dies by itself no smaller hole is made. Of one of 5,000 bytes one in five would lose a page; each hole is a
+/// call and one more extent of the file, and on some file systems a wait for the device when it is made and when the file
+/// goes. Segments with many such values are emptied instead.
+const PUNCHED_LEAST: u64 = 16 << 10;
+
 /// Parts of a segment: offset and length, in bytes.
 pub(crate) type Ranges = Vec<(u64, u64)>;
 
@@ -312,7 +317,8 @@ impl SegmentManager {
         views: &[Weak<SuperVersion>],
     ) {
         let mut inner = self.inner.lock();
-        for (segment, gaps) in dead {
+        for (segment, mut gaps) in dead {
+            gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
             inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
         }
     }

@@ -3,8 +3,7 @@
 //!
 //! Where freed blocks are discarded at once (`mount -o discard`, without a journal), removing a segment that holes were
 //! punched into takes a wait for the device a hole, and the thread that does it is the one that flushes. A flush
-//! retires many segments together, so as many files are kept as the log had segments at its longest: together they never take
-//! more than the log did.
+//! retires many segments together, so as many files are kept as the log had segments at its longest.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -82,7 +82,7 @@ impl Store {
         self.flush_for_room();
         // The last time: no compaction holds room meanwhile, and nothing is left that was to be removed.
         let _job = self.jobs.lock();
-        self.delete_obsolete(true);
+        self.delete_all_obsolete();
         write()
     }
 
@@ -139,7 +139,7 @@ impl Store {
         if let Some(spare) = self.spare.lock().take() {
             self.segments.discard(spare.segment);
         }
-        self.delete_obsolete(true);
+        self.delete_all_obsolete();
     }
 
     /// Whether a segment of so many bytes leaves free what is to be kept.
