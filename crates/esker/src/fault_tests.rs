@@ -435,7 +435,11 @@ fn a_dropped_keyspace_keeps_the_directory_until_its_values_are_gone() {
         move || db.drop_keyspace("gone")
     });
     while !plan.kept.load(Ordering::SeqCst) {
-        assert!(!dropping.is_finished(), "nothing was given back");
+        if dropping.is_finished() {
+            // Or the end of the store would wait for the device.
+            plan.keeps.store(false, Ordering::SeqCst);
+            panic!("nothing was given back");
+        }
         std::thread::yield_now();
     }
     // As a close does in the end.

@@ -101,10 +101,12 @@ impl Store {
         self.all_keyspaces().iter().try_for_each(|ks| self.flush_upto(ks, upto))
     }
 
+    /// The caller holds the right to merge, in the middle of a compaction.
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
                 self.compact_picked(&ks, &Look::Between)?;
+                self.note_pressure_between(&ks);
             }
         }
         Ok(())

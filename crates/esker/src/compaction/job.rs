@@ -251,8 +251,9 @@ impl<'a> CompactionJob<'a> {
         };
         let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
         let mut written = Written::default();
-        // Not for longer than the step: it keeps the inputs of the steps before.
-        let now = self.ks.view.load();
+        // Not for longer than the step, as it keeps the inputs of the steps before, nor the view, as that keeps the
+        // memtables that are flushed meanwhile.
+        let now = self.ks.view.load().version.clone();
         let mut add = |group: &Group| {
             match group.inputs.tables.iter().flatten().next() {
                 Some(table) if group.trivial_move => edit.added.push((self.run, Arc::clone(table))),
@@ -261,7 +262,7 @@ impl<'a> CompactionJob<'a> {
                     let chosen =
                         dictionary_for(self.ks.compression, &group.inputs, self.last.as_ref())?;
                     self.last = chosen.clone().or(self.last.take());
-                    self.merge_group(&group.inputs, &now.version, filter, chosen, &mut written)?;
+                    self.merge_group(&group.inputs, &now, filter, chosen, &mut written)?;
                 }
             }
             Ok(())

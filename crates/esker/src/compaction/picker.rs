@@ -79,6 +79,8 @@ const SETTLE_SHARE: u64 = 20;
 const GARBAGE_FLOOR: u64 = 64 << 20;
 /// Writers bear so much instead: one flush of large values can leave as much, most of which is given back at once.
 const GARBAGE_AT_ONCE: u64 = 256 << 20;
+/// What that presses at most: at four times what is borne writers have next to nothing left.
+const MOST_PRESSING: f64 = 4.0;
 /// Live values that one plan moves at most (one segment always).
 const GARBAGE_STEP: u64 = 256 << 20;
 /// Above so many segments are kept for their values, the values of some go into tables: each is a
@@ -266,8 +268,8 @@ fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
     live.saturating_sub(s.repeated_values) / 2
 }
 
-/// How urgent compactions are, 0 to 1, and to 2 where dead values grow all the same: by the runs there are and the space that old versions and dead values take: so much more
-/// of the time than flushes they are given, and so much writers slow down.
+/// How urgent compactions are, by the runs there are and the space that old versions and dead values take. Up to 1 they
+/// are given more of the time and flushes less. Beyond it, where dead values grow all the same, writers slow down.
 pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let runs = s.runs.len() as f64;
     let from = between(PRESSING_RUNS.0, PRESSING_SEARCHES.0, s.readers);
@@ -280,7 +282,7 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
     let share = dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64;
     // From half of what is borne on to all of it, and beyond.
-    let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(2.0) };
+    let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(MOST_PRESSING) };
     by_runs.max(by_space).clamp(0.0, 1.0).max(by_garbage)
 }
 
@@ -358,16 +360,23 @@ fn runs_soft<T: HasMeta>(s: &PickerInput<'_, T>) -> usize {
 fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
     if all.len() > runs_soft(s) {
-        return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);
+        return Some(emptying(s, Compaction::new(0, best_group(s, all)?, CompactionReason::Runs)?));
     }
     old_versions(s)
 }
 
 fn old_versions<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if is_free(s, &(0..s.runs.len())) && too_much_space(s) {
-        return Compaction::new(0, all_in_steps(s), CompactionReason::Space);
+        return Some(emptying(s, Compaction::new(0, all_in_steps(s), CompactionReason::Space)?));
     }
     None
+}
+
+/// The compaction, which also moves the values that it keeps out of the segments that hold most dead ones: where
+/// there is one compaction for each flush, and each time one of these, no segment would ever be emptied.
+fn emptying<T: HasMeta>(s: &PickerInput<'_, T>, plan: Compaction) -> Compaction {
+    let runs = &s.runs[plan.runs.clone()];
+    Compaction { relocate: to_empty(s, runs, false), ..plan }
 }
 
 /// The neighbours whose merge brings most per byte written; among equals the newest. No
@@ -474,18 +483,23 @@ fn settled<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     None
 }
 
-/// A run that keeps values in segments that are to be emptied: those with the largest dead share,
-/// until the rest is bearable. When idle, those of which half is dead.
+/// A run that keeps values in segments that are to be emptied.
 fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction> {
+    moving(s, to_empty(s, s.runs, idle))
+}
+
+/// The segments that these runs keep values in and that are to be emptied: those with the largest dead share,
+/// until the rest is bearable. When idle, those of which half is dead.
+fn to_empty<T: HasMeta>(s: &PickerInput<'_, T>, runs: &[Arc<Run<T>>], idle: bool) -> Vec<u64> {
     let borne = borne_garbage(s);
     let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    let mut relocate = Vec::new();
     if !idle && dead <= borne + GARBAGE_FLOOR {
-        return None;
+        return relocate;
     }
     let mut by_share: Vec<&SegmentUse> = s.segments.iter().filter(|g| g.dead > 0).collect();
     let share = |g: &SegmentUse| g.dead as f64 / (g.dead as f64 + g.live as f64);
     by_share.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.segment.cmp(&b.segment)));
-    let mut relocate = Vec::new();
     let mut moved = 0;
     for g in by_share {
         // Below the cap by half, so that one byte more does not start it again.
@@ -496,14 +510,14 @@ fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction>
         if enough || (moved > 0 && moved + g.live > GARBAGE_STEP) {
             break;
         }
-        // Segments that only other keyspaces use are theirs to empty.
-        if s.runs.iter().any(|r| uses(r, &[g.segment])) {
+        // Segments that only other runs or keyspaces use are theirs to empty.
+        if runs.iter().any(|r| uses(r, &[g.segment])) {
             relocate.push(g.segment);
             moved += g.live;
         }
         dead -= g.dead;
     }
-    moving(s, relocate)
+    relocate
 }
 
 /// The runs' values in the segments that hold least, where there are too many of these.

@@ -46,7 +46,7 @@ impl Store {
             segments.retain(|s| s.segment < horizon.segment);
         }
         let nested = matches!(look, Look::Between);
-        let sealed = self.sealed(&super_version);
+        let mut sealed = self.sealed(&super_version);
         let waiting = describe(&sealed);
         let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
         let mut picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
@@ -81,7 +81,7 @@ impl Store {
                 return Ok(false);
             }
         }
-        let memtables = sealed[..plan.memtables].to_vec();
+        sealed.truncate(plan.memtables);
         if flush && !self.may_flush() {
             return Ok(false);
         }
@@ -91,7 +91,7 @@ impl Store {
         let moved = values_in(&plan.relocate, &segments);
         let most = overlap::written(&groups) + moved;
         let likely = likely_written(&super_version, &plan.runs, &groups) + moved;
-        let flushed = bytes_of(&memtables);
+        let flushed = bytes_of(&sealed);
         let claim = self.room.claim(most.saturating_sub(flushed));
         let tight = self.is_tight(most);
         let claim = if tight {
@@ -104,7 +104,8 @@ impl Store {
         let tried = !tight || self.may_hope(likely);
         note(if tried { picker::pressure_of(&plan, &picker_input) } else { 0.0 });
         let merged = tried.then(|| {
-            self.run_compaction(ks, super_version, memtables, plan.runs, groups, plan.relocate)
+            // All of both, lest what follows a flush keeps what the flush is done with.
+            self.run_compaction(ks, super_version, sealed, plan.runs, groups, plan.relocate)
         });
         drop(claim);
         let gave_up = |e: &Error| {
@@ -139,10 +140,11 @@ impl Store {
         if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
-    /// On a disk with little room one segment is emptied at a time: each gives back more than it takes.
+    /// On a disk with little room one segment is emptied at a time, as each gives back more than it takes, and none by
+    /// the way.
     fn cut_to_room(&self, plan: &mut Compaction, segments: &[SegmentUse]) {
         if self.is_tight(values_in(&plan.relocate, segments)) {
-            plan.relocate.truncate(1);
+            plan.relocate.truncate(usize::from(plan.reason == CompactionReason::Garbage));
         }
     }
 
@@ -210,6 +212,18 @@ impl Store {
         if !other.is_some_and(|other| written_to(&other)) {
             self.backpressure.set_pressure(ks.id, pressure);
         }
+    }
+
+    /// How urgent they have become by a flush between two slices of one that is under way: begun when nothing pressed,
+    /// it would have no time beside flushes, and nothing else would be begun.
+    pub(super) fn note_pressure_between(&self, ks: &KeyspaceState) {
+        let super_version = ks.view.load_full();
+        let segments = self.segments.usage();
+        let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
+        // What is not being worked on may not be possible, so writers are not slowed down for it alone.
+        let most = if picker_input.busy.is_empty() { 1.0 } else { f64::INFINITY };
+        let pressure = picker::pressure(&picker_input).min(most);
+        self.note_pressure(ks, if self.rests(ks) { 0.0 } else { pressure });
     }
 
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
@@ -329,12 +343,17 @@ pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<overlap::WaitingMemtable
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Weak};
     use std::time::Duration;
+
+    use parking_lot::Mutex;
 
     use crate::env::Env;
     use crate::env::sim::{Call, CallKind, SimEnv};
-    use crate::{Compression, Db, KeyspaceOptions, Options};
+    use crate::memtable::Memtable;
+    use crate::store::Refused;
+    use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
 
     #[test]
     fn a_quiet_keyspace_hid_the_pressure_of_one_that_is_written_to() {
@@ -358,6 +377,76 @@ mod tests {
         db.drop_keyspace("quiet").unwrap();
         store.note_pressure(&all[0], 0.0);
         assert_eq!(store.backpressure.pressure(), (0, 0.0));
+    }
+
+    /// A compaction that was begun when nothing pressed stopped for a flush at each slice for good, and dead values
+    /// grew to forty times what lived.
+    #[test]
+    fn what_presses_was_not_seen_while_a_compaction_was_under_way() {
+        let options = Options::new().compression(Compression::None);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        for round in 0..10u8 {
+            db.bulk_load((0..100u32).map(|n| (n.to_be_bytes(), [round; 100]))).unwrap();
+        }
+        let store = db.store();
+        let ks = &store.all_keyspaces()[0];
+        let merged = ks.hold_runs(ks.view.load().runs[..2].iter().map(|r| r.run.id()).collect());
+        let flush_between = || {
+            db.put("key", "value").unwrap();
+            store.seal_active().unwrap();
+            let _job = store.jobs.lock();
+            store.flush_sealed_between().unwrap();
+            store.backpressure.pressure().1
+        };
+        assert!(flush_between() > 0.5);
+        // Nobody slows down for what found no room.
+        let refused = Refused::again(None, &*store.env, &store.dir, 1 << 20);
+        *ks.refused.lock() = Some(refused);
+        assert_eq!(flush_between(), 0.0);
+        drop(merged);
+    }
+
+    /// Sees at each comparison how many of some memtables are still in memory.
+    #[derive(Default)]
+    struct Watching {
+        memtables: Mutex<Vec<Weak<Memtable>>>,
+        alive: AtomicUsize,
+    }
+
+    impl Comparator for Watching {
+        fn name(&self) -> &str {
+            "test.watching"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            let memtables = self.memtables.lock();
+            let alive = memtables.iter().filter(|m| m.strong_count() > 0).count();
+            self.alive.store(alive, Ordering::Relaxed);
+            a.cmp(b)
+        }
+    }
+
+    /// With them their segments: half a gigabyte of log, as long as dead values had to be collected.
+    #[test]
+    fn what_followed_a_flush_kept_the_memtables_that_were_flushed() {
+        let watching = Arc::new(Watching::default());
+        let order = KeyOrder::Custom(Arc::clone(&watching) as Arc<dyn Comparator>);
+        let options = Options::new().compression(Compression::None);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        let options = KeyspaceOptions::new().comparator(order);
+        let watched = db.create_keyspace("watched", options).unwrap();
+        for round in 0..10u8 {
+            watched.bulk_load((0..1000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
+        }
+        watched.put("key", "value").unwrap();
+        let all = db.store().all_keyspaces();
+        let ks = all.iter().find(|ks| ks.name == "watched").unwrap();
+        *watching.memtables.lock() = ks.view.load().memtables.iter().map(Arc::downgrade).collect();
+        watched.put("other", "value").unwrap();
+        assert_eq!(watching.alive.load(Ordering::Relaxed), 1);
+        db.store().seal_active().unwrap();
+        db.store().step(Duration::ZERO);
+        assert!(ks.view.load().runs.len() < 9, "runs were merged after the flush");
+        assert_eq!(watching.alive.load(Ordering::Relaxed), 0);
     }
 
     /// They were collected in rounds in which no memtable waited: where writers never paused, in none.

@@ -23,8 +23,9 @@ pub(crate) struct Backpressure {
     /// When it began, in nanoseconds since `start`, and how many bytes it will write.
     flush_began: AtomicU64,
     flush_writes: AtomicU64,
-    /// When the next may interrupt a compaction, in nanoseconds since `start`.
-    next_flush: AtomicU64,
+    /// When the last one ended, in nanoseconds since `start`, and how many it took.
+    flush_ended: AtomicU64,
+    flush_took: AtomicU64,
     /// The keyspace whose compactions are the most urgent, in the upper half; how urgent, in thousandths.
     pressure: AtomicU64,
     /// How much searches press, in thousandths; and when that was last looked at, in nanoseconds since `start`.
@@ -70,7 +71,8 @@ impl Backpressure {
             progress: AtomicU64::new(0),
             flush_began: AtomicU64::new(0),
             flush_writes: AtomicU64::new(0),
-            next_flush: AtomicU64::new(0),
+            flush_ended: AtomicU64::new(0),
+            flush_took: AtomicU64::new(0),
             pressure: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             looked: AtomicU64::new(0),
@@ -212,8 +214,13 @@ impl Backpressure {
     pub(crate) fn flush_may_interrupt(&self) -> bool {
         let pending = self.pending();
         pending > self.hard / 4 * 3
-            || pending > self.soft() / 2
-                && self.start.elapsed().as_nanos() as u64 >= self.next_flush.load(Ordering::Relaxed)
+            || pending > self.soft() / 2 && self.start.elapsed() >= self.next_flush()
+    }
+
+    /// When compactions will have had their share of the time since the last flush.
+    fn next_flush(&self) -> Duration {
+        let nanos = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
+        nanos(&self.flush_ended) + nanos(&self.flush_took).mul_f64(self.compacting())
     }
 
     /// How many times as long as flushes compactions are to take.
@@ -237,8 +244,8 @@ impl Backpressure {
 
     /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.
     pub(crate) fn note_flush(&self, bytes: u64, wrote: u64, took: Duration) {
-        let next = self.start.elapsed() + took.mul_f64(self.compacting());
-        self.next_flush.store(next.as_nanos() as u64, Ordering::Relaxed);
+        self.flush_ended.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.flush_took.store(took.as_nanos() as u64, Ordering::Relaxed);
         let mut inner = self.inner.lock();
         inner.rate.measured(bytes, took);
         inner.writing.measured(wrote, took);

@@ -73,6 +73,13 @@ fn a_compaction_that_presses_has_its_share_of_the_time() {
     // Writers are not stopped for it.
     p.set_pending(cap / 4 * 3 + 1);
     assert!(p.flush_may_interrupt());
+    // What presses is known later.
+    p.set_pending(cap / 4);
+    p.set_pressure(0, 0.0);
+    p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));
+    assert!(p.flush_may_interrupt());
+    p.set_pressure(0, 1.0);
+    assert!(!p.flush_may_interrupt());
     // Nothing presses: the next one comes when it is wanted.
     p.set_pressure(0, 0.0);
     p.note_flush(1_000_000, 1_000_000, Duration::from_secs(1000));

@@ -30,10 +30,10 @@ use crate::version::SegmentRef;
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
 
-/// Of a value that dies by itself no smaller hole is made. Of one of 5,000 bytes one in five would lose a page; each hole is a
-/// call and one more extent of the file, and on some file systems a wait for the device when it is made and when the file
-/// goes. Segments with many such values are emptied instead.
-const PUNCHED_LEAST: u64 = 16 << 10;
+/// No smaller hole is made where holes are many: each is a call, an extent more, and on some file systems a wait for the
+/// device when it is made and when the file goes. Segments with much that is dead in small pieces are emptied instead.
+pub(crate) const PUNCHED_LEAST: u64 = 64 << 10;
+const FEW_HOLES: usize = 16;
 
 /// Parts of a segment: offset and length, in bytes.
 pub(crate) type Ranges = Vec<(u64, u64)>;
@@ -309,16 +309,16 @@ impl SegmentManager {
         punchable
     }
 
-    /// Gives the space of values that a compaction dropped back, once no reader holds one of the views
-    /// before it.
+    /// Gives the space of dead values of `least` bytes and more back, once no reader holds one of the views.
     pub(crate) fn punch_unread(
         &self,
         dead: Vec<(Arc<Segment>, Ranges)>,
         views: &[Weak<SuperVersion>],
+        least: u64,
     ) {
         let mut inner = self.inner.lock();
         for (segment, mut gaps) in dead {
-            gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
+            gaps.retain(|(_, len)| *len >= least);
             inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
         }
     }
@@ -366,7 +366,10 @@ impl SegmentManager {
                 continue;
             }
             if s.live_known {
-                let gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
+                let mut gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
+                if gaps.len() > FEW_HOLES {
+                    gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
+                }
                 let segment = Arc::clone(&s.segment);
                 inner.pending_reclaim.push(PendingReclaim::new(
                     segment,
