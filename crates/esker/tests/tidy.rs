@@ -17,7 +17,7 @@ const RANKS: &[&[&str]] = &[
     &["version"],
     &["compaction", "stall", "obsolete_files", "snapshot"],
     &["read"],
-    &["wal/manager"],
+    &["wal/manager", "wal/reclaim"],
     &["store"],
     &["wal/room", "wal/rotate"],
     &[

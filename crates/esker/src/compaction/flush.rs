@@ -1,6 +1,7 @@
 //! Flushes: sealed memtables into tables.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::job::CompactionJob;
 use super::overlap::{self, OverlapGroup};
@@ -103,12 +104,14 @@ impl Store {
 
     /// The caller holds the right to merge, in the middle of a compaction.
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
+        let start = Instant::now();
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
                 self.compact_picked(&ks, &Look::Between)?;
                 self.note_pressure_between(&ks);
             }
         }
+        self.backpressure.note_flushes(start.elapsed());
         Ok(())
     }
 

@@ -212,6 +212,8 @@ impl<'a> CompactionJob<'a> {
             let fresh: Vec<u64> = edit.fresh().collect();
             let applied = self.store.apply_edit(self.ks, edit);
             applied.inspect_err(|_| self.store.remove_unnamed(&fresh))?;
+            // Their segments go now, or wait for what follows.
+            self.memtables.clear();
             self.store.delete_obsolete(false);
         }
         Ok(())

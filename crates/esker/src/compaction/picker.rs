@@ -10,8 +10,8 @@
 //! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
 //!    segments: empty those that hold least.
 //! 3. Too many runs, and the fewer are too many the more readers search: merge the neighbours whose merge makes
-//!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all. This also
-//!    follows each flush, as 2 does, or writers would leave no time for it.
+//!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all, and move values
+//!    as 2 does by the way. This also follows each flush, as 2 does, or writers would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
 //! 5. The store is idle: on towards one run, in pieces, as far as that is worth its bytes; drop tombstones
 //!    and old versions that nothing needs any more; empty half-dead segments.
@@ -79,8 +79,6 @@ const SETTLE_SHARE: u64 = 20;
 const GARBAGE_FLOOR: u64 = 64 << 20;
 /// Writers bear so much instead: one flush of large values can leave as much, most of which is given back at once.
 const GARBAGE_AT_ONCE: u64 = 256 << 20;
-/// What that presses at most: at four times what is borne writers have next to nothing left.
-const MOST_PRESSING: f64 = 4.0;
 /// Live values that one plan moves at most (one segment always).
 const GARBAGE_STEP: u64 = 256 << 20;
 /// Above so many segments are kept for their values, the values of some go into tables: each is a
@@ -177,6 +175,13 @@ impl Compaction {
         self.runs.end == s.runs.len()
     }
 
+    /// Leaves one segment to be emptied, in which the runs have values.
+    pub(crate) fn empty_one<T: HasMeta>(&mut self, s: &PickerInput<'_, T>) {
+        let runs = &s.runs[self.runs.clone()];
+        self.relocate.retain(|segment| runs.iter().any(|r| uses(r, &[*segment])));
+        self.relocate.truncate(1);
+    }
+
     /// The compaction in independent parts.
     pub(crate) fn groups<T: HasMeta>(&self, s: &PickerInput<'_, T>) -> Vec<OverlapGroup> {
         let bottom = self.at_bottom(s);
@@ -254,7 +259,11 @@ pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction>
     let first = if too_many_old_values(s) { old_versions(s) } else { None };
     // Nor may values that die all the time leave the runs to grow.
     let crowded = || if s.runs.len() + 2 > RUNS_HARD { too_many_runs(s) } else { None };
-    first.or_else(crowded).or_else(|| garbage(s, false)).or_else(|| too_many_runs(s))
+    first
+        .or_else(crowded)
+        .or_else(|| garbage(s, false))
+        .or_else(|| too_many_segments(s))
+        .or_else(|| too_many_runs(s))
 }
 
 /// The next step towards fewer runs, memtables or not.
@@ -282,7 +291,7 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
     let share = dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64;
     // From half of what is borne on to all of it, and beyond.
-    let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(MOST_PRESSING) };
+    let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(2.0) };
     by_runs.max(by_space).clamp(0.0, 1.0).max(by_garbage)
 }
 
@@ -360,23 +369,20 @@ fn runs_soft<T: HasMeta>(s: &PickerInput<'_, T>) -> usize {
 fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
     if all.len() > runs_soft(s) {
-        return Some(emptying(s, Compaction::new(0, best_group(s, all)?, CompactionReason::Runs)?));
+        return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);
     }
     old_versions(s)
 }
 
 fn old_versions<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if is_free(s, &(0..s.runs.len())) && too_much_space(s) {
-        return Some(emptying(s, Compaction::new(0, all_in_steps(s), CompactionReason::Space)?));
+        // Where there is one compaction for each flush, and each time this, no segment would be emptied otherwise.
+        let runs = all_in_steps(s);
+        let relocate = to_empty(s, &s.runs[runs.clone()], false);
+        let compaction = Compaction::new(0, runs, CompactionReason::Space)?;
+        return Some(Compaction { relocate, ..compaction });
     }
     None
-}
-
-/// The compaction, which also moves the values that it keeps out of the segments that hold most dead ones: where
-/// there is one compaction for each flush, and each time one of these, no segment would ever be emptied.
-fn emptying<T: HasMeta>(s: &PickerInput<'_, T>, plan: Compaction) -> Compaction {
-    let runs = &s.runs[plan.runs.clone()];
-    Compaction { relocate: to_empty(s, runs, false), ..plan }
 }
 
 /// The neighbours whose merge brings most per byte written; among equals the newest. No

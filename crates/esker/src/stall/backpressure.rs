@@ -244,12 +244,17 @@ impl Backpressure {
 
     /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.
     pub(crate) fn note_flush(&self, bytes: u64, wrote: u64, took: Duration) {
-        self.flush_ended.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.flush_took.store(took.as_nanos() as u64, Ordering::Relaxed);
+        self.note_flushes(took);
         let mut inner = self.inner.lock();
         inner.rate.measured(bytes, took);
         inner.writing.measured(wrote, took);
         inner.measured = true;
+    }
+
+    /// The flushes of all keyspaces that had something to flush took so long together: what compactions get a share beside.
+    pub(crate) fn note_flushes(&self, took: Duration) {
+        self.flush_ended.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.flush_took.store(took.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Whether a compaction that only makes the store tidier may write so many bytes now; if so, they

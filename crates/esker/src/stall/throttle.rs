@@ -88,8 +88,8 @@ pub(crate) struct StallInput {
     pub hard: u64,
     /// How much readers would gain from less, 0 to 1: the balance moves from its share of the cap down to a quarter of that.
     pub readers: f64,
-    /// By how much compactions are more urgent than where they are given most of the time: 1 slows writers down as the
-    /// hard cap does, 3 nearly stops them.
+    /// By how much compactions are more urgent than where they are given most of the time: at 1 writers slow down as at
+    /// the hard cap.
     pub overdue: f64,
     /// The measured rate.
     pub rate: FlushRate,
@@ -123,7 +123,7 @@ impl StallInput {
             let x = ((left - balance) / (hard - balance).max(1.0)).min(1.0);
             1.0 + (STEEPEST - 1.0) * x * x
         };
-        let overdue = self.overdue.clamp(0.0, 3.0);
+        let overdue = self.overdue.clamp(0.0, 1.0);
         level.max(self.room_slowdown()).max(STEEPEST * overdue * overdue)
     }
 

@@ -13,10 +13,6 @@ use crate::read::LoadedTable;
 use crate::table::Table;
 use crate::version::{Change, KeyspaceVersion, ManifestEdit, TableMeta};
 use crate::wal::Segment;
-use crate::wal::manager::PUNCHED_LEAST;
-
-/// Of what a dropped keyspace leaves smaller holes are made too: it comes once, and what is left may never have reason to move.
-const PUNCHED_OF_DROPPED: u64 = 16 << 10;
 
 /// The open tables of a keyspace at one moment.
 type Version = KeyspaceVersion<Arc<LoadedTable>>;
@@ -205,7 +201,7 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        self.segments.punch_unread(dead, &ks.old_views(), PUNCHED_LEAST);
+        self.segments.punch_unread(dead, &ks.old_views());
         for t in &leaving {
             t.retire();
         }
@@ -241,7 +237,7 @@ impl Store {
                 moved = cursor.next();
             }
             let dead = self.segments.mark_dead(dead);
-            self.segments.punch_unread(dead, &ks.old_views(), PUNCHED_OF_DROPPED);
+            self.segments.punch_unread(dead, &ks.old_views());
             self.delete_obsolete(false);
         }
     }

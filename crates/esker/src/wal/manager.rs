@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
 use crate::wal::pool::FilePool;
+use crate::wal::reclaim::{PendingReclaim, Ranges};
 use crate::wal::{self, Position, Segment};
 
 use crate::obsolete_files::{Obsolete, ObsoleteFiles, complement};
@@ -30,13 +31,13 @@ use crate::version::SegmentRef;
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
 
-/// No smaller hole is made where holes are many: each is a call, an extent more, and on some file systems a wait for the
-/// device when it is made and when the file goes. Segments with much that is dead in small pieces are emptied instead.
-pub(crate) const PUNCHED_LEAST: u64 = 64 << 10;
+/// Of a value that dies by itself no smaller hole is made, nor between the values of a segment of large ones. Each is a call,
+/// an extent more, and on some file systems a wait for the device when it is made and when the file goes. Segments with
+/// much that is dead in small pieces are emptied instead.
+const PUNCHED_LEAST: u64 = 16 << 10;
+const PUNCHED_BETWEEN: u64 = 64 << 10;
+/// So few are made all the same.
 const FEW_HOLES: usize = 16;
-
-/// Parts of a segment: offset and length, in bytes.
-pub(crate) type Ranges = Vec<(u64, u64)>;
 
 /// The segments of a store.
 #[derive(Debug)]
@@ -85,6 +86,8 @@ struct LogSegment {
     live_known: bool,
     /// Bytes of frames in it, once sealed.
     bytes: u64,
+    /// Of these, of values that no flush moves.
+    large: Option<u64>,
 }
 
 impl LogSegment {
@@ -95,42 +98,14 @@ impl LogSegment {
 
     /// Bytes of values that no flush will move.
     fn blob_bytes(&self) -> u64 {
-        self.memtables().map(|m| m.blob_bytes()).sum()
-    }
-}
-
-/// Ranges of a segment that no present view leads to. Older views may: those of the compaction's inputs,
-/// and those of *their* inputs, whose tables are long gone from any version. But only those that read
-/// the segment at all: were any old view waited for, one that is held for long would keep the space of
-/// all that dies while it is.
-#[derive(Debug)]
-struct PendingReclaim {
-    segment: Arc<Segment>,
-    gaps: Vec<(u64, u64)>,
-    memtables: Vec<Weak<Memtable>>,
-    views: Vec<Weak<SuperVersion>>,
-}
-
-impl PendingReclaim {
-    fn new(
-        segment: Arc<Segment>,
-        gaps: Ranges,
-        memtables: Vec<Weak<Memtable>>,
-        old_views: &[Weak<SuperVersion>],
-    ) -> PendingReclaim {
-        let number = segment.number();
-        let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
-        let views = old_views.iter().filter(reads).cloned().collect();
-        PendingReclaim { segment, gaps, memtables, views }
+        self.large.unwrap_or_else(|| self.memtables().map(|m| m.blob_bytes()).sum())
     }
 
-    fn is_read(&self) -> bool {
-        self.memtables.iter().any(|m| m.strong_count() > 0)
-            || self.views.iter().any(|v| v.strong_count() > 0)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.gaps.iter().map(|(_, len)| len).sum()
+    /// The smallest hole that is made of what no table points to. Where that is small entries it would stay for good
+    /// otherwise, though nothing died; where it is values it is garbage like any other.
+    fn least_hole(&self) -> u64 {
+        let mostly_large = self.blob_bytes() / 3 >= self.bytes / 4;
+        if mostly_large { PUNCHED_BETWEEN } else { 0 }
     }
 }
 
@@ -206,6 +181,7 @@ impl SegmentManager {
             live: Vec::new(),
             live_known: !recovered,
             bytes,
+            large: None,
         });
         let segments = inner.log.len();
         inner.pool.note_log(segments);
@@ -309,17 +285,19 @@ impl SegmentManager {
         punchable
     }
 
-    /// Gives the space of dead values of `least` bytes and more back, once no reader holds one of the views.
+    /// Gives the space of values that a compaction dropped back, once no reader holds one of the views.
     pub(crate) fn punch_unread(
         &self,
         dead: Vec<(Arc<Segment>, Ranges)>,
         views: &[Weak<SuperVersion>],
-        least: u64,
     ) {
         let mut inner = self.inner.lock();
         for (segment, mut gaps) in dead {
-            gaps.retain(|(_, len)| *len >= least);
-            inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
+            gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
+            // Or the segment would wait for it.
+            if !gaps.is_empty() {
+                inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
+            }
         }
     }
 
@@ -368,7 +346,8 @@ impl SegmentManager {
             if s.live_known {
                 let mut gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
                 if gaps.len() > FEW_HOLES {
-                    gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
+                    let least = s.least_hole();
+                    gaps.retain(|(_, len)| *len >= least);
                 }
                 let segment = Arc::clone(&s.segment);
                 inner.pending_reclaim.push(PendingReclaim::new(
@@ -499,11 +478,12 @@ impl SegmentManager {
         let mut inner = self.inner.lock();
         if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
             s.bytes = bytes;
+            s.large = Some(s.blob_bytes().min(bytes));
         }
     }
 
-    /// How much of each value segment is in use, for the picker. Dead values have mostly been
-    /// punched, so what counts is what the file system has set aside.
+    /// How much of each value segment is in use, for the picker. Some of what is dead has
+    /// been punched, so what counts is what the file system has set aside.
     pub(crate) fn usage(&self) -> Vec<SegmentUse> {
         let inner = self.inner.lock();
         let use_of = |(number, segment): (&u64, &Arc<Segment>)| {

@@ -16,7 +16,7 @@
 //! - [`scanner`]: which segments are the log, and whether a crash explains its end;
 //! - [`values`]: separated values and which of them were verified;
 //! - [`sync`]: group commit over several segments;
-//! - [`manager`]: the life of the segments, from creation to recycling;
+//! - [`manager`]: the life of the segments, from creation to recycling; [`reclaim`]: what is to be given back of them;
 //! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
 
 mod format;
@@ -24,6 +24,7 @@ mod frames;
 pub(crate) mod manager;
 mod pool;
 mod reader;
+mod reclaim;
 pub(crate) mod record;
 pub(crate) mod room;
 pub(crate) mod rotate;
