@@ -104,14 +104,17 @@ impl Store {
 
     /// The caller holds the right to merge, in the middle of a compaction.
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
-        let start = Instant::now();
+        let (start, mut flushed) = (Instant::now(), false);
         for ks in self.all_keyspaces() {
             if self.has_sealed(&ks) {
-                self.compact_picked(&ks, &Look::Between)?;
+                flushed |= self.compact_picked(&ks, &Look::Between)?;
                 self.note_pressure_between(&ks);
             }
         }
-        self.backpressure.note_flushes(start.elapsed());
+        // One that found nothing to do, or no room, takes no share of the last one's.
+        if flushed {
+            self.backpressure.note_flushes(start.elapsed());
+        }
         Ok(())
     }
 

@@ -349,13 +349,12 @@ impl SegmentManager {
                     let least = s.least_hole();
                     gaps.retain(|(_, len)| *len >= least);
                 }
-                let segment = Arc::clone(&s.segment);
-                inner.pending_reclaim.push(PendingReclaim::new(
-                    segment,
-                    gaps,
-                    s.memtables,
-                    &old_views(),
-                ));
+                // Without one there is nothing to wait for, nor to tell the manifest's end for.
+                if !gaps.is_empty() {
+                    let segment = Arc::clone(&s.segment);
+                    let reclaim = PendingReclaim::new(segment, gaps, s.memtables, &old_views());
+                    inner.pending_reclaim.push(reclaim);
+                }
             }
             s.segment.release();
             inner.values.insert(number, s.segment);
