@@ -85,7 +85,7 @@ fn remove_lost(env: &dyn Env, lost: &Path) -> Result<()> {
     if names.iter().any(|n| n == CURRENT) {
         return Ok(());
     }
-    for name in names.iter().filter(|n| filename::parse(n).is_some()) {
+    for name in names.iter().filter(|n| filename::is_put_aside(n)) {
         remove(env, &lost.join(name))?;
     }
     drop(env.remove_dir(lost));

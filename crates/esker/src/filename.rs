@@ -91,6 +91,20 @@ pub(crate) fn is_of_a_store(name: &str) -> bool {
     !matches!(parse(name), None | Some(FileKind::Lock | FileKind::CurrentTemp))
 }
 
+/// What a file of this name is called under [`LOST`] where others of the name were put there before.
+pub(crate) fn put_aside_again(name: &str, times: u32) -> String {
+    format!("{name}.{times}")
+}
+
+/// Whether a file of this name under [`LOST`] is one that a repair put there.
+pub(crate) fn is_put_aside(name: &str) -> bool {
+    let again = |(first, times): (&str, &str)| {
+        let same = |n| put_aside_again(first, n) == name;
+        file_number(first).or(manifest_number(first)).is_some() && times.parse().is_ok_and(same)
+    };
+    parse(name).is_some() || name.rsplit_once('.').is_some_and(again)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +140,14 @@ mod tests {
         for named in [manifest, segment, table] {
             assert_eq!(parse(&named(u64::MAX)), None);
         }
+    }
+
+    #[test]
+    fn what_was_put_aside_is_known_by_its_name() {
+        let table = table(42);
+        assert!(is_put_aside(&table) && is_put_aside(&put_aside_again(&table, 2)));
+        let others = ["notes.txt", "notes.2", "0000000042.tbl.old", "0000000042.tbl.+2", "LOCK.2"];
+        assert!(!others.into_iter().any(is_put_aside));
     }
 
     #[test]

@@ -332,11 +332,14 @@ impl Repair<'_> {
         let needed: HashSet<String> =
             state.value_segments().into_iter().map(filename::segment).collect();
         self.aside.retain(|name| !needed.contains(name));
+        // One may be damaged in several ways.
+        self.aside.sort_unstable();
+        self.aside.dedup();
         self.report_waiting(&state);
-        self.keep_for_later()?;
+        let lost = self.keep_for_later()?;
         let keep = || self.files.keep();
         drop(Manifest::create_with(Arc::clone(&self.env), &self.dir, state, keep)?);
-        self.put_aside()?;
+        self.put_aside(&lost)?;
         Ok(self.report)
     }
 
@@ -439,10 +442,10 @@ impl Repair<'_> {
     }
 
     /// Gives damaged files a second name under `lost/`, before the manifest no longer names them: from
-    /// then on opening removes what is in the directory itself.
-    fn keep_for_later(&self) -> Result<()> {
+    /// then on opening removes what is in the directory itself. Which names these are.
+    fn keep_for_later(&self) -> Result<Vec<PathBuf>> {
         if self.aside.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let lost = self.dir.join(filename::LOST);
         // A directory is refused as a file, and a link as a link: it would lead outside.
@@ -462,18 +465,33 @@ impl Repair<'_> {
                 }
             },
         }
+        let mut names = Vec::new();
         for name in &self.aside {
-            // Where that cannot be had, or another file has the name, it is moved in the end.
-            drop(self.env.hard_link(&self.dir.join(name), &lost.join(name)));
+            let kept = self.free_name(&lost, name)?;
+            // Where that cannot be had it is moved in the end.
+            drop(self.env.hard_link(&self.dir.join(name), &kept));
+            names.push(kept);
         }
         drop(self.env.sync_dir(&lost));
-        Ok(())
+        Ok(names)
     }
 
-    fn put_aside(&self) -> Result<()> {
-        for name in &self.aside {
-            let (from, to) = (self.dir.join(name), self.dir.join(filename::LOST).join(name));
-            match self.env.rename(&from, &to) {
+    /// A name in `lost` that no file has, which an earlier repair may have put there: numbers of files come again when the
+    /// manifest that knew them is lost.
+    fn free_name(&self, lost: &Path, name: &str) -> Result<PathBuf> {
+        let mut candidate = lost.join(name);
+        let mut number = 2;
+        while self.env.exists(&candidate).map_err(|e| Error::io("look for", &candidate, e))? {
+            candidate = lost.join(filename::put_aside_again(name, number));
+            number += 1;
+        }
+        Ok(candidate)
+    }
+
+    fn put_aside(&self, lost: &[PathBuf]) -> Result<()> {
+        for (name, to) in self.aside.iter().zip(lost) {
+            let from = self.dir.join(name);
+            match self.env.rename(&from, to) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Error::io("put aside", &from, e));
                 }

@@ -493,6 +493,26 @@ fn a_manifest_that_could_not_be_read_to_its_end_is_put_aside() {
     open(&left).unwrap();
 }
 
+/// Numbers of files come again when the manifest that knew them is lost.
+#[test]
+fn a_repair_replaced_what_an_earlier_one_had_put_aside() {
+    let (left, _) = in_the_log(true);
+    let names = manifests(&left, Path::new(DIR));
+    let lost = Path::new(DIR).join("lost");
+    left.create_dir(&lost).unwrap();
+    let older = left.open(&lost.join(&names[0]), OpenMode::CreateNew).unwrap();
+    older.write_all_at(b"older", 0).unwrap();
+    let file = left.open(&Path::new(DIR).join(&names[0]), OpenMode::ReadWrite).unwrap();
+    file.write_all_at(&[0xA5; 8], 60).unwrap();
+    run(&left).unwrap();
+    assert_eq!(older.len().unwrap(), 5);
+    let first = left.open(&lost.join(&names[0]), OpenMode::Read).unwrap();
+    assert_eq!(first.len().unwrap(), 5);
+    assert!(left.exists(&lost.join(format!("{}.2", names[0]))).unwrap());
+    crate::destroy::destroy(&left, Path::new(DIR)).unwrap();
+    assert!(!left.exists(&lost).unwrap());
+}
+
 /// Where `CURRENT` was damaged besides, a manifest of a newer version was taken for none and removed.
 #[test]
 fn a_store_of_a_newer_version_is_not_repaired() {

@@ -123,6 +123,9 @@ impl Store {
         let appended = manifest.append(&edit);
         let unharmed = manifest.failed().is_none();
         appended.inspect_err(|e| {
+            if matches!(e, Error::Io { path, .. } if *path == self.dir) {
+                self.note_lost_names(e);
+            }
             if !(e.is_no_space() && unharmed) {
                 self.halt(e.clone());
             }
@@ -180,10 +183,21 @@ impl Store {
         if edits.iter().all(|(_, edit)| edit.fresh().next().is_none()) {
             return Ok(());
         }
-        self.env
-            .sync_dir(&self.dir)
-            .map_err(|e| Error::io("sync", &self.dir, e))
-            .inspect_err(|e| self.halt(e.clone()))
+        // A sync for something else may have failed that was to name these.
+        self.sync.failed().map_or(Ok(()), Err)?;
+        self.sync.sync_dir().inspect_err(|e| {
+            self.note_lost_names(e);
+            self.halt(e.clone());
+        })
+    }
+
+    /// A sync of the directory failed. Unless it was never tried, names of any files may be lost, and whoever syncs it next
+    /// would be told that all is well: a resume goes on in files with new names.
+    pub(crate) fn note_lost_names(&self, e: &Error) {
+        if !e.is_passing() {
+            self.sync.fail(e.clone());
+            self.halt(e.clone());
+        }
     }
 
     /// After the version is durable and public: files that nothing needs any more.

@@ -43,7 +43,7 @@ pub(crate) struct Manifest {
     failed: Option<Arc<Error>>,
 }
 
-/// A new manifest, durable but not in force.
+/// A new manifest, durable but for its name, and not in force.
 struct Fresh {
     file: Arc<dyn File>,
     number: u64,
@@ -66,6 +66,7 @@ impl Manifest {
         from_here: impl FnOnce(),
     ) -> Result<Manifest> {
         let fresh = write_fresh(&*env, dir, &state)?;
+        sync_name(&*env, dir, fresh.number)?;
         from_here();
         current::swing(&*env, dir)?;
         remove_others(&*env, dir, fresh.number);
@@ -144,10 +145,12 @@ impl Manifest {
         let refuse = |what| Error::corrupt(&path, self.end, format!("edit refused: {what}"));
         let next = self.state.apply(edit).map_err(|e| refuse(e.to_string()))?;
         if self.end > self.rollover_at {
-            match write_fresh(&*self.env, &self.dir, &next) {
-                Ok(fresh) => return self.put_in_force(fresh, next),
+            let fresh = write_fresh(&*self.env, &self.dir, &next);
+            match fresh.map(|f| (sync_name(&*self.env, &self.dir, f.number), f)) {
+                Ok((Ok(()), fresh)) => return self.put_in_force(fresh, next),
+                Ok((Err(e), _)) if !e.is_passing() => return self.note(Err(e)),
                 // The old file is as good as before; try again when it has grown as much again.
-                Err(_) => self.rollover_at = self.end.saturating_mul(2),
+                _ => self.rollover_at = self.end.saturating_mul(2),
             }
         }
         let mut end = self.end;
@@ -178,6 +181,8 @@ impl Manifest {
     /// Writes the state in force to a new manifest. The way out of a failure; harmless otherwise.
     pub(crate) fn replace(&mut self) -> Result<()> {
         let fresh = write_fresh(&*self.env, &self.dir, &self.state)?;
+        let named = sync_name(&*self.env, &self.dir, fresh.number);
+        self.note(named)?;
         self.put_in_force(fresh, self.state.clone())
     }
 
@@ -242,8 +247,17 @@ fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>
     (!records.is_empty()).then_some(records)
 }
 
+/// Makes the name of a new manifest durable, lest it is lost where the rename of `CURRENT` survives. After an error that is
+/// not passing other names may be lost too, of which the next sync of the directory would not tell.
+fn sync_name(env: &dyn Env, dir: &Path, number: u64) -> Result<()> {
+    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e)).inspect_err(|_| {
+        // Best effort; what stays is removed with the next manifest that comes into force.
+        drop(env.remove(&dir.join(filename::manifest(number))));
+    })
+}
+
 /// Writes a new manifest with the whole state in one edit, and the line for `CURRENT`; all of it
-/// is durable on return, names included. Nothing is in force yet, so any error leaves the store as
+/// is durable on return, but for the names. Nothing is in force yet, so any error leaves the store as
 /// it was.
 fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
     // Above every number in sight: a file that an earlier attempt left behind is never reused.
@@ -264,8 +278,6 @@ fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
         file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         current::prepare(env, dir, ManifestEnd { number, end: bytes.len() as u64 })?;
-        // The new file's name must not be lost where the rename of CURRENT survives.
-        env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         Ok(file)
     })();
     match written {

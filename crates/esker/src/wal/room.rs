@@ -90,6 +90,7 @@ impl Store {
     fn flush_for_room(&self) {
         let active = self.active_number();
         if self.segments.waits_below(active) {
+            let _awaited = self.signal.await_flush();
             drop(self.wait_flushed(active));
         }
     }
@@ -122,7 +123,8 @@ impl Store {
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let made = self.new_segment(want, need)?;
-        self.sync.sync_new(&made.segment).inspect_err(|_| {
+        let sync_name = || self.sync.sync_dir().inspect_err(|e| self.note_lost_names(e));
+        made.segment.sync().and_then(|()| sync_name()).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(made.segment.path()));
         })?;

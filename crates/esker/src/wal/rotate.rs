@@ -197,7 +197,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use crate::env::sim::SimEnv;
+    use crate::env::sim::{CallKind, SimEnv};
     use crate::{Db, Durability, Options};
 
     /// Each was made durable, so that the kernel wrote what a file had held before it was used again.
@@ -217,5 +217,18 @@ mod tests {
             let durability = if synced { Durability::Synced } else { Durability::Buffered };
             assert_eq!(spare_after(durability), synced);
         }
+    }
+
+    /// The failure was dropped, and whoever synced the directory next was told that all was well, whatever name it had lost.
+    #[test]
+    fn a_directory_that_could_not_be_synced_for_a_spare_segment_was_not_told() {
+        let env = SimEnv::new(1, true);
+        let options = Options::new().segment_size(64 << 10);
+        let db = Db::open_in(Arc::new(env.clone()), Path::new("/db"), options).unwrap();
+        db.put_with("key", vec![1; 40 << 10], Durability::Synced).unwrap();
+        env.fail_first(CallKind::SyncDir, "/db");
+        db.store().prepare_spare();
+        assert!(db.stats().halted.is_some());
+        assert!(db.put("key", "value").is_err());
     }
 }

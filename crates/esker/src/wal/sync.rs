@@ -200,19 +200,11 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     }
 
     /// Appending will go on in `file`: called after the one before was sealed, and before the first
-    /// append. `named` tells that its
-    /// name is durable already; see [`sync_new`](SyncGroup::sync_new).
+    /// append. `named` tells that its name is durable already: the first synced write in it is spared two flushes.
     ///
     /// How far a segment is written is asked of it, so that appending costs nothing here.
     pub(crate) fn rotate(&self, file: Arc<S>, named: bool) {
         self.ledger.lock().add(file, named);
-    }
-
-    /// Makes a new file's name, size and header durable, before it is used: the first synced write in it is
-    /// spared two flushes.
-    pub(crate) fn sync_new(&self, file: &S) -> Result<()> {
-        file.sync()?;
-        self.sync_dir()
     }
 
     /// Returns when everything before `position` is durable, or the failure that keeps it from
@@ -354,6 +346,14 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().failed.clone()
     }
 
+    /// The names of files may be lost, as a sync of the directory failed: what is in the log is as after a failed sync of it.
+    pub(crate) fn fail(&self, e: Error) {
+        let mut ledger = self.ledger.lock();
+        self.failed.store(true, Ordering::Release);
+        ledger.failed.get_or_insert(e);
+        self.hand_over(ledger);
+    }
+
     /// The log goes on in `file`, which is new; what was tracked is forgotten, a failure included.
     ///
     /// Threads that still wait for a sync that failed are told of the failure. The caller makes all that the older
@@ -415,7 +415,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         Ok(())
     }
 
-    fn sync_dir(&self) -> Result<()> {
+    /// Makes the names of new files durable.
+    pub(crate) fn sync_dir(&self) -> Result<()> {
         self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::mem_env::{Fail, MemEnv};
 use super::*;
+use crate::env::Env;
+use crate::env::sim::{CallKind, SimEnv};
 use crate::error::Error;
 use crate::filename;
 
@@ -196,6 +198,21 @@ fn a_grown_manifest_starts_over() {
     assert_eq!(env.names(), ["CURRENT".to_owned(), filename::manifest(manifest.number())]);
 }
 
+/// The failure was dropped, and whoever synced the directory next was told that all was well, whatever name it had lost.
+#[test]
+fn a_directory_that_could_not_be_synced_for_a_new_manifest_was_not_told() {
+    let (env, state) = (SimEnv::new(1, true), states()[1].clone());
+    env.create_dir(Path::new("/db")).unwrap();
+    let mut manifest = Manifest::create(Arc::new(env.clone()), Path::new("/db"), state).unwrap();
+    let large = ManifestEdit::from(vec![Change::LastSeq { seq: 777 }; 16 << 10]);
+    while manifest.len() <= 1 << 20 {
+        manifest.append(&large).unwrap();
+    }
+    env.fail_first(CallKind::SyncDir, "/db");
+    assert!(manifest.append(&large).is_err());
+    assert!(manifest.failed().is_some());
+}
+
 /// A disk that is full when the manifest would start over is not a reason to refuse an edit: the old
 /// file is as good as before.
 #[test]
@@ -216,7 +233,7 @@ fn a_grown_manifest_goes_on_where_a_new_one_fails() {
         let result = manifest.append(&last);
         env.fail(None);
         if manifest.failed().is_some() {
-            // The swing itself failed: which of the two is in force, nobody knows.
+            // From the sync of the directory on: which of the two is in force, nobody knows.
             assert!(result.is_err());
             break;
         }
