@@ -247,6 +247,16 @@ pub(crate) enum Stored<'a> {
     Pointer(ValuePointer),
 }
 
+impl Stored<'_> {
+    /// Bytes that a table holds of it, beside a pointer.
+    pub(crate) fn stored_len(&self) -> usize {
+        match self {
+            Stored::Inline(bytes) | Stored::Compressed { bytes, .. } => bytes.len(),
+            Stored::Pointer(_) => 0,
+        }
+    }
+}
+
 /// A walk over internal entries, ordered by user key ascending, then sequence descending (the
 /// newest version of a key first). Implemented by memtables, tables, runs and merges of them; one
 /// conformance suite tests them all.

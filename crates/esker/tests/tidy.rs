@@ -17,7 +17,7 @@ const RANKS: &[&[&str]] = &[
     &["version"],
     &["compaction", "stall", "obsolete_files", "snapshot"],
     &["read"],
-    &["wal/manager", "wal/reclaim"],
+    &["wal/manager", "wal/log_segment", "wal/reclaim"],
     &["store"],
     &["wal/room", "wal/rotate"],
     &[
@@ -30,6 +30,7 @@ const RANKS: &[&[&str]] = &[
         "compaction/dictionary",
         "compaction/outputs",
         "compaction/repeats",
+        "compaction/turns",
         "bulk_load",
         "checkpoint",
         "resume",

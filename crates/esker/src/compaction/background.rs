@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
-use super::schedule::Look;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::util::{AtEnd, panic_message};
@@ -20,7 +19,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
 
-/// So long files are removed at a time where writers will soon wait for a flush.
+/// So long files are removed at a time where somebody writes, or waits for a flush.
 const REMOVING: Duration = Duration::from_millis(50);
 
 /// When something was last written, seen from the worker.
@@ -100,7 +99,7 @@ impl Store {
         self.look_at_readers();
         // Where closing may not wait for a comparator, none is called while nobody writes.
         let idle = quiet >= IDLE_AFTER && self.options.flush_on_close;
-        if self.work_once(|| self.try_work(idle)) {
+        if self.work_once(|| self.flush_or_compact(idle)) {
             return Round::Worked;
         }
         // Nothing else to do: make ready for the next burst, or take its preparations back.
@@ -141,7 +140,7 @@ impl Store {
         // Where an edit is under way, the next round comes soon enough. Nobody who has an edit waits while files are removed.
         let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
         let start = self.env.now();
-        let pressed = || self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited();
+        let pressed = || self.flush_is_due() || self.writer.is_locked();
         let enough = || self.env.now().saturating_sub(start) >= REMOVING && pressed();
         self.delete_obsolete_until(trim, || told().is_some(), enough);
     }
@@ -180,37 +179,15 @@ impl Store {
         worked
     }
 
-    fn try_work(&self, idle: bool) -> Result<bool> {
-        if idle && self.should_flush_active() {
-            match self.seal_active() {
-                // It stays as it is, and the compactions below may make room.
-                Err(e) if !e.is_no_space() => return Err(e),
-                _ => {}
-            }
-        }
-        let keyspaces = self.all_keyspaces();
-        let sealed = keyspaces.iter().filter(|ks| self.has_sealed(ks));
-        for ks in sealed.chain(&keyspaces) {
-            if self.compact_picked(ks, &Look::Work { idle })? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Between two slices of a merge: lets writers in that wait for a flush.
-    /// `flushing`: the compaction is a flush itself, and the flush of what was sealed later must wait
-    /// for it, lest a newer segment is in tables before an older one.
+    /// Between two slices of a merge: lets writers in that wait for a flush. Where it is one itself (`flushing`), that of what was
+    /// sealed later must wait for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
         if self.signal.stopping() {
             return Err(Error::Closed);
         }
         self.prepare_spare();
         self.look_at_readers();
-        if !flushing
-            && (self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited())
-            && !self.nested.swap(true, Ordering::Relaxed)
-        {
+        if !flushing && self.flush_is_due() && !self.nested.swap(true, Ordering::Relaxed) {
             let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));
             self.flush_sealed_between()?;
         }

@@ -1,7 +1,6 @@
 //! Flushes: sealed memtables into tables.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::job::CompactionJob;
 use super::overlap::{self, OverlapGroup};
@@ -104,18 +103,7 @@ impl Store {
 
     /// The caller holds the right to merge, in the middle of a compaction.
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
-        let (start, mut flushed) = (Instant::now(), false);
-        for ks in self.all_keyspaces() {
-            if self.has_sealed(&ks) {
-                flushed |= self.compact_picked(&ks, &Look::Between)?;
-                self.note_pressure_between(&ks);
-            }
-        }
-        // One that found nothing to do, or no room, takes no share of the last one's.
-        if flushed {
-            self.backpressure.note_flushes(start.elapsed());
-        }
-        Ok(())
+        self.flush_waiting(&self.all_keyspaces(), &Look::Between).map(drop)
     }
 
     pub(super) fn has_sealed(&self, ks: &KeyspaceState) -> bool {
@@ -231,10 +219,12 @@ impl Store {
     /// Flushes what waits of a keyspace into a run of its own; where there is no room for that, its
     /// oldest memtable alone. Whether any of it was.
     pub(crate) fn flush_as_can_be(&self, ks: &KeyspaceState) -> Result<bool> {
-        let whole = self.note_flush(self.flush_upto(ks, self.active_number()))?;
-        if whole {
-            return Ok(true);
+        let whole = self.flush_upto(ks, self.active_number());
+        if !whole.as_ref().is_err_and(|e| e.is_no_space() && self.halt_cause().is_none()) {
+            return self.note_flush(whole);
         }
+        // What compactions are done with may be room enough.
+        self.discard_spare();
         let oldest = ks.view.load().memtables.last().map(|m| m.segment().number());
         match oldest {
             Some(oldest) => self.note_flush(self.flush_upto(ks, oldest + 1)),

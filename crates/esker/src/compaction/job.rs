@@ -33,6 +33,8 @@ use crate::version::KeyspaceVersion;
 
 /// Entries between two looks at the clock and at what else has to be done.
 const ENTRIES_PER_SLICE: u32 = 512;
+/// So many bytes of a value count as another entry.
+const BYTES_PER_ENTRY: u32 = 4096;
 
 /// A step of a compaction writes at least so many tables, if there are as many: each costs the sync of an edit,
 /// and of the directory.
@@ -101,6 +103,9 @@ impl Store {
         let cost_model = self.backpressure.cost_model();
         let costs = || job.memtables.iter().map(|m| self.cost_of_memtable(m));
         let cost = costs().sum();
+        if job.memtables.is_empty() && job.relocate.is_empty() {
+            self.backpressure.cut_overdue();
+        }
         if upto.is_some() {
             self.backpressure.begin_flush(costs().map(|w| cost_model.waiting(w)).sum(), read);
         }
@@ -124,10 +129,10 @@ impl Store {
         Ok(())
     }
 
-    /// What flushing a memtable frees.
+    /// What flushing a memtable frees: its share of the segment, which those of other keyspaces lie in too.
     fn cost_of_memtable(&self, m: &Memtable) -> u64 {
-        let staying = m.blob_bytes();
-        self.backpressure.cost_model().cost_of(m.segment().end().saturating_sub(staying), staying)
+        let moved = self.segments.moved_share(m);
+        self.backpressure.cost_model().cost_of(moved, m.blob_bytes())
     }
 
     /// Removes table files that an edit was to name which failed. Not after a failure that stopped writes:
@@ -214,6 +219,7 @@ impl<'a> CompactionJob<'a> {
             applied.inspect_err(|_| self.store.remove_unnamed(&fresh))?;
             // Their segments go now, or wait for what follows.
             self.memtables.clear();
+            // As a part of the flush, at whose end nobody slows down for what waits.
             self.store.delete_obsolete(false);
         }
         Ok(())
@@ -272,8 +278,8 @@ impl<'a> CompactionJob<'a> {
         // What was written by then is discarded below.
         let result = comparator::catch(|| groups.iter().try_for_each(&mut add));
         let result = result.and_then(|()| {
-            for (meta, share) in std::mem::take(&mut written.tables) {
-                let table = self.store.load_table(self.ks, meta)?.repeating(share);
+            for (meta, repeated) in std::mem::take(&mut written.tables) {
+                let table = self.store.load_table(self.ks, meta)?.repeating(repeated);
                 edit.added.push((self.run, Arc::new(table)));
             }
             Ok(())
@@ -334,6 +340,7 @@ impl<'a> CompactionJob<'a> {
             }
             let (seq, kind) = (cursor.seq(), cursor.kind());
             let value = self.value_for_table(&cursor);
+            let mut bytes = value.stored_len();
             match filter.decide(seq, kind) {
                 Decision::Drop => {
                     if let (Stored::Pointer(p), SourceCursor::Run(_)) = (value, cursor.current()) {
@@ -358,8 +365,9 @@ impl<'a> CompactionJob<'a> {
                         (Stored::Pointer(p), SourceCursor::Run(run))
                             if self.relocate.contains(&p.segment) =>
                         {
-                            let bytes = run.table().segment(&p)?.value(&p)?;
-                            builder.add(key, seq, kind, Stored::Inline(bytes))?;
+                            let moved = run.table().segment(&p)?.value(&p)?;
+                            bytes = moved.len();
+                            builder.add(key, seq, kind, Stored::Inline(moved))?;
                             written.dead.entry(p.segment).or_default().push(p.range());
                         }
                         _ => builder.add(key, seq, kind, value)?,
@@ -367,9 +375,9 @@ impl<'a> CompactionJob<'a> {
                 }
             }
             cursor.next()?;
-            slice += 1;
+            slice += 1 + bytes as u32 / BYTES_PER_ENTRY;
             read += 1;
-            if slice == ENTRIES_PER_SLICE {
+            if slice >= ENTRIES_PER_SLICE {
                 slice = 0;
                 self.report(read);
                 self.store.between_slices(!self.memtables.is_empty())?;

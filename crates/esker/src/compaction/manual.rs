@@ -261,6 +261,35 @@ mod tests {
         assert!(flushed.load(Ordering::Relaxed), "only when all was done");
     }
 
+    /// It was looked for after so many entries, however large they were.
+    #[test]
+    fn a_flush_goes_before_the_rest_of_a_compaction_of_few_large_entries() {
+        let (db, order) = interrupted(64 << 20);
+        for round in 0..2u8 {
+            db.bulk_load((0..200u32).map(|n| (format!("a{n:05}"), vec![round; 64 << 10]))).unwrap();
+        }
+        let (calls, flushed) = (AtomicU32::new(0), Arc::new(AtomicBool::new(false)));
+        let (seen, store, other) = (Arc::clone(&flushed), Arc::clone(db.store()), db.clone());
+        let flusher = Arc::new(Mutex::new(None));
+        let threads = Arc::clone(&flusher);
+        *order.0.lock() = Some(Box::new(move || match calls.fetch_add(1, Ordering::Relaxed) {
+            300 => {
+                let other = other.clone();
+                let flush = move || other.put("c", "late").and_then(|()| other.flush());
+                *threads.lock() = Some(std::thread::spawn(flush));
+                while !waits(&store) {
+                    std::thread::yield_now();
+                }
+            }
+            301.. if !waits(&store) => seen.store(true, Ordering::Relaxed),
+            _ => {}
+        }));
+        db.compact_range::<&str>(..).unwrap();
+        *order.0.lock() = None;
+        flusher.lock().take().unwrap().join().unwrap().unwrap();
+        assert!(flushed.load(Ordering::Relaxed), "only when all was done");
+    }
+
     /// A range was compacted when all that waits was flushed, and that was never so beside a writer.
     #[test]
     fn a_range_waits_for_no_flush_of_what_is_written_later() {

@@ -9,7 +9,8 @@
 //!
 //! The work:
 //!
-//! - [`background`]: the thread, and what is most urgent;
+//! - [`background`]: the thread, and giving back what nobody needs;
+//! - [`turns`]: what is most urgent, and which keyspace is next;
 //! - [`schedule`]: asks the picker about a keyspace, and whether there is room;
 //! - [`flush`]: memtables into tables;
 //! - [`manual`]: a range, or all that is due, by the user's order;
@@ -27,6 +28,7 @@ pub(crate) mod overlap;
 pub(crate) mod picker;
 mod repeats;
 pub(crate) mod schedule;
+mod turns;
 pub(crate) mod version_filter;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::guards::Guards;
 use super::repeats::Repeats;
 use crate::error::Result;
 use crate::filename;
-use crate::read::LoadedTable;
+use crate::read::{LoadedTable, RepeatedShare};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder, TableOptions};
 use crate::version::{KeyspaceVersion, TableMeta};
@@ -17,8 +17,8 @@ use crate::version::{KeyspaceVersion, TableMeta};
 pub(super) struct Written {
     /// Numbers of all files begun.
     numbers: Vec<u64>,
-    /// Tables, and the share of their entries that repeat the oldest run.
-    pub tables: Vec<(TableMeta, f64)>,
+    /// Tables, and what of their entries repeats the oldest run.
+    pub tables: Vec<(TableMeta, RepeatedShare)>,
     /// Separated values that tables point to from now on, and those that none does: segment, ranges.
     pub live: HashMap<u64, Vec<(u64, u64)>>,
     pub dead: HashMap<u64, Vec<(u64, u64)>>,

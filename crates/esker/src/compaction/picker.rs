@@ -109,7 +109,8 @@ pub(crate) struct PickerInput<'a, T> {
     pub runs: &'a [Arc<Run<T>>],
     /// Runs that another job is merging; not to be touched.
     pub busy: Range<usize>,
-    /// About how many bytes of the newer runs are newer versions of entries in the oldest.
+    /// About how many bytes are dead for the newer runs: newer versions of entries in the oldest, and half of what tombstones
+    /// hide there.
     pub repeated: u64,
     /// The same of their values that stayed in log segments.
     pub repeated_values: u64,
@@ -131,7 +132,7 @@ pub(crate) struct PickerInput<'a, T> {
 }
 
 /// Why a compaction was picked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CompactionReason {
     /// Memtables wait.
     Flush,
@@ -175,11 +176,11 @@ impl Compaction {
         self.runs.end == s.runs.len()
     }
 
-    /// Leaves one segment to be emptied, in which the runs have values.
+    /// Leaves one segment to be emptied: the first that may be, which gives back most beside what it takes.
     pub(crate) fn empty_one<T: HasMeta>(&mut self, s: &PickerInput<'_, T>) {
-        let runs = &s.runs[self.runs.clone()];
-        self.relocate.retain(|segment| runs.iter().any(|r| uses(r, &[*segment])));
-        self.relocate.truncate(1);
+        if let Some(one) = self.relocate.iter().find_map(|segment| moving(s, vec![*segment])) {
+            *self = one;
+        }
     }
 
     /// The compaction in independent parts.
@@ -278,7 +279,8 @@ fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
 }
 
 /// How urgent compactions are, by the runs there are and the space that old versions and dead values take. Up to 1 they
-/// are given more of the time and flushes less. Beyond it, where dead values grow all the same, writers slow down.
+/// are given more of the time and flushes less. Beyond it, where dead values grow all the same, writers slow down for the
+/// compactions that give them back ([`pressure_of`]).
 pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let runs = s.runs.len() as f64;
     let from = between(PRESSING_RUNS.0, PRESSING_SEARCHES.0, s.readers);
@@ -295,10 +297,14 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     by_runs.max(by_space).clamp(0.0, 1.0).max(by_garbage)
 }
 
-/// How urgent the next compaction is: one that only makes the store tidier is not.
+/// How urgent the next compaction is: one that only makes the store tidier is not, and nobody slows down for dead values
+/// that it leaves where they are.
 pub(crate) fn pressure_of<T: HasMeta>(plan: &Compaction, s: &PickerInput<'_, T>) -> f64 {
+    let most = if plan.relocate.is_empty() { 1.0 } else { f64::INFINITY };
     match plan.reason {
-        CompactionReason::Garbage | CompactionReason::Space | CompactionReason::Runs => pressure(s),
+        CompactionReason::Garbage | CompactionReason::Space | CompactionReason::Runs => {
+            pressure(s).min(most)
+        }
         _ => 0.0,
     }
 }

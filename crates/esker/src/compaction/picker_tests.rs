@@ -6,7 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::overlap::{WaitingMemtable, written};
-use super::picker::{self, Compaction, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse};
+use super::picker::{
+    self, Compaction, CompactionReason, PickerInput, RUNS_HARD, RUNS_SOFT, SegmentUse,
+};
 use super::simulation::{ENTRY, KEYS, Sim, WritePattern, key, leveled};
 use crate::key::KeyOrder;
 use crate::version::script::{Case, run_folder, size, word};
@@ -262,11 +264,11 @@ fn old_versions_take_less_than_half_of_what_lives() {
 
 #[test]
 fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
-    let with_dead = |runs: u64, repeated: u64, readers: f64, dead: u64| {
+    let with = |runs: u64, repeated: u64, readers: f64, dead: u64, plan: Option<&Compaction>| {
         let added = (1..=runs).flat_map(|n| tables(&["run", "100M", "0..999"], n));
         let order = KeyOrder::Bytewise;
         let version = KeyspaceVersion::default().edit(Some(&order), &[], added.collect()).unwrap();
-        picker::pressure(&PickerInput {
+        let picker_input = PickerInput {
             order: &order,
             memtables: &[],
             runs: version.runs(),
@@ -280,9 +282,13 @@ fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
             small_table: 4 * MIB,
             settled_seq: 0,
             segments: &[SegmentUse { segment: 1, live: 512 * MIB, dead }],
-        })
+        };
+        match plan {
+            Some(plan) => picker::pressure_of(plan, &picker_input),
+            None => picker::pressure(&picker_input),
+        }
     };
-    let pressure = |runs, repeated, readers| with_dead(runs, repeated, readers, 0);
+    let pressure = |runs, repeated, readers| with(runs, repeated, readers, 0, None);
     assert_eq!(pressure(0, 0, 0.0), 0.0);
     assert_eq!(pressure(4, 0, 0.0), 0.0);
     assert_eq!(pressure(8, 0, 0.0), 0.5);
@@ -296,14 +302,24 @@ fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
     assert_eq!(pressure(4, 0, 1.0), 0.5);
     assert_eq!(pressure(6, 0, 1.0), 1.0);
     // Half of what lives and 256 MiB: compactions get most of the time. Beyond it writers slow down whatever waits.
-    let garbage = |dead| with_dead(1, 0, 0.0, dead * MIB);
+    let garbage = |dead| with(1, 0, 0.0, dead * MIB, None);
     assert_eq!((garbage(0), garbage(256), garbage(384), garbage(512)), (0.0, 0.0, 0.5, 1.0));
     assert_eq!((garbage(768), garbage(1024), garbage(1 << 20)), (1.5, 2.0, 2.0));
+    // But not for a compaction that leaves them where they are.
+    let planned = |reason, relocate| {
+        let plan = Compaction { memtables: 0, runs: 0..1, reason, relocate };
+        with(1, 0, 0.0, 1024 * MIB, Some(&plan))
+    };
+    assert_eq!(planned(CompactionReason::Garbage, vec![1]), 2.0);
+    assert_eq!(planned(CompactionReason::Space, vec![1]), 2.0);
+    assert_eq!(planned(CompactionReason::Space, Vec::new()), 1.0);
+    assert_eq!(planned(CompactionReason::Runs, Vec::new()), 1.0);
+    assert_eq!(planned(CompactionReason::Idle, Vec::new()), 0.0);
 }
 
 /// On a tight disk the first one was kept, in which the run had none: the compaction did nothing, again and again.
 #[test]
-fn the_one_segment_that_is_emptied_is_one_in_which_the_run_has_values() {
+fn the_one_segment_that_is_emptied_is_emptied_by_a_run_that_has_values_in_it() {
     let newer = tables(&["run", "1M", "0..999", "refs=6:10M"], 2);
     let older = tables(&["run", "9M", "0..999", "refs=5:10M,6:10M"], 1);
     let order = KeyOrder::Bytewise;
@@ -328,7 +344,7 @@ fn the_one_segment_that_is_emptied_is_one_in_which_the_run_has_values() {
     let mut plan = picker::pick(&picker_input).unwrap();
     assert_eq!((&plan.runs, &plan.relocate[..]), (&(0..1), &[5, 6][..]));
     plan.empty_one(&picker_input);
-    assert_eq!(plan.relocate, [6]);
+    assert_eq!((&plan.runs, &plan.relocate[..]), (&(1..2), &[5][..]));
 }
 
 /// Random new keys, one flush at a time, compacted as there is time.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::key::{KeyOrder, key_hash};
-use crate::read::LoadedRun;
+use crate::read::{LoadedRun, RepeatedShare};
 
 /// One entry in so many is looked for.
 const ONE_IN: u64 = 256;
@@ -17,12 +17,15 @@ pub(super) struct Repeats<'a> {
     seen: u64,
     asked: u32,
     found: u32,
+    /// Bytes of the entries found, on average over their tables, and of their separated values.
+    hidden: u64,
+    hidden_values: u64,
 }
 
 impl<'a> Repeats<'a> {
     /// `oldest` is the run below, unless the output is the oldest itself.
     pub fn new(order: &'a KeyOrder, oldest: Option<&'a Arc<LoadedRun>>) -> Repeats<'a> {
-        Repeats { order, oldest, seen: 0, asked: 0, found: 0 }
+        Repeats { order, oldest, seen: 0, asked: 0, found: 0, hidden: 0, hidden_values: 0 }
     }
 
     /// An entry of this key is written.
@@ -38,13 +41,23 @@ impl<'a> Repeats<'a> {
     fn look(&mut self, key: &[u8]) {
         self.asked += 1;
         let table = self.oldest.and_then(|run| run.find(self.order, key));
-        self.found += u32::from(table.is_some_and(|t| t.table.may_hold(key_hash(key))));
+        if let Some(t) = table.filter(|t| t.table.may_hold(key_hash(key))) {
+            let entries = t.meta.entries.max(1);
+            self.found += 1;
+            self.hidden += t.meta.size / entries;
+            self.hidden_values += t.meta.separated_bytes() / entries;
+        }
     }
 
-    /// The share of the entries noted that repeat others; begins the next table.
-    pub fn take_share(&mut self) -> f64 {
-        let share = f64::from(self.found) / f64::from(self.asked.max(1));
-        (self.seen, self.asked, self.found) = (0, 0, 0);
+    /// What of the entries noted repeats others; begins the next table.
+    pub fn take_share(&mut self) -> RepeatedShare {
+        let found = u64::from(self.found.max(1));
+        let share = RepeatedShare {
+            of_entries: f64::from(self.found) / f64::from(self.asked.max(1)),
+            entry: self.hidden / found,
+            values: self.hidden_values / found,
+        };
+        *self = Repeats::new(self.order, self.oldest);
         share
     }
 }

@@ -25,6 +25,12 @@ pub(super) enum Look<'a> {
     Upto(&'a Horizon),
 }
 
+/// What the picker sees of the store beside a keyspace.
+pub(super) struct Outlook {
+    segments: Vec<SegmentUse>,
+    small_table: u64,
+}
+
 /// What there was at a moment: runs up to this one, segments below this one, sequences up to this one.
 pub(super) struct Horizon {
     pub run: u64,
@@ -40,23 +46,23 @@ impl Store {
 
     fn pick_and_compact(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
         let mut super_version = ks.view.load_full();
-        let mut segments = self.segments.usage();
+        let mut outlook = self.outlook();
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
-            segments.retain(|s| s.segment < horizon.segment);
+            outlook.segments.retain(|s| s.segment < horizon.segment);
         }
         let nested = matches!(look, Look::Between);
         let mut sealed = self.sealed(&super_version);
         let waiting = describe(&sealed);
         let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
-        let mut picker_input = self.picker_input(ks, &super_version, &waiting, &segments, idle);
+        let mut picker_input = self.picker_input(ks, &super_version, &waiting, &outlook, idle);
         if let Look::Upto(horizon) = look {
             // It keeps them for itself.
             picker_input.busy = 0..0;
             picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
         }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
-        // Where a flush is due, what follows it says how urgent the rest is.
+        // Where a flush is due, what has its turn after it says how urgent the rest is.
         let note = |pressure| match look {
             Look::Work { .. } if waiting.is_empty() => self.note_pressure(ks, pressure),
             _ => {}
@@ -71,8 +77,7 @@ impl Store {
             note(0.0);
             return Ok(false);
         }
-        self.cut_to_room(ks, &mut plan, &picker_input);
-        let groups = self.next_part(ks, &plan, &picker_input);
+        let groups = self.next_part(ks, &mut plan, &picker_input);
         if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
             let bytes = overlap::written(&groups);
             if !matches!(look, Look::Upto(_))
@@ -88,7 +93,7 @@ impl Store {
         if rests {
             return self.flush_as_can_be(ks);
         }
-        let moved = values_in(&plan.relocate, &segments);
+        let moved = values_in(&plan.relocate, &outlook.segments);
         let most = overlap::written(&groups) + moved;
         let likely = likely_written(&super_version, &plan.runs, &groups) + moved;
         let flushed = bytes_of(&sealed);
@@ -121,13 +126,6 @@ impl Store {
                 if with_runs {
                     *ks.refused.lock() = None;
                 }
-                if flush && !nested {
-                    // Where writes leave no time for it, it takes its share all the same.
-                    let due = || {
-                        self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited()
-                    };
-                    while self.thin_out(ks, false)? && !due() {}
-                }
                 return Ok(true);
             }
         }
@@ -140,31 +138,32 @@ impl Store {
         if flush { self.flush_as_can_be(ks) } else { Ok(false) }
     }
 
-    /// On a disk with little room one segment is emptied at a time, as each gives back more than it takes, and none by
-    /// the way: nor where a compaction found none.
+    /// Cuts a plan that writes `written` bytes beside what it moves to what there is room for: on a disk with little of it
+    /// one segment is emptied at a time, as each gives back more than it takes, and none by the way, nor where a
+    /// compaction found no room. Whether it was cut.
     fn cut_to_room(
         &self,
         ks: &KeyspaceState,
         plan: &mut Compaction,
         picker_input: &PickerInput<'_, Arc<LoadedTable>>,
-    ) {
+        written: u64,
+    ) -> bool {
         if plan.relocate.is_empty() {
-            return;
+            return false;
         }
-        let moved = values_in(&plan.relocate, picker_input.segments);
-        if plan.reason == CompactionReason::Garbage {
-            if self.is_tight(moved) {
-                plan.empty_one(picker_input);
-            }
-        } else if ks.refused.lock().is_some()
-            || self.is_tight(overlap::written(&plan.groups(picker_input)) + moved)
-        {
-            plan.relocate.clear();
+        let by_the_way = plan.reason != CompactionReason::Garbage;
+        let tight = self.is_tight(written + values_in(&plan.relocate, picker_input.segments))
+            || by_the_way && ks.refused.lock().is_some();
+        match tight {
+            true if by_the_way => plan.relocate.clear(),
+            true => plan.empty_one(picker_input),
+            false => {}
         }
+        tight
     }
 
     /// Whether compactions of a keyspace wait, as the last one found no room.
-    fn rests(&self, ks: &KeyspaceState) -> bool {
+    pub(super) fn rests(&self, ks: &KeyspaceState) -> bool {
         let refused = *ks.refused.lock();
         refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
     }
@@ -181,20 +180,25 @@ impl Store {
 
     /// Merges some runs where there are more than flushes leave, and the disk has room for it; `awaited`: somebody waits
     /// for it. The caller holds the right to merge.
-    fn thin_out(&self, ks: &KeyspaceState, awaited: bool) -> Result<bool> {
+    pub(super) fn thin_out(
+        &self,
+        ks: &KeyspaceState,
+        outlook: &Outlook,
+        awaited: bool,
+    ) -> Result<bool> {
         let super_version = ks.view.load_full();
-        let segments = self.segments.usage();
-        let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
+        let picker_input = self.picker_input(ks, &super_version, &[], outlook, false);
         let plan = match awaited {
             true => picker::fewer_runs(&picker_input),
             false => picker::thin_out(&picker_input),
         };
-        let pressure = plan.as_ref().map_or(0.0, |p| picker::pressure_of(p, &picker_input));
-        self.note_pressure(ks, pressure);
-        let Some(mut plan) = plan else { return Ok(false) };
-        self.cut_to_room(ks, &mut plan, &picker_input);
-        let groups = self.next_part(ks, &plan, &picker_input);
-        let most = overlap::written(&groups) + values_in(&plan.relocate, &segments);
+        let Some(mut plan) = plan else {
+            self.note_pressure(ks, 0.0);
+            return Ok(false);
+        };
+        let groups = self.next_part(ks, &mut plan, &picker_input);
+        self.note_pressure(ks, picker::pressure_of(&plan, &picker_input));
+        let most = overlap::written(&groups) + values_in(&plan.relocate, &outlook.segments);
         let _claim = self.room.claim(most);
         if !awaited && self.rests(ks) || self.is_tight(most) {
             // Nobody is to slow down for what does not come.
@@ -214,63 +218,51 @@ impl Store {
         }
     }
 
-    /// How urgent the compactions of a keyspace are. Writers slow down for the most urgent of those that
-    /// are written to: what a quiet one lacks waits until the others leave time for it. The caller holds the
-    /// right to merge.
-    fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
-        let written_to =
-            |ks: &KeyspaceState| ks.view.load().memtables.iter().any(|m| !m.is_empty());
-        let (most_urgent, most) = self.backpressure.pressure();
-        let other = (most_urgent != ks.id && pressure < most)
-            .then(|| self.keyspaces.read().by_id.get(&most_urgent).cloned())
-            .flatten();
-        if !other.is_some_and(|other| written_to(&other)) {
-            self.backpressure.set_pressure(ks.id, pressure);
-        }
-    }
-
-    /// How urgent they have become by a flush between two slices of one that is under way: begun when nothing pressed,
-    /// it would have no time beside flushes, and nothing else would be begun. Whether it can do anything about what
-    /// presses is not known, so that it is given time, and writers are not slowed down whatever waits.
-    pub(super) fn note_pressure_between(&self, ks: &KeyspaceState) {
-        let super_version = ks.view.load_full();
-        let segments = self.segments.usage();
-        let picker_input = self.picker_input(ks, &super_version, &[], &segments, false);
-        let pressure = picker::pressure(&picker_input).min(1.0);
-        self.note_pressure(ks, if self.rests(ks) { 0.0 } else { pressure });
-    }
-
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
     /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
     /// turn. The caller holds the right to merge, and not the writer.
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
         while ks.view.load().runs.len() >= RUNS_MOST {
             self.check_writable()?;
-            if !comparator::catch(|| self.thin_out(ks, true))? {
+            let outlook = self.outlook();
+            if !comparator::catch(|| self.thin_out(ks, &outlook, true))? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// What is done of a plan before the picker is asked again: a flush is one piece, of tables it goes on where
-    /// it stopped.
+    /// What is done of a plan before the picker is asked again, as far as there is room: a flush is one piece, of tables it
+    /// goes on where it stopped.
     fn next_part(
         &self,
         ks: &KeyspaceState,
-        plan: &Compaction,
+        plan: &mut Compaction,
         picker_input: &PickerInput<'_, Arc<LoadedTable>>,
     ) -> Vec<OverlapGroup> {
-        let groups = plan.groups(picker_input);
         if plan.memtables > 0 {
-            return groups;
+            return plan.groups(picker_input);
         }
-        let mut from = ks.compaction_cursor.lock();
-        let runs = picker_input.runs;
+        let mut cursors = ks.compaction_cursors.lock();
+        let from = cursors.remove(&plan.reason);
         let most = self.table_sizes().full * PART_TABLES;
-        let (part, next) = overlap::next_part(&ks.order, runs, groups, from.as_deref(), most);
-        *from = next;
-        part
+        let part = |plan: &Compaction| {
+            let groups = plan.groups(picker_input);
+            overlap::next_part(&ks.order, picker_input.runs, groups, from.as_deref(), most)
+        };
+        let (mut groups, mut next) = part(plan);
+        if self.cut_to_room(ks, plan, picker_input, overlap::written(&groups)) {
+            (groups, next) = part(plan);
+        }
+        if let Some(next) = next {
+            cursors.insert(plan.reason, next);
+        }
+        groups
+    }
+
+    /// The same for all keyspaces, which takes a look at each.
+    pub(super) fn outlook(&self) -> Outlook {
+        Outlook { segments: self.segments.usage(), small_table: self.table_sizes().small }
     }
 
     /// What the picker sees.
@@ -279,7 +271,7 @@ impl Store {
         ks: &'a KeyspaceState,
         super_version: &'a SuperVersion,
         memtables: &'a [overlap::WaitingMemtable],
-        segments: &'a [picker::SegmentUse],
+        outlook: &'a Outlook,
         idle: bool,
     ) -> PickerInput<'a, Arc<LoadedTable>> {
         let busy = {
@@ -299,14 +291,14 @@ impl Store {
             debt: self.backpressure.debt(),
             readers: self.backpressure.readers(),
             idle,
-            small_table: self.table_sizes().small,
+            small_table: outlook.small_table,
             settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
-            segments,
+            segments: &outlook.segments,
         }
     }
 }
 
-/// About how many bytes of the newer runs are newer versions of entries in the oldest: the sum of what `of` says of tables.
+/// About how many bytes are dead for the newer runs: the sum of what `of` says of their tables.
 fn repeated(runs: &[Arc<LoadedRun>], of: impl Fn(&LoadedTable) -> u64) -> u64 {
     let newer = runs.split_last().map_or(&[][..], |(_, newer)| newer);
     newer.iter().flat_map(|r| r.tables()).map(|t| of(t)).sum()
@@ -363,61 +355,62 @@ mod tests {
 
     use parking_lot::Mutex;
 
+    use super::{Compaction, CompactionReason};
     use crate::env::Env;
     use crate::env::sim::{Call, CallKind, SimEnv};
     use crate::memtable::Memtable;
-    use crate::store::Refused;
     use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
 
+    /// A compaction of all that was due again and again went on where one of something else had stopped, or from the
+    /// first key on: the last ones never had their turn.
     #[test]
-    fn a_quiet_keyspace_hid_the_pressure_of_one_that_is_written_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(dir.path()).unwrap();
-        let quiet = db.create_keyspace("quiet", KeyspaceOptions::new()).unwrap();
-        let store = db.store();
-        let all = store.all_keyspaces();
-        db.put("key", "value").unwrap();
-        quiet.put("key", "value").unwrap();
-        store.note_pressure(&all[0], 0.9);
-        store.note_pressure(&all[1], 0.1);
-        assert_eq!(store.backpressure.pressure(), (0, 0.9));
-        store.note_pressure(&all[0], 0.5);
-        assert_eq!(store.backpressure.pressure(), (0, 0.5));
-        // Nobody writes to it any more.
-        db.flush().unwrap();
-        store.note_pressure(&all[0], 0.9);
-        store.note_pressure(&all[1], 0.1);
-        assert_eq!(store.backpressure.pressure(), (all[1].id, 0.1));
-        db.drop_keyspace("quiet").unwrap();
-        store.note_pressure(&all[0], 0.0);
-        assert_eq!(store.backpressure.pressure(), (0, 0.0));
+    fn a_compaction_in_parts_forgot_where_it_was_when_another_came_in_between() {
+        let options = Options::new().compression(Compression::None).table_size(16 << 10);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        for round in 0..3u8 {
+            db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
+        }
+        let (store, all) = (db.store(), db.store().all_keyspaces());
+        let super_version = all[0].view.load_full();
+        let outlook = store.outlook();
+        let picker_input = store.picker_input(&all[0], &super_version, &[], &outlook, false);
+        let first_of = |reason, runs| {
+            let mut plan = Compaction { memtables: 0, runs, reason, relocate: Vec::new() };
+            let groups = store.next_part(&all[0], &mut plan, &picker_input);
+            let (run, table) = groups[0].tables[0];
+            super_version.runs[run].tables()[table].meta.smallest.clone()
+        };
+        let start = first_of(CompactionReason::Space, 0..3);
+        let second = first_of(CompactionReason::Runs, 0..2);
+        assert_eq!((&start[..], &second[..]), (&[0; 4][..], &[0; 4][..]));
+        let next = first_of(CompactionReason::Space, 0..3);
+        let other = first_of(CompactionReason::Runs, 0..2);
+        assert!(next > start && other > start && next != other, "{next:?} {other:?}");
     }
 
-    /// A compaction that was begun when nothing pressed stopped for a flush at each slice for good, and dead values
-    /// grew to forty times what lived.
+    /// Tombstones were merged down in rounds in which no memtable waited: where writers never paused, in none.
     #[test]
-    fn what_presses_was_not_seen_while_a_compaction_was_under_way() {
-        let options = Options::new().compression(Compression::None);
+    fn what_was_deleted_stayed_while_writers_never_paused() {
+        const KEYS: u64 = 60_000;
+        let options = Options::new().compression(Compression::None).memory(4 << 20);
         let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
-        for round in 0..10u8 {
-            db.bulk_load((0..100u32).map(|n| (n.to_be_bytes(), [round; 100]))).unwrap();
-        }
+        db.bulk_load((0..KEYS).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
+        let before = db.stats().table_bytes;
+        assert!(before > 55 << 20);
         let store = db.store();
-        let ks = &store.all_keyspaces()[0];
-        let merged = ks.hold_runs(ks.view.load().runs[..2].iter().map(|r| r.run.id()).collect());
-        let flush_between = || {
-            db.put("key", "value").unwrap();
-            store.seal_active().unwrap();
-            let _job = store.jobs.lock();
-            store.flush_sealed_between().unwrap();
-            store.backpressure.pressure().1
-        };
-        assert!(flush_between() > 0.5);
-        // Nobody slows down for what found no room.
-        let refused = Refused::again(None, &*store.env, &store.dir, 1 << 20);
-        *ks.refused.lock() = Some(refused);
-        assert_eq!(flush_between(), 0.0);
-        drop(merged);
+        let _awaited = store.signal.await_flush();
+        for n in 0..KEYS + 4000 {
+            match n {
+                0..KEYS => db.delete(n.to_be_bytes()).unwrap(),
+                _ => db.put(n.to_be_bytes(), "value").unwrap(),
+            }
+            if n % 2000 == 1999 {
+                store.seal_active().unwrap();
+                store.step(Duration::ZERO);
+            }
+        }
+        let left = db.stats().table_bytes;
+        assert!(left < before / 2, "{left} bytes of {before}");
     }
 
     /// Sees at each comparison how many of some memtables are still in memory.

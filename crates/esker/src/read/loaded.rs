@@ -16,13 +16,23 @@ use crate::wal::Segment;
 /// repeated one.
 const UNKNOWN: u64 = 4;
 
+/// What of a table repeats entries of the oldest run, by a sample of its keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RepeatedShare {
+    /// The share of its entries, 0 to 1.
+    pub of_entries: f64,
+    /// Bytes that one of those takes in the oldest run, and those of its separated value.
+    pub entry: u64,
+    pub values: u64,
+}
+
 /// An open table. The file goes away with the last reader once it is marked obsolete.
 pub(crate) struct LoadedTable {
     /// The mapped file.
     pub table: Arc<Table>,
     /// What the manifest says of it.
     pub meta: TableMeta,
-    /// About how many of its bytes are newer versions of entries in the oldest run.
+    /// About how many bytes are dead for it: newer versions of entries in the oldest run, and what its tombstones hide there.
     pub repeated: u64,
     /// The same of its separated values.
     pub repeated_values: u64,
@@ -47,10 +57,15 @@ impl LoadedTable {
         LoadedTable { table, meta, repeated, repeated_values, segments, path, obsolete, files }
     }
 
-    /// This share of its entries is in the oldest run too.
-    pub(crate) fn repeating(mut self, share: f64) -> LoadedTable {
-        self.repeated = (self.meta.size as f64 * share) as u64;
-        self.repeated_values = (self.meta.separated_bytes() as f64 * share) as u64;
+    /// So much of it is in the oldest run too. A tombstone hides more than it takes itself, of which half counts: deleting a
+    /// little is no reason to write all the rest again, and half of a store is.
+    pub(crate) fn repeating(mut self, share: RepeatedShare) -> LoadedTable {
+        let hidden = |of_one: u64| self.meta.tombstones.saturating_mul(of_one) / 2;
+        let of = |bytes: u64| (bytes as f64 * share.of_entries) as u64;
+        (self.repeated, self.repeated_values) = (
+            of(self.meta.size.saturating_add(hidden(share.entry))),
+            of(self.meta.separated_bytes().saturating_add(hidden(share.values))),
+        );
         self
     }
 

@@ -213,8 +213,12 @@ impl Backpressure {
     /// since the last one, or writers would soon have to stop.
     pub(crate) fn flush_may_interrupt(&self) -> bool {
         let pending = self.pending();
-        pending > self.hard / 4 * 3
-            || pending > self.soft() / 2 && self.start.elapsed() >= self.next_flush()
+        pending > self.hard / 4 * 3 || pending > self.soft() / 2 && !self.has_share_left()
+    }
+
+    /// Whether compactions have not had their share of the time since the last flush yet.
+    pub(crate) fn has_share_left(&self) -> bool {
+        self.start.elapsed() < self.next_flush()
     }
 
     /// When compactions will have had their share of the time since the last flush.
@@ -240,6 +244,12 @@ impl Backpressure {
     pub(crate) fn set_pressure(&self, keyspace: u32, pressure: f64) {
         let noted = u64::from(keyspace) << 32 | (pressure * 1000.0) as u64;
         self.pressure.store(noted, Ordering::Relaxed);
+    }
+
+    /// A compaction begins that gives no dead values back: nobody slows down for them meanwhile.
+    pub(crate) fn cut_overdue(&self) {
+        let (keyspace, pressure) = self.pressure();
+        self.set_pressure(keyspace, pressure.min(1.0));
     }
 
     /// A flush of so many log bytes, which wrote `wrote` bytes, took so long.

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::compaction::picker::CompactionReason;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
@@ -71,6 +72,8 @@ pub(crate) struct Store {
     pub version_set: Mutex<VersionSet>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
+    /// Id of the keyspace whose compactions are next, or of one before it that is gone.
+    pub turn: AtomicU32,
     pub segments: SegmentManager,
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
@@ -195,8 +198,8 @@ pub(crate) struct KeyspaceState {
     pub dropped: AtomicBool,
     /// Ids of the runs that a compaction is reading, or is to read: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
-    /// Where a compaction that was too large for one piece goes on.
-    pub compaction_cursor: Mutex<Option<Vec<u8>>>,
+    /// Where compactions that were too large for one piece go on, each by what it was for: others come in between.
+    pub compaction_cursors: Mutex<HashMap<CompactionReason, Vec<u8>>>,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
 }
@@ -223,7 +226,7 @@ impl KeyspaceState {
             view: Published::new(view),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
-            compaction_cursor: Mutex::default(),
+            compaction_cursors: Mutex::default(),
             refused: Mutex::default(),
         }
     }
@@ -299,6 +302,7 @@ impl Store {
             dropped_views: Mutex::default(),
             version_set: Mutex::new(parts.version_set),
             jobs: Mutex::new(()),
+            turn: AtomicU32::new(0),
             segments: parts.segments,
             sync: parts.sync,
             snapshots: Arc::default(),

@@ -8,7 +8,8 @@
 //!
 //! This module keeps the books; who may read what is decided by who holds the `Arc`s.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -19,11 +20,12 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
+use crate::wal::log_segment::LogSegment;
 use crate::wal::pool::FilePool;
 use crate::wal::reclaim::{PendingReclaim, Ranges};
-use crate::wal::{self, Position, Segment};
+use crate::wal::{Position, Segment};
 
-use crate::obsolete_files::{Obsolete, ObsoleteFiles, complement};
+use crate::obsolete_files::{Obsolete, ObsoleteFiles};
 use crate::read::SuperVersion;
 use crate::version::SegmentRef;
 
@@ -31,13 +33,8 @@ use crate::version::SegmentRef;
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
 
-/// Of a value that dies by itself no smaller hole is made, nor between the values of a segment of large ones. Each is a call,
-/// an extent more, and on some file systems a wait for the device when it is made and when the file goes. Segments with
-/// much that is dead in small pieces are emptied instead.
+/// Of a value that dies by itself no smaller hole is made, as [`log_segment`](super::log_segment) says of those between values.
 const PUNCHED_LEAST: u64 = 16 << 10;
-const PUNCHED_BETWEEN: u64 = 64 << 10;
-/// So few are made all the same.
-const FEW_HOLES: usize = 16;
 
 /// The segments of a store.
 #[derive(Debug)]
@@ -71,42 +68,6 @@ struct Inner {
 struct Reference {
     tables: u64,
     bytes: u64,
-}
-
-#[derive(Debug)]
-struct LogSegment {
-    segment: Arc<Segment>,
-    /// Keyspaces with a memtable in it that is not in tables yet.
-    unflushed: HashSet<u32>,
-    /// The memtables over it, flushed ones too.
-    memtables: Vec<Weak<Memtable>>,
-    /// Values that flushes left in it (offset, length).
-    live: Vec<(u64, u64)>,
-    /// Whether `live` is all there is. Not after a reopen: tables may point into it already.
-    live_known: bool,
-    /// Bytes of frames in it, once sealed.
-    bytes: u64,
-    /// Of these, of values that no flush moves.
-    large: Option<u64>,
-}
-
-impl LogSegment {
-    /// The memtables that still exist.
-    fn memtables(&self) -> impl Iterator<Item = Arc<Memtable>> {
-        self.memtables.iter().filter_map(Weak::upgrade)
-    }
-
-    /// Bytes of values that no flush will move.
-    fn blob_bytes(&self) -> u64 {
-        self.large.unwrap_or_else(|| self.memtables().map(|m| m.blob_bytes()).sum())
-    }
-
-    /// The smallest hole that is made of what no table points to. Where that is small entries it would stay for good
-    /// otherwise, though nothing died; where it is values it is garbage like any other.
-    fn least_hole(&self) -> u64 {
-        let mostly_large = self.blob_bytes() / 3 >= self.bytes / 4;
-        if mostly_large { PUNCHED_BETWEEN } else { 0 }
-    }
 }
 
 /// Removes the `dead` ranges from the live ones. There may be hundreds of thousands of either.
@@ -173,16 +134,7 @@ impl SegmentManager {
     /// Appends a segment to the log: a new active one, or one found at recovery.
     pub(crate) fn add(&self, segment: Arc<Segment>, recovered: bool) {
         let mut inner = self.inner.lock();
-        let bytes = segment.capacity();
-        inner.log.push_back(LogSegment {
-            segment,
-            unflushed: HashSet::new(),
-            memtables: Vec::new(),
-            live: Vec::new(),
-            live_known: !recovered,
-            bytes,
-            large: None,
-        });
+        inner.log.push_back(LogSegment::new(segment, recovered));
         let segments = inner.log.len();
         inner.pool.note_log(segments);
     }
@@ -294,8 +246,8 @@ impl SegmentManager {
         let mut inner = self.inner.lock();
         for (segment, mut gaps) in dead {
             gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
-            // Or the segment would wait for it.
-            if !gaps.is_empty() {
+            // Or the segment would wait for it, as does one that goes as a whole.
+            if !gaps.is_empty() && inner.values.contains_key(&segment.number()) {
                 inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
             }
         }
@@ -334,7 +286,13 @@ impl SegmentManager {
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
     /// those that keep values, what nothing points to is punched as soon as no reader holds a
     /// memtable over them, nor one of the `old_views`.
-    pub(crate) fn advance(&self, log_start: u64, old_views: impl Fn() -> Vec<Weak<SuperVersion>>) {
+    pub(crate) fn advance(
+        &self,
+        log_start: u64,
+        old_views: impl FnOnce() -> Vec<Weak<SuperVersion>>,
+    ) {
+        // For all of them once: they are those of all keyspaces.
+        let old_views = LazyCell::new(old_views);
         let mut inner = self.inner.lock();
         while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
             let Some(mut s) = inner.log.pop_front() else { break };
@@ -344,15 +302,11 @@ impl SegmentManager {
                 continue;
             }
             if s.live_known {
-                let mut gaps = complement(wal::FIRST_FRAME, s.segment.capacity(), &mut s.live);
-                if gaps.len() > FEW_HOLES {
-                    let least = s.least_hole();
-                    gaps.retain(|(_, len)| *len >= least);
-                }
+                let gaps = s.gaps();
                 // Without one there is nothing to wait for, nor to tell the manifest's end for.
                 if !gaps.is_empty() {
                     let segment = Arc::clone(&s.segment);
-                    let reclaim = PendingReclaim::new(segment, gaps, s.memtables, &old_views());
+                    let reclaim = PendingReclaim::new(segment, gaps, s.memtables, &old_views);
                     inner.pending_reclaim.push(reclaim);
                 }
             }
@@ -448,6 +402,14 @@ impl SegmentManager {
         usual.min(grown)
     }
 
+    /// How many bytes of the log a flush of this memtable moves into tables.
+    pub(crate) fn moved_share(&self, memtable: &Memtable) -> u64 {
+        let mut inner = self.inner.lock();
+        let number = memtable.segment().number();
+        let log = inner.log.iter_mut().find(|s| s.segment.number() == number);
+        log.map_or(memtable.inline_bytes(), |s| s.moved_share(memtable))
+    }
+
     /// Whether memtables over segments below `active` are not in tables yet.
     pub(crate) fn waits_below(&self, active: u64) -> bool {
         let inner = self.inner.lock();
@@ -476,8 +438,7 @@ impl SegmentManager {
     pub(crate) fn note_sealed(&self, number: u64, bytes: u64) {
         let mut inner = self.inner.lock();
         if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
-            s.bytes = bytes;
-            s.large = Some(s.blob_bytes().min(bytes));
+            s.seal(bytes);
         }
     }
 
@@ -518,6 +479,7 @@ impl SegmentManager {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wal;
 
     /// Counts how often it is compared.
     #[derive(Debug, Clone, Copy, Eq)]

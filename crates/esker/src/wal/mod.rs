@@ -16,11 +16,13 @@
 //! - [`scanner`]: which segments are the log, and whether a crash explains its end;
 //! - [`values`]: separated values and which of them were verified;
 //! - [`sync`]: group commit over several segments;
-//! - [`manager`]: the life of the segments, from creation to recycling; [`reclaim`]: what is to be given back of them;
+//! - [`manager`]: the life of the segments, from creation to recycling; [`log_segment`]: one of those that recovery reads;
+//!   [`reclaim`]: what is to be given back of them;
 //! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
 
 mod format;
 mod frames;
+mod log_segment;
 pub(crate) mod manager;
 mod pool;
 mod reader;

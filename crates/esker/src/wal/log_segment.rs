@@ -1,0 +1,110 @@
+//! A segment of the log: who has entries in it, and what it leaves behind when all of them are in tables.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use super::reclaim::Ranges;
+use super::{FIRST_FRAME, Segment};
+use crate::memtable::Memtable;
+use crate::obsolete_files::complement;
+
+/// Between the values of a segment of large ones no smaller hole is made, unless there are few. Each is a call, an extent
+/// more, and on some file systems a wait for the device when it is made and when the file goes. Segments with much that is
+/// dead in small pieces are emptied instead.
+const PUNCHED_BETWEEN: u64 = 64 << 10;
+/// So few are made all the same.
+const FEW_HOLES: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct LogSegment {
+    pub segment: Arc<Segment>,
+    /// Keyspaces with a memtable in it that is not in tables yet.
+    pub unflushed: HashSet<u32>,
+    /// The memtables over it, flushed ones too.
+    pub memtables: Vec<Weak<Memtable>>,
+    /// Values that flushes left in it (offset, length).
+    pub live: Ranges,
+    /// Whether `live` is all there is. Not after a reopen: tables may point into it already.
+    pub live_known: bool,
+    /// Bytes of frames in it, once sealed.
+    pub bytes: u64,
+    /// What was in it then.
+    sealed: Option<SegmentContent>,
+}
+
+/// Bytes of keys and values in a segment, by what a flush does with them.
+#[derive(Debug, Clone, Copy, Default)]
+struct SegmentContent {
+    /// Goes into tables.
+    moved: u64,
+    /// Stays where it is.
+    staying: u64,
+}
+
+impl LogSegment {
+    /// A new one, or one found at recovery.
+    pub(super) fn new(segment: Arc<Segment>, recovered: bool) -> LogSegment {
+        LogSegment {
+            bytes: segment.capacity(),
+            segment,
+            unflushed: HashSet::new(),
+            memtables: Vec::new(),
+            live: Vec::new(),
+            live_known: !recovered,
+            sealed: None,
+        }
+    }
+
+    /// It was sealed with so many bytes of frames.
+    pub(super) fn seal(&mut self, bytes: u64) {
+        let content = self.content();
+        self.bytes = bytes;
+        self.sealed = Some(SegmentContent { staying: content.staying.min(bytes), ..content });
+    }
+
+    /// The memtables that still exist.
+    pub(super) fn memtables(&self) -> impl Iterator<Item = Arc<Memtable>> {
+        self.memtables.iter().filter_map(Weak::upgrade)
+    }
+
+    /// What is in it; kept when it is sealed, as memtables go.
+    fn content(&self) -> SegmentContent {
+        self.sealed.unwrap_or_else(|| {
+            self.memtables().fold(SegmentContent::default(), |sum, m| SegmentContent {
+                moved: sum.moved + m.inline_bytes(),
+                staying: sum.staying + m.blob_bytes(),
+            })
+        })
+    }
+
+    /// Bytes of values that no flush will move.
+    pub(super) fn blob_bytes(&self) -> u64 {
+        self.content().staying
+    }
+
+    /// How many of its bytes a flush of this memtable moves into tables: frames belong to the memtables by what is in them.
+    pub(super) fn moved_share(&mut self, memtable: &Memtable) -> u64 {
+        // One that was recovered is not sealed, but nothing is written to it.
+        let (all, own) = (self.content(), memtable.inline_bytes());
+        self.sealed = Some(all);
+        let frames = self.segment.end().saturating_sub(all.staying);
+        (frames as f64 * (own as f64 / all.moved.max(own).max(1) as f64)) as u64
+    }
+
+    /// What no table points to, which is given back.
+    pub(super) fn gaps(&mut self) -> Ranges {
+        let mut gaps = complement(FIRST_FRAME, self.segment.capacity(), &mut self.live);
+        if gaps.len() > FEW_HOLES {
+            let least = self.least_hole();
+            gaps.retain(|(_, len)| *len >= least);
+        }
+        gaps
+    }
+
+    /// The smallest hole that is made of what no table points to. Where that is small entries it would stay for good
+    /// otherwise, though nothing died; where it is values it is garbage like any other.
+    fn least_hole(&self) -> u64 {
+        let mostly_large = self.blob_bytes() / 3 >= self.bytes / 4;
+        if mostly_large { PUNCHED_BETWEEN } else { 0 }
+    }
+}
