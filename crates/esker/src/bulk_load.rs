@@ -270,9 +270,12 @@ impl BulkLoad<'_> {
         store.make_room_for_a_run(self.ks)?;
         let mut w = store.writer.lock();
         store.check_writable()?;
+        store.check_names(&self.numbers)?;
         // What is in memtables is older than the load and must not lie above it.
         if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
             store.rotate(&mut w)?;
+            // Writers wait for it, behind the lock.
+            let _awaited = store.signal.await_flush();
             store.flush_upto(self.ks, w.active_number())?;
         }
         // What came into the log since the last table needs room too.

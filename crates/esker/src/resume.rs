@@ -22,7 +22,7 @@ impl Store {
         {
             let mut version_set = self.version_set.lock();
             let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
-            manifest.replace()?;
+            manifest.replace().inspect_err(|e| self.note_lost_names(e))?;
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();
         }

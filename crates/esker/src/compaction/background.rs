@@ -19,7 +19,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
 
-/// So long files are removed at a time where somebody writes, or waits for a flush.
+/// So long files are removed at a time where somebody waits for a flush, or soon will.
 const REMOVING: Duration = Duration::from_millis(50);
 
 /// When something was last written, seen from the worker.
@@ -140,8 +140,7 @@ impl Store {
         // Where an edit is under way, the next round comes soon enough. Nobody who has an edit waits while files are removed.
         let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
         let start = self.env.now();
-        let pressed = || self.flush_is_due() || self.writer.is_locked();
-        let enough = || self.env.now().saturating_sub(start) >= REMOVING && pressed();
+        let enough = || self.env.now().saturating_sub(start) >= REMOVING && self.flush_is_due();
         self.delete_obsolete_until(trim, || told().is_some(), enough);
     }
 

@@ -44,8 +44,9 @@ impl<'a> Repeats<'a> {
         if let Some(t) = table.filter(|t| t.table.may_hold(key_hash(key))) {
             let entries = t.meta.entries.max(1);
             self.found += 1;
-            self.hidden += t.meta.size / entries;
-            self.hidden_values += t.meta.separated_bytes() / entries;
+            self.hidden = self.hidden.saturating_add(t.meta.size / entries);
+            let values = t.meta.separated_bytes() / entries;
+            self.hidden_values = self.hidden_values.saturating_add(values);
         }
     }
 

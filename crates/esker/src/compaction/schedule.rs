@@ -9,7 +9,7 @@ use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::Seq;
 use crate::memtable::Memtable;
-use crate::read::{LoadedRun, LoadedTable, SuperVersion};
+use crate::read::{Dead, LoadedRun, LoadedTable, SuperVersion};
 use crate::store::{Counters, KeyspaceState, Refused, Store};
 
 /// About how many tables are written before the picker is asked again.
@@ -280,28 +280,34 @@ impl Store {
             let start = super_version.runs.iter().position(is_busy).unwrap_or(0);
             start..start + super_version.runs.iter().filter(|r| is_busy(r)).count()
         };
+        let settled_seq = self.snapshots.boundaries(|| self.visible_seq())[0];
+        let dead = dead(&super_version.runs, settled_seq);
         PickerInput {
             order: &ks.order,
             memtables,
             runs: super_version.version.runs(),
             busy,
-            repeated: repeated(&super_version.runs, |t| t.repeated),
-            repeated_values: repeated(&super_version.runs, |t| t.repeated_values),
+            repeated: dead.entries,
+            repeated_values: dead.values,
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
             readers: self.backpressure.readers(),
             idle,
             small_table: outlook.small_table,
-            settled_seq: self.snapshots.boundaries(|| self.visible_seq())[0],
+            settled_seq,
             segments: &outlook.segments,
         }
     }
 }
 
-/// About how many bytes are dead for the newer runs: the sum of what `of` says of their tables.
-fn repeated(runs: &[Arc<LoadedRun>], of: impl Fn(&LoadedTable) -> u64) -> u64 {
+/// About how much is dead for the newer runs.
+fn dead(runs: &[Arc<LoadedRun>], settled_seq: Seq) -> Dead {
     let newer = runs.split_last().map_or(&[][..], |(_, newer)| newer);
-    newer.iter().flat_map(|r| r.tables()).map(|t| of(t)).sum()
+    let killed = newer.iter().flat_map(|r| r.tables()).map(|t| t.kills(settled_seq));
+    killed.fold(Dead::default(), |sum, dead| Dead {
+        entries: sum.entries.saturating_add(dead.entries),
+        values: sum.values.saturating_add(dead.values),
+    })
 }
 
 /// Bytes that a compaction of these groups is likely to write: each tombstone that reaches the bottom takes
@@ -411,6 +417,34 @@ mod tests {
         }
         let left = db.stats().table_bytes;
         assert!(left < before / 2, "{left} bytes of {before}");
+    }
+
+    /// Nothing goes while somebody may read it: all was written anew for nothing.
+    #[test]
+    fn what_was_deleted_and_may_still_be_read_is_not_merged_down() {
+        let options = Options::new().compression(Compression::None).memory(4 << 20);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        db.bulk_load((0..60_000u64).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
+        let snapshot = db.snapshot();
+        let store = db.store();
+        let awaited = store.signal.await_flush();
+        for n in 0..56_000u64 {
+            db.delete(n.to_be_bytes()).unwrap();
+            if n % 8000 == 7999 {
+                store.seal_active().unwrap();
+                store.step(Duration::ZERO);
+            }
+        }
+        let written = || db.stats().compaction_bytes_written;
+        assert!(written() < 20 << 20, "{}", written());
+        // It goes when nobody may.
+        drop(snapshot);
+        db.put("key", "value").unwrap();
+        store.seal_active().unwrap();
+        store.step(Duration::ZERO);
+        drop(awaited);
+        let left = db.stats().table_bytes;
+        assert!(left < 20 << 20, "{left}");
     }
 
     /// Sees at each comparison how many of some memtables are still in memory.

@@ -234,8 +234,7 @@ mod tests {
 
     #[test]
     fn a_quiet_keyspace_hid_the_pressure_of_one_that_is_written_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(dir.path()).unwrap();
+        let db = open();
         let quiet = db.create_keyspace("quiet", KeyspaceOptions::new()).unwrap();
         let store = db.store();
         let all = store.all_keyspaces();

@@ -16,6 +16,13 @@ use crate::wal::Segment;
 /// repeated one.
 const UNKNOWN: u64 = 4;
 
+/// Bytes of entries, and of their separated values.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Dead {
+    pub entries: u64,
+    pub values: u64,
+}
+
 /// What of a table repeats entries of the oldest run, by a sample of its keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RepeatedShare {
@@ -32,10 +39,10 @@ pub(crate) struct LoadedTable {
     pub table: Arc<Table>,
     /// What the manifest says of it.
     pub meta: TableMeta,
-    /// About how many bytes are dead for it: newer versions of entries in the oldest run, and what its tombstones hide there.
-    pub repeated: u64,
-    /// The same of its separated values.
-    pub repeated_values: u64,
+    /// About how much of it is newer versions of entries in the oldest run.
+    repeated: Dead,
+    /// About half of what its tombstones hide there.
+    hidden: Dead,
     /// Segments that hold separated values of this table, by ascending number.
     segments: Vec<Arc<Segment>>,
     path: PathBuf,
@@ -53,20 +60,31 @@ impl LoadedTable {
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
         let obsolete = AtomicBool::new(false);
-        let (repeated, repeated_values) = (meta.size / UNKNOWN, meta.separated_bytes() / UNKNOWN);
-        LoadedTable { table, meta, repeated, repeated_values, segments, path, obsolete, files }
+        let (entries, values) = (meta.size / UNKNOWN, meta.separated_bytes() / UNKNOWN);
+        let (repeated, hidden) = (Dead { entries, values }, Dead::default());
+        LoadedTable { table, meta, repeated, hidden, segments, path, obsolete, files }
     }
 
     /// So much of it is in the oldest run too. A tombstone hides more than it takes itself, of which half counts: deleting a
     /// little is no reason to write all the rest again, and half of a store is.
     pub(crate) fn repeating(mut self, share: RepeatedShare) -> LoadedTable {
-        let hidden = |of_one: u64| self.meta.tombstones.saturating_mul(of_one) / 2;
         let of = |bytes: u64| (bytes as f64 * share.of_entries) as u64;
-        (self.repeated, self.repeated_values) = (
-            of(self.meta.size.saturating_add(hidden(share.entry))),
-            of(self.meta.separated_bytes().saturating_add(hidden(share.values))),
-        );
+        let hidden = |of_one: u64| of(self.meta.tombstones.saturating_mul(of_one) / 2);
+        self.hidden = Dead { entries: hidden(share.entry), values: hidden(share.values) };
+        let (entries, values) = (of(self.meta.size), of(self.meta.separated_bytes()));
+        self.repeated = Dead { entries, values };
         self
+    }
+
+    /// About how much is dead for this table: what its newer versions replace in the oldest run, and what its tombstones
+    /// hide there, unless somebody may still read that (`settled_seq`: the newest sequence that nobody reads below).
+    pub(crate) fn kills(&self, settled_seq: Seq) -> Dead {
+        let counts = self.meta.max_seq <= settled_seq;
+        let hidden = if counts { self.hidden } else { Dead::default() };
+        Dead {
+            entries: self.repeated.entries.saturating_add(hidden.entries),
+            values: self.repeated.values.saturating_add(hidden.values),
+        }
     }
 
     /// No version names this table any more: its file is removed when the last reader lets go.

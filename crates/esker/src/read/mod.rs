@@ -25,5 +25,5 @@ pub(crate) mod visible;
 #[cfg(test)]
 mod conformance;
 
-pub(crate) use loaded::{LoadedRun, LoadedTable, RepeatedShare};
+pub(crate) use loaded::{Dead, LoadedRun, LoadedTable, RepeatedShare};
 pub(crate) use super_version::SuperVersion;

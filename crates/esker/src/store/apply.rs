@@ -123,9 +123,7 @@ impl Store {
         let appended = manifest.append(&edit);
         let unharmed = manifest.failed().is_none();
         appended.inspect_err(|e| {
-            if matches!(e, Error::Io { path, .. } if *path == self.dir) {
-                self.note_lost_names(e);
-            }
+            self.note_lost_names(e);
             if !(e.is_no_space() && unharmed) {
                 self.halt(e.clone());
             }
@@ -183,21 +181,31 @@ impl Store {
         if edits.iter().all(|(_, edit)| edit.fresh().next().is_none()) {
             return Ok(());
         }
-        // A sync for something else may have failed that was to name these.
-        self.sync.failed().map_or(Ok(()), Err)?;
         self.sync.sync_dir().inspect_err(|e| {
             self.note_lost_names(e);
             self.halt(e.clone());
-        })
+        })?;
+        // One for something else may have failed before that was to name these.
+        self.sync.failed().map_or(Ok(()), Err)
     }
 
-    /// A sync of the directory failed. Unless it was never tried, names of any files may be lost, and whoever syncs it next
-    /// would be told that all is well: a resume goes on in files with new names.
+    /// Where this is a sync of the directory that failed, and was not refused in passing, names of any files may be lost, and
+    /// whoever syncs it next would be told that all is well: a resume goes on in files with new names.
     pub(crate) fn note_lost_names(&self, e: &Error) {
-        if !e.is_passing() {
+        if matches!(e, Error::Io { path, .. } if *path == self.dir) && !e.is_passing() {
             self.sync.fail(e.clone());
             self.halt(e.clone());
         }
+    }
+
+    /// Whether files of these numbers were made since the last sync that failed, after which their names may be lost.
+    pub(crate) fn check_names(&self, numbers: &[u64]) -> Result<()> {
+        let since = self.failed_sync_below.load(std::sync::atomic::Ordering::Acquire);
+        if numbers.iter().all(|n| *n >= since) {
+            return Ok(());
+        }
+        let what = "a sync failed while the tables were written, and their names may be lost: load once more";
+        Err(Error::io("load into", &self.dir, std::io::Error::other(what)))
     }
 
     /// After the version is durable and public: files that nothing needs any more.

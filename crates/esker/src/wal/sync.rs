@@ -407,6 +407,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         for step in plan {
             if step.name {
                 self.sync_dir()?;
+                // Somebody else's may have failed before, and this one knows of it no more.
+                self.failed().map_or(Ok(()), Err)?;
             }
             step.file.sync()?;
             self.ledger.lock().done(step);
