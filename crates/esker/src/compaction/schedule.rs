@@ -394,59 +394,6 @@ mod tests {
         assert!(next > start && other > start && next != other, "{next:?} {other:?}");
     }
 
-    /// Tombstones were merged down in rounds in which no memtable waited: where writers never paused, in none.
-    #[test]
-    fn what_was_deleted_stayed_while_writers_never_paused() {
-        const KEYS: u64 = 60_000;
-        let options = Options::new().compression(Compression::None).memory(4 << 20);
-        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
-        db.bulk_load((0..KEYS).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
-        let before = db.stats().table_bytes;
-        assert!(before > 55 << 20);
-        let store = db.store();
-        let _awaited = store.signal.await_flush();
-        for n in 0..KEYS + 4000 {
-            match n {
-                0..KEYS => db.delete(n.to_be_bytes()).unwrap(),
-                _ => db.put(n.to_be_bytes(), "value").unwrap(),
-            }
-            if n % 2000 == 1999 {
-                store.seal_active().unwrap();
-                store.step(Duration::ZERO);
-            }
-        }
-        let left = db.stats().table_bytes;
-        assert!(left < before / 2, "{left} bytes of {before}");
-    }
-
-    /// Nothing goes while somebody may read it: all was written anew for nothing.
-    #[test]
-    fn what_was_deleted_and_may_still_be_read_is_not_merged_down() {
-        let options = Options::new().compression(Compression::None).memory(4 << 20);
-        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
-        db.bulk_load((0..60_000u64).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
-        let snapshot = db.snapshot();
-        let store = db.store();
-        let awaited = store.signal.await_flush();
-        for n in 0..56_000u64 {
-            db.delete(n.to_be_bytes()).unwrap();
-            if n % 8000 == 7999 {
-                store.seal_active().unwrap();
-                store.step(Duration::ZERO);
-            }
-        }
-        let written = || db.stats().compaction_bytes_written;
-        assert!(written() < 20 << 20, "{}", written());
-        // It goes when nobody may.
-        drop(snapshot);
-        db.put("key", "value").unwrap();
-        store.seal_active().unwrap();
-        store.step(Duration::ZERO);
-        drop(awaited);
-        let left = db.stats().table_bytes;
-        assert!(left < 20 << 20, "{left}");
-    }
-
     /// Sees at each comparison how many of some memtables are still in memory.
     #[derive(Default)]
     struct Watching {
