@@ -112,7 +112,7 @@ impl Store {
 
     /// How urgent they have become by a flush between two slices of one that is under way: begun when nothing pressed,
     /// it would have no time beside flushes, and nothing else would be begun. So it is given time, and writers are not
-    /// slowed down whatever waits: not even where it is what gives space back (a fifth of the writes, for a tenth of the disk).
+    /// slowed down whatever waits: not even where it is what gives space back (a fifth of the writes, for a sixth of the disk).
     fn note_pressure_between(&self, ks: &KeyspaceState) {
         let (super_version, outlook) = (ks.view.load_full(), self.outlook());
         let picker_input = self.picker_input(ks, &super_version, &[], &outlook, false);
