@@ -183,6 +183,7 @@ mod crash_tests;
 mod cursor_home;
 mod db;
 mod destroy;
+mod dir_sync;
 mod env;
 mod error;
 #[cfg(test)]

@@ -22,7 +22,8 @@ impl Store {
         {
             let mut version_set = self.version_set.lock();
             let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
-            manifest.replace().inspect_err(|e| self.note_lost_names(e))?;
+            self.sync.dir_sync().forget();
+            manifest.replace().inspect_err(|_| self.note_lost_names())?;
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();
         }

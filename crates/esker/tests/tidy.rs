@@ -11,6 +11,7 @@ const RANKS: &[&[&str]] = &[
     &["util", "error", "key", "comparator"],
     &["filename"],
     &["env", "options"],
+    &["dir_sync"],
     &["batch", "wal"],
     &["memtable"],
     &["table"],

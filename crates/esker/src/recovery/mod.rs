@@ -241,7 +241,7 @@ impl Recovery {
                 Arc::clone(&obsolete),
                 version_set.state().may_repeat_below,
             ),
-            sync: SyncGroup::new(Arc::clone(&env), dir.clone()),
+            sync: SyncGroup::new(Arc::clone(&env), version_set.dir_sync(&env, &dir)),
             last_seq: version_set.state().last_seq,
             env,
             dir,

@@ -123,7 +123,7 @@ impl Store {
         let appended = manifest.append(&edit);
         let unharmed = manifest.failed().is_none();
         appended.inspect_err(|e| {
-            self.note_lost_names(e);
+            self.note_lost_names();
             if !(e.is_no_space() && unharmed) {
                 self.halt(e.clone());
             }
@@ -181,20 +181,20 @@ impl Store {
         if edits.iter().all(|(_, edit)| edit.fresh().next().is_none()) {
             return Ok(());
         }
-        self.sync.sync_dir().inspect_err(|e| {
-            self.note_lost_names(e);
+        self.sync.dir_sync().sync().inspect_err(|e| {
+            self.note_lost_names();
             self.halt(e.clone());
         })?;
         // One for something else may have failed before that was to name these.
         self.sync.failed().map_or(Ok(()), Err)
     }
 
-    /// Where this is a sync of the directory that failed, and was not refused in passing, names of any files may be lost, and
-    /// whoever syncs it next would be told that all is well: a resume goes on in files with new names.
-    pub(crate) fn note_lost_names(&self, e: &Error) {
-        if matches!(e, Error::Io { path, .. } if *path == self.dir) && !e.is_passing() {
+    /// Something failed: if a sync of the directory did, names of any files may be lost, and a resume goes on in files with
+    /// new ones.
+    pub(crate) fn note_lost_names(&self) {
+        if let Some(e) = self.sync.dir_sync().failed() {
             self.sync.fail(e.clone());
-            self.halt(e.clone());
+            self.halt(e);
         }
     }
 

@@ -4,13 +4,14 @@
 //! end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::compaction::picker::CompactionReason;
+use crate::dir_sync::DirSync;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
@@ -148,6 +149,14 @@ impl VersionSet {
     pub(crate) fn close(&mut self) {
         if let VersionSet::Writable(manifest) = self {
             *self = VersionSet::ReadOnly(manifest.state().clone());
+        }
+    }
+
+    /// Syncs of the store's directory: of one that fails, the manifest and the log are told alike.
+    pub(crate) fn dir_sync(&self, env: &Arc<dyn Env>, dir: &Path) -> Arc<DirSync> {
+        match self {
+            VersionSet::Writable(manifest) => Arc::clone(manifest.dir_sync()),
+            VersionSet::ReadOnly(_) => Arc::new(DirSync::new(Arc::clone(env), dir)),
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::dir_sync::DirSync;
 use crate::env::{Env, OpenMode};
 use crate::error::{Error, Result};
 use crate::filename::{self, CURRENT, CURRENT_TEMP, MANIFEST_PREFIX};
@@ -102,9 +103,9 @@ pub(super) fn prepare(env: &dyn Env, dir: &Path, manifest: ManifestEnd) -> Resul
 }
 
 /// Second half: the rename, made durable. After an error either name may be in force.
-pub(super) fn swing(env: &dyn Env, dir: &Path) -> Result<()> {
+pub(super) fn swing(env: &dyn Env, dir: &Path, dir_sync: &DirSync) -> Result<()> {
     put_in_place(env, dir)?;
-    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))
+    dir_sync.sync()
 }
 
 /// The second half where it does not matter which content a power cut leaves.

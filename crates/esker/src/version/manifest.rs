@@ -19,6 +19,7 @@ use std::sync::Arc;
 use super::current::{self, ManifestEnd};
 use super::record::{self, HEADER_LEN};
 use super::{Loaded, ManifestEdit, State};
+use crate::dir_sync::DirSync;
 use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::filename;
@@ -33,6 +34,7 @@ const ROLLOVER_BYTES: u64 = 1 << 20;
 pub(crate) struct Manifest {
     env: Arc<dyn Env>,
     dir: PathBuf,
+    dir_sync: Arc<DirSync>,
     file: Arc<dyn File>,
     number: u64,
     end: u64,
@@ -65,15 +67,27 @@ impl Manifest {
         state: State,
         from_here: impl FnOnce(),
     ) -> Result<Manifest> {
+        let dir_sync = Arc::new(DirSync::new(Arc::clone(&env), dir));
         let fresh = write_fresh(&*env, dir, &state)?;
-        sync_name(&*env, dir, fresh.number)?;
+        sync_name(&*env, dir, &dir_sync, fresh.number)?;
         from_here();
-        current::swing(&*env, dir)?;
+        current::swing(&*env, dir, &dir_sync)?;
         remove_others(&*env, dir, fresh.number);
         let rollover_at = rollover_at(fresh.end - HEADER_LEN);
         let Fresh { file, number, end } = fresh;
         let dir = dir.to_path_buf();
-        Ok(Manifest { env, dir, file, number, end, told: end, rollover_at, state, failed: None })
+        Ok(Manifest {
+            env,
+            dir,
+            dir_sync,
+            file,
+            number,
+            end,
+            told: end,
+            rollover_at,
+            state,
+            failed: None,
+        })
     }
 
     /// Goes on with the manifest that was loaded.
@@ -84,8 +98,9 @@ impl Manifest {
     /// A clean close still holds: whoever is about to write to the log ends it.
     pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, loaded: Loaded) -> Result<Manifest> {
         let Loaded { state, number, end, snapshot_bytes, torn, .. } = loaded;
+        let dir_sync = Arc::new(DirSync::new(Arc::clone(&env), dir));
         if torn.is_some() {
-            env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+            dir_sync.sync()?;
             return Manifest::create(env, dir, state);
         }
         let path = dir.join(filename::manifest(number));
@@ -97,12 +112,23 @@ impl Manifest {
         }
         write_again(&*file, end).map_err(|e| Error::io("write again to", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
-        env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
+        dir_sync.sync()?;
         remove_others(&*env, dir, number);
         let rollover_at = rollover_at(snapshot_bytes);
         let dir = dir.to_path_buf();
         let told = 0;
-        Ok(Manifest { env, dir, file, number, end, told, rollover_at, state, failed: None })
+        Ok(Manifest {
+            env,
+            dir,
+            dir_sync,
+            file,
+            number,
+            end,
+            told,
+            rollover_at,
+            state,
+            failed: None,
+        })
     }
 
     /// The state in force.
@@ -119,6 +145,11 @@ impl Manifest {
     #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
         self.end
+    }
+
+    /// Syncs of the directory in which it is.
+    pub(crate) fn dir_sync(&self) -> &Arc<DirSync> {
+        &self.dir_sync
     }
 
     /// The failure after which nothing is appended any more.
@@ -146,9 +177,9 @@ impl Manifest {
         let next = self.state.apply(edit).map_err(|e| refuse(e.to_string()))?;
         if self.end > self.rollover_at {
             let fresh = write_fresh(&*self.env, &self.dir, &next);
-            match fresh.map(|f| (sync_name(&*self.env, &self.dir, f.number), f)) {
+            match fresh.map(|f| (self.sync_name(&f), f)) {
                 Ok((Ok(()), fresh)) => return self.put_in_force(fresh, next),
-                Ok((Err(e), _)) if !e.is_passing() => return self.note(Err(e)),
+                Ok((Err(e), _)) if self.dir_sync.failed().is_some() => return self.note(Err(e)),
                 // The old file is as good as before; try again when it has grown as much again.
                 _ => self.rollover_at = self.end.saturating_mul(2),
             }
@@ -181,7 +212,7 @@ impl Manifest {
     /// Writes the state in force to a new manifest. The way out of a failure; harmless otherwise.
     pub(crate) fn replace(&mut self) -> Result<()> {
         let fresh = write_fresh(&*self.env, &self.dir, &self.state)?;
-        let named = sync_name(&*self.env, &self.dir, fresh.number);
+        let named = self.sync_name(&fresh);
         self.note(named)?;
         self.put_in_force(fresh, self.state.clone())
     }
@@ -200,7 +231,7 @@ impl Manifest {
     }
 
     fn put_in_force(&mut self, fresh: Fresh, state: State) -> Result<()> {
-        let swung = current::swing(&*self.env, &self.dir);
+        let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
         (self.file, self.number, self.end) = (fresh.file, fresh.number, fresh.end);
@@ -209,6 +240,10 @@ impl Manifest {
         self.failed = None;
         remove_others(&*self.env, &self.dir, self.number);
         Ok(())
+    }
+
+    fn sync_name(&self, fresh: &Fresh) -> Result<()> {
+        sync_name(&*self.env, &self.dir, &self.dir_sync, fresh.number)
     }
 
     fn check_failed(&self) -> Result<()> {
@@ -247,10 +282,9 @@ fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>
     (!records.is_empty()).then_some(records)
 }
 
-/// Makes the name of a new manifest durable, lest it is lost where the rename of `CURRENT` survives. After an error that is
-/// not passing other names may be lost too, of which the next sync of the directory would not tell.
-fn sync_name(env: &dyn Env, dir: &Path, number: u64) -> Result<()> {
-    env.sync_dir(dir).map_err(|e| Error::io("sync", dir, e)).inspect_err(|_| {
+/// Makes the name of a new manifest durable, lest it is lost where the rename of `CURRENT` survives.
+fn sync_name(env: &dyn Env, dir: &Path, dir_sync: &DirSync, number: u64) -> Result<()> {
+    dir_sync.sync().inspect_err(|_| {
         // Best effort; what stays is removed with the next manifest that comes into force.
         drop(env.remove(&dir.join(filename::manifest(number))));
     })

@@ -3,13 +3,14 @@
 //!
 //! A thread that is never woken is found as a deadlock.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::format::Position;
 use super::sync::{SyncGroup, Syncable};
 use super::testing::HeapEnv;
+use crate::dir_sync::DirSync;
 use crate::error::{Error, Result};
 use crate::util::sync::{AtomicBool, AtomicU64, explore};
 
@@ -56,7 +57,12 @@ impl Syncable for Fake {
 fn group(clock_step: u64) -> Arc<SyncGroup<Fake>> {
     let env = HeapEnv::new();
     env.clock_step.store(clock_step, SeqCst);
-    Arc::new(SyncGroup::new(env, PathBuf::new()))
+    group_in(env)
+}
+
+fn group_in(env: Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
+    let dir_sync = DirSync::new(env.clone(), Path::new(""));
+    Arc::new(SyncGroup::new(env, Arc::new(dir_sync)))
 }
 
 /// Three threads write and wait: each returns, and what it wrote is durable then.
@@ -197,5 +203,32 @@ fn what_a_flush_made_durable_needs_no_sync() {
         waiter.join().unwrap();
         other.join().unwrap();
         assert!(group.durable() >= position);
+    });
+}
+
+/// Of two that sync the directory at once the system told one of what was lost: who was told that all is well took a name for
+/// durable that was not.
+#[test]
+fn a_directory_that_could_not_be_synced_was_named_by_the_next() {
+    explore("names", 3, || {
+        let env = HeapEnv::new();
+        let group = group_in(env.clone());
+        let file = Fake::new(1);
+        group.rotate(file.clone(), false);
+        env.lose_names.store(true, SeqCst);
+        let other = {
+            let group = group.clone();
+            // As a flush does for its tables.
+            loom::thread::spawn(move || {
+                if group.dir_sync().sync().is_err() {
+                    group.fail(group.dir_sync().failed().unwrap());
+                }
+            })
+        };
+        let told = group.wait_durable(file.append());
+        assert!(told.is_err(), "a name was lost, and this one was told that it is durable");
+        other.join().unwrap();
+        assert!(group.failed().is_some());
+        assert!(group.wait_durable(file.append()).is_err());
     });
 }

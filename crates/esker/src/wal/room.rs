@@ -123,7 +123,7 @@ impl Store {
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let made = self.new_segment(want, need)?;
-        let sync_name = || self.sync.sync_dir().inspect_err(|e| self.note_lost_names(e));
+        let sync_name = || self.sync.dir_sync().sync().inspect_err(|_| self.note_lost_names());
         made.segment.sync().and_then(|()| sync_name()).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
             drop(self.env.remove(made.segment.path()));

@@ -15,7 +15,6 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,6 +22,7 @@ use std::time::Duration;
 use super::format::{FIRST_FRAME_OFFSET, Position};
 use super::segment::Segment;
 use super::waiters::{Verdict, WaitSlot, Waiters};
+use crate::dir_sync::DirSync;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::util::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, yield_now};
@@ -159,7 +159,7 @@ impl<S: Syncable + ?Sized> Ledger<S> {
 #[derive(Debug)]
 pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     env: Arc<dyn Env>,
-    dir: PathBuf,
+    dir_sync: Arc<DirSync>,
     ledger: Mutex<Ledger<S>>,
     /// Signalled when no leader is at work.
     idle: Condvar,
@@ -174,8 +174,8 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
 }
 
 impl<S: Syncable + ?Sized> SyncGroup<S> {
-    /// For a log whose segments are all in `dir`. Nothing is tracked yet.
-    pub(crate) fn new(env: Arc<dyn Env>, dir: PathBuf) -> SyncGroup<S> {
+    /// For a log whose segments have their names in the directory that `dir_sync` syncs. Nothing is tracked yet.
+    pub(crate) fn new(env: Arc<dyn Env>, dir_sync: Arc<DirSync>) -> SyncGroup<S> {
         let ledger = Ledger {
             files: VecDeque::new(),
             durable: Position::default(),
@@ -189,7 +189,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         };
         SyncGroup {
             env,
-            dir,
+            dir_sync,
             ledger: Mutex::new(ledger),
             idle: Condvar::new(),
             failed: AtomicBool::new(false),
@@ -308,6 +308,11 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.wait_durable(position)
     }
 
+    /// Syncs of the directory in which the log is.
+    pub(crate) fn dir_sync(&self) -> &DirSync {
+        &self.dir_sync
+    }
+
     /// How many threads wait for another that leads.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
@@ -406,8 +411,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
     fn carry_out(&self, plan: &[Step<S>]) -> Result<()> {
         for step in plan {
             if step.name {
-                self.sync_dir()?;
-                // Somebody else's may have failed before, and this one knows of it no more.
+                self.dir_sync.sync()?;
+                // That of one which failed may have been forgotten since, as the log goes on in another file.
                 self.failed().map_or(Ok(()), Err)?;
             }
             step.file.sync()?;
@@ -415,10 +420,5 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         }
         self.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Makes the names of new files durable.
-    pub(crate) fn sync_dir(&self) -> Result<()> {
-        self.env.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of group commit over files that are slow, fail, and keep count.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::format::{FIRST_FRAME_OFFSET as FIRST_FRAME, Position};
 use super::sync::{SyncGroup, Syncable};
 use super::testing::HeapEnv;
+use crate::dir_sync::DirSync;
 use crate::error::{Error, Result};
 
 /// What became durable, in order: file and offset. Shared by the files of a test.
@@ -75,7 +76,8 @@ impl Syncable for Fake {
 }
 
 fn group(env: &Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
-    Arc::new(SyncGroup::new(env.clone(), PathBuf::new()))
+    let dir_sync = Arc::new(DirSync::new(env.clone(), Path::new("")));
+    Arc::new(SyncGroup::new(env.clone(), dir_sync))
 }
 
 /// Waits until a thread is inside the file's `sync`.

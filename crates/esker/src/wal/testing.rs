@@ -15,6 +15,9 @@ pub(super) struct HeapEnv {
     files: parking_lot::Mutex<std::collections::BTreeMap<PathBuf, Arc<HeapFile>>>,
     pub dir_syncs: AtomicU64,
     pub fail_dir_sync: AtomicBool,
+    /// The next sync of the directory fails, and those after it say that all is well. Of the models' kind: another thread may
+    /// come in between.
+    pub lose_names: crate::util::sync::AtomicBool,
     /// Stands for a full disk.
     pub fail_allocate: Arc<AtomicBool>,
     /// How far the clock moves each time it is read, in nanoseconds, and where it is.
@@ -169,7 +172,9 @@ impl Env for HeapEnv {
     }
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         self.dir_syncs.fetch_add(1, Ordering::SeqCst);
-        if self.fail_dir_sync.load(Ordering::SeqCst) {
+        if self.lose_names.swap(false, Ordering::SeqCst)
+            || self.fail_dir_sync.load(Ordering::SeqCst)
+        {
             return Err(io::Error::other("the directory is gone"));
         }
         Ok(())
