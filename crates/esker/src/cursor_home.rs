@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
 use crate::read::SuperVersion;
 use crate::read::refresh::{CursorHome, NewerView};
@@ -60,5 +61,14 @@ impl CursorHome for CursorKeyspace {
             return NewerView::None;
         }
         self.present(seq, snapshot).map_or(NewerView::Other, NewerView::Same)
+    }
+
+    fn now(&self) -> Result<(Arc<SuperVersion>, Seq)> {
+        let store = self.store.upgrade().ok_or(Error::Closed)?;
+        let now = store.consistent_view(&self.keyspace);
+        // Asked afterwards, as above.
+        store.check_open()?;
+        self.keyspace.check_alive()?;
+        Ok(now)
     }
 }

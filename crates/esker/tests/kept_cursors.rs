@@ -128,8 +128,59 @@ fn a_cursor_that_is_kept_goes_on_after_its_keyspace_or_its_store_is_gone() {
     let mut late = db.cursor();
     for _ in 0..2 {
         assert!(matches!(late.first(), Err(Error::Closed)));
+        assert!(matches!(late.refresh(), Err(Error::Closed)));
         assert!(!late.valid());
     }
+    // There is nothing to go on with, and what they have stays.
+    assert!(matches!(of_db.refresh(), Err(Error::Closed)));
+    assert!(of_other.refresh().is_err());
+    assert_eq!(all(&mut of_db, false), entries);
+    assert!(of_other.last().unwrap());
+}
+
+#[test]
+fn a_cursor_that_is_refreshed_shows_what_was_written_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = options().open(dir.path().join("db")).unwrap();
+    let snapshot = db.snapshot();
+    let (mut now, mut keys, mut held) =
+        (db.cursor(), db.cursor_keys_only(), db.at(&snapshot).cursor());
+    let refresh = |cursors: [&mut Cursor; 3]| {
+        for cursor in cursors {
+            cursor.refresh().unwrap();
+            assert!(!cursor.valid() && cursor.key().is_empty() && cursor.value().is_empty());
+            assert!(!cursor.next().unwrap() && !cursor.prev().unwrap());
+        }
+    };
+    // The memtable that was empty when they were made; more entries of it; tombstones; tables; a memtable over them.
+    for n in 0..5u32 {
+        db.put(n.to_be_bytes(), "value").unwrap();
+        if n == 2 {
+            db.delete(0u32.to_be_bytes()).unwrap();
+        }
+        if n == 3 {
+            db.compact_range::<&[u8]>(..).unwrap();
+        }
+        let before = all(&mut now, false);
+        refresh([&mut now, &mut keys, &mut held]);
+        let entries = all(&mut now, false);
+        assert!(before.len() < entries.len() || n == 2, "{n}");
+        assert_eq!(entries, all(&mut db.cursor(), false));
+        assert_eq!(all(&mut keys, true).len(), entries.len());
+        assert!(!held.first().unwrap(), "its snapshot has nothing");
+    }
+    // In the middle of walks both ways, with a value of a segment in the hand.
+    db.put(7u32.to_be_bytes(), vec![7; 100_000]).unwrap();
+    refresh([&mut now, &mut keys, &mut held]);
+    assert!(now.last().unwrap() && now.prev().unwrap() && now.next().unwrap());
+    assert_eq!(now.value().len(), 100_000);
+    refresh([&mut now, &mut keys, &mut held]);
+    assert!(now.seek(7u32.to_be_bytes()).unwrap());
+    // What it held before is nobody's any more.
+    db.compact_range::<&[u8]>(..).unwrap();
+    refresh([&mut now, &mut keys, &mut held]);
+    drop((held, snapshot));
+    assert!(nothing_is_pinned(&db));
 }
 
 /// A cursor, what it has to show, and the snapshot it was made of.
@@ -137,6 +188,7 @@ struct Kept {
     cursor: Cursor,
     shows: Map,
     snapshot: Option<Snapshot>,
+    of_snapshot: bool,
 }
 
 /// A key without letters, which one of the orders takes for each other.
@@ -193,10 +245,25 @@ impl World<'_> {
             Some(snapshot) => self.space.at(snapshot).cursor(),
             None => self.space.cursor(),
         };
-        self.kept.push(Kept { cursor, shows: self.map.clone(), snapshot });
+        let of_snapshot = snapshot.is_some();
+        self.kept.push(Kept { cursor, shows: self.map.clone(), snapshot, of_snapshot });
         if self.kept.len() > 6 {
             let gone = self.rng.below(self.kept.len());
             self.kept.swap_remove(gone);
+        }
+    }
+
+    /// One of the kept goes on with the present, if it is not a snapshot's.
+    fn refresh(&mut self) {
+        if self.kept.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.kept.len());
+        let kept = &mut self.kept[at];
+        kept.cursor.refresh().unwrap();
+        assert!(!kept.cursor.valid());
+        if !kept.of_snapshot {
+            kept.shows = self.map.clone();
         }
     }
 
@@ -220,7 +287,7 @@ impl World<'_> {
             assert!(found == expected.map(|(k, v)| (&k[..], &v[..])), "another entry");
         }
         let back = self.rng.one_in(2);
-        let Kept { cursor, shows, snapshot } = &mut self.kept[at];
+        let Kept { cursor, shows, snapshot, .. } = &mut self.kept[at];
         let mut found = all(cursor, back);
         if reverse {
             found.reverse();
@@ -268,9 +335,10 @@ fn cursors_that_are_kept_beside_writes_and_compactions_equal_their_maps() {
             }
             let _end = End(&ends);
             while Instant::now() < end {
-                match world.rng.below(8) {
+                match world.rng.below(9) {
                     0 => world.write(),
                     1 => world.keep(),
+                    8 => world.refresh(),
                     2 if world.rng.one_in(4) => world.load(),
                     2 => db.flush().unwrap(),
                     _ => world.ask(),

@@ -40,7 +40,7 @@ impl Engine for Esker {
             (Call::Seek, "Cursor::seek, of a cursor that the reader keeps"),
             (Call::Scan, "Db::cursor, then first or last"),
             (Call::Entry, "Cursor::key and value, then next or prev"),
-            (Call::Renew, "nothing; the next seek makes another cursor"),
+            (Call::Renew, "Cursor::refresh, of the cursor that the reader keeps"),
             (Call::Settle, "Db::flush and wait_for_compactions"),
             (Call::Compact, "nothing: settling was all"),
             (Call::SetMemory, "nothing: the memory stays"),
@@ -189,8 +189,7 @@ impl Reader for EskerReader<'_> {
     }
 
     fn renew(&mut self) -> Result<()> {
-        self.cursor = None;
-        Ok(())
+        Ok(self.cursor.as_mut().map_or(Ok(()), |cursor| cursor.refresh())?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::gaps::GapFinder;
 use super::merge_cursor::MergeCursor;
 use super::passed::Move;
-use super::refresh::{NewerView, Refresher};
+use super::refresh::Refresher;
 use super::run_cursor::RunCursor;
 use super::slice::{Pin, SHORT, Slice};
 use super::source::SourceCursor;
@@ -14,6 +14,7 @@ use super::visible::VisibleCursor;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
+use crate::memtable::Memtable;
 
 /// A walk over the keys and values of one keyspace, as they were at one moment.
 ///
@@ -28,7 +29,7 @@ use crate::key::{InternalCursor as _, KeyOrder, Seq, Stored};
 /// that is larger: a seek to a key in such a block, or right beside it, fails likewise; one to any other key
 /// does not.
 ///
-/// A cursor that is kept shows its moment for as long as it lives, and keeps the files that it sees. If nobody has
+/// A cursor that is kept shows its moment until it is [refreshed](Cursor::refresh), and keeps the files that it sees. If nobody has
 /// written to the store since, or while the [`Snapshot`](crate::Snapshot) that it reads at is held, each move to a
 /// place of its own (`first`, `last` and the seeks) lets go of files that compactions have replaced.
 ///
@@ -82,6 +83,19 @@ enum ValueAt {
     Separated,
 }
 
+/// Memtables that hold something for a reader at `seq`: not those that are empty, or too new.
+fn memtables_at(view: &SuperVersion, seq: Seq) -> impl Iterator<Item = &Arc<Memtable>> {
+    view.memtables.iter().filter(move |m| !m.is_empty() && m.min_seq() <= seq)
+}
+
+/// How many sources a merge for a reader at `seq` has; 0 where there is nothing to merge.
+fn sources_at(view: &SuperVersion, seq: Seq) -> usize {
+    match view.single_clean_run(seq) {
+        Some(_) => 0,
+        None => memtables_at(view, seq).count() + view.runs.len(),
+    }
+}
+
 impl Cursor {
     pub(crate) fn new(
         view: Arc<SuperVersion>,
@@ -94,12 +108,8 @@ impl Cursor {
             Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {
             let mut sources = Vec::with_capacity(view.memtables.len() + view.runs.len());
-            for m in &view.memtables {
-                // An empty or too new memtable holds nothing that this reader may see.
-                if !m.is_empty() && m.min_seq() <= seq {
-                    sources.push(SourceCursor::Memtable(m.cursor()));
-                }
-            }
+            let memtables = memtables_at(&view, seq);
+            sources.extend(memtables.map(|m| SourceCursor::Memtable(m.cursor())));
             for run in &view.runs {
                 sources.push(SourceCursor::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
@@ -132,14 +142,52 @@ impl Cursor {
         Cursor { refresher: Some(refresher), ..self }
     }
 
+    /// Goes on with the store as it is now. The cursor is on no entry then, and shows what one that is made now would show,
+    /// for less: where only entries came since, it keeps all that it has. One of a [`Snapshot`](crate::Snapshot) goes
+    /// on with that.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(dir.path().join("db"))?;
+    /// let mut cursor = db.cursor();
+    /// db.put("job 1", "work")?;
+    /// assert!(!cursor.first()?);
+    /// cursor.refresh()?;
+    /// assert!(cursor.first()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The store was closed, or the keyspace dropped. The cursor then goes on with what it has.
+    pub fn refresh(&mut self) -> Result<()> {
+        let Some(refresher) = &mut self.refresher else {
+            return match &self.walk {
+                Walk::Failed(e, _) => Err(e.clone()),
+                _ => Ok(()),
+            };
+        };
+        let (view, seq) = match refresher.move_on()? {
+            Some(now) => now,
+            None => (Arc::clone(&self.view), refresher.seq()),
+        };
+        match &mut self.walk {
+            Walk::Merged(c)
+                if Arc::ptr_eq(&view, &self.view) && c.sources() == sources_at(&view, seq) =>
+            {
+                c.read_at(seq);
+            }
+            _ => self.take(view),
+        }
+        Ok(())
+    }
+
     /// Takes the present view, where that shows the same.
     #[inline]
-    fn refresh(&mut self) {
-        let Some(refresher) = &self.refresher else { return };
-        match refresher.newer(&self.view) {
-            NewerView::None => {}
-            NewerView::Same(view) => self.take(view),
-            NewerView::Other => self.refresher = None,
+    fn keep_up(&mut self) {
+        let Some(refresher) = &mut self.refresher else { return };
+        if let Some(view) = refresher.newer(&self.view) {
+            self.take(view);
         }
     }
 
@@ -210,7 +258,7 @@ impl Cursor {
     /// Goes somewhere else, whatever happened before.
     #[inline]
     pub(crate) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<bool> {
-        self.refresh();
+        self.keep_up();
         if let Walk::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }

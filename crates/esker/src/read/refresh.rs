@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::gaps::GapFinder;
 use super::super_version::SuperVersion;
+use crate::error::Result;
 use crate::key::{KeyOrder, Seq};
 use crate::snapshot::{Snapshot, WeakSnapshot};
 
@@ -24,6 +25,8 @@ pub(crate) trait CursorHome: GapFinder {
         seq: Seq,
         snapshot: Option<&WeakSnapshot>,
     ) -> NewerView;
+    /// The present view, and the sequence that a reader of it reads at.
+    fn now(&self) -> Result<(Arc<SuperVersion>, Seq)>;
 }
 
 /// What there is beside the view that a cursor holds.
@@ -42,16 +45,39 @@ pub(crate) struct Refresher {
     seq: Seq,
     /// Not held: a snapshot ends when its user lets go of it.
     snapshot: Option<WeakSnapshot>,
+    /// Whether present views show something else.
+    other: bool,
 }
 
 impl Refresher {
     pub(crate) fn new(home: Arc<dyn CursorHome>, seq: Seq, at: Option<&Snapshot>) -> Refresher {
-        Refresher { home, seq, snapshot: at.map(Snapshot::downgrade) }
+        Refresher { home, seq, snapshot: at.map(Snapshot::downgrade), other: false }
     }
 
+    /// A view that shows the same, if there is one beside that which is held.
     #[inline]
-    pub(super) fn newer(&self, held: &Arc<SuperVersion>) -> NewerView {
-        self.home.newer(held, self.seq, self.snapshot.as_ref())
+    pub(super) fn newer(&mut self, held: &Arc<SuperVersion>) -> Option<Arc<SuperVersion>> {
+        if self.other {
+            return None;
+        }
+        match self.home.newer(held, self.seq, self.snapshot.as_ref()) {
+            NewerView::None => None,
+            NewerView::Same(view) => Some(view),
+            NewerView::Other => {
+                self.other = true;
+                None
+            }
+        }
+    }
+
+    /// The present view, which is read at from now on; nothing where a snapshot says which moment is shown.
+    pub(super) fn move_on(&mut self) -> Result<Option<(Arc<SuperVersion>, Seq)>> {
+        if self.snapshot.is_some() {
+            return Ok(None);
+        }
+        let (view, seq) = self.home.now()?;
+        (self.seq, self.other) = (seq, false);
+        Ok(Some((view, seq)))
     }
 
     pub(super) fn seq(&self) -> Seq {

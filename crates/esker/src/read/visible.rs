@@ -94,6 +94,19 @@ impl VisibleCursor {
         }
     }
 
+    /// Goes on at another sequence, over the same sources, and on no entry.
+    pub(super) fn read_at(&mut self, seq: Seq) {
+        self.seq = seq;
+        self.state = WalkState::Invalid;
+        self.value = Value::Inner;
+        self.inner.end();
+    }
+
+    /// How many sources there are.
+    pub(super) fn sources(&self) -> usize {
+        self.inner.sources()
+    }
+
     #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.state != WalkState::Invalid
