@@ -341,6 +341,7 @@ impl BenchOptions {
                 .sustained_seconds
                 .unwrap_or_else(|| self.usual_sustained_seconds()),
             writers: 1,
+            remembers: false,
         })
     }
 }

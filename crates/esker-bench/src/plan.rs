@@ -59,8 +59,10 @@ pub struct Plan {
     pub tuning: BTreeMap<String, String>,
     /// Seconds of a row in which a store is overwritten without limit.
     pub sustained_seconds: f64,
-    /// How many threads overwrite there.
+    /// How many threads overwrite there, or are the clients of mixes.
     pub writers: u64,
+    /// Whether who takes from a queue remembers which entry it took last.
+    pub remembers: bool,
 }
 
 impl Plan {
@@ -237,6 +239,8 @@ pub enum CaseId {
     ColdWarm,
     /// Mixes of operations over keys of unequal popularity.
     Popular,
+    /// The same by several clients at once.
+    PopularShared,
     /// Random deletes.
     Delete,
     /// A queue in which one entry waits.
@@ -286,7 +290,10 @@ impl CaseId {
     /// Whether several threads use the store at once.
     pub fn has_threads(self) -> bool {
         use CaseId::*;
-        matches!(self, Mixed | Race | FillSyncThreads | BesideWriter | BesideFlood | Sustained)
+        matches!(
+            self,
+            Mixed | Race | PopularShared | FillSyncThreads | BesideWriter | BesideFlood | Sustained
+        )
     }
 }
 

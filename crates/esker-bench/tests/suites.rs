@@ -121,11 +121,12 @@ fn every_row_of_every_document_is_measured() {
     assert!(race["writer"]["ops_per_s"].is_number());
     assert!(find("symas2014", "3", "time to complete")["value"].as_f64().unwrap() > 0.0);
     assert!(find("symas2014", "2", "peak memory, dirty pages")["value"].is_number());
-    for mix in ["Load", "A: reads 50, updates 50", "E: scans 95, inserts 5"] {
-        let rate = |row: &str| find("ycsb", "1", row)["value"].as_f64().unwrap();
-        assert!(rate(&format!("{mix}, settled")) <= rate(mix), "{mix}");
+    let mixes = ["Load", "A: reads 50, updates 50", "E: scans 95, inserts 5"];
+    for (clients, mix) in ["1", "4"].into_iter().flat_map(|c| mixes.map(|mix| (c, mix))) {
+        let rate = |row: &str| find("ycsb", clients, row)["value"].as_f64().unwrap();
+        assert!(rate(&format!("{mix}, settled")) <= rate(mix), "{clients} {mix}");
         // A tenth of the entries were loaded; there was room for more.
-        assert_eq!(find("ycsb", "1", mix)["entries"].as_u64(), Some(200), "{mix}");
+        assert_eq!(find("ycsb", clients, mix)["entries"].as_u64(), Some(200), "{clients} {mix}");
     }
     let table = std::fs::read_to_string(out.path().join("table.txt")).unwrap();
     assert!(table.contains("Kyoto TreeDB 1,010,000 ops/s"), "{table}");

@@ -1,5 +1,5 @@
 //! A store that is loaded and then only read. The first process loads it, settles and closes it; then
-//! nothing of it is left in memory. The second reads at random (`cold`), scans everything, and reads
+//! nothing of it is left in memory. The second reads at random (`cold`, the first few reads), scans everything, and reads
 //! at random again (`warm`).
 
 use super::{close_in_order, touch, with_order, write_all};
@@ -42,16 +42,22 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     // It is a row: in the memory of the row, and nothing beside it is timed.
     write_all(ctx, &engine, data, order(ctx), data.seed, 1, "the load")?;
     timed.into_iter().for_each(|timed| timed.end(data.entries));
-    let sample = Sample::rate("load", data.entries, start.elapsed().as_secs_f64());
-    ctx.verifying();
-    let verdict = verify_sample(&engine, data, &model);
-    let sample = sample.with_note(match order(ctx) {
+    let note = match order(ctx) {
         Order::Sequential => "in batches of 1,000, in key order",
         _ => "in batches of 1,000, in random order",
-    });
-    ctx.report(sample, &verdict);
-    ctx.doing("settling");
-    engine.settle_fully()?;
+    };
+    let rate =
+        |row: &str| Sample::rate(row, data.entries, start.elapsed().as_secs_f64()).with_note(note);
+    let load = ctx.noted_in_passing(rate("load"));
+    ctx.going_on("settling");
+    engine.settle()?;
+    let settled = ctx.noted(rate("load.settled"));
+    ctx.verifying();
+    let verdict = verify_sample(&engine, data, &model);
+    ctx.report(load, &verdict);
+    ctx.report(settled, &verdict);
+    ctx.doing("compacting");
+    engine.compact()?;
     // Each of the reads verifies what it finds.
     let seconds = close_in_order(ctx, engine, data)?;
     let disk = Sample::figure("disk", system::disk_bytes(ctx.dir()) as f64);
@@ -64,15 +70,15 @@ fn read<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     // Also where nobody asked for it: the warm reads come after it.
     ctx.doing("reading, cold");
-    let outcome = random(ctx, &engine, data, "cold");
+    let outcome = random(ctx, &engine, data, "cold", cold_reads(data.entries));
     report(ctx, "cold", outcome, &engine, data, &model);
     ctx.doing("warming up by a scan");
     let seen = engine.reader(Access::Quiet)?.scan(Direction::Forward, |_, _| {})?;
     ensure!(seen == data.entries, "saw {seen} entries, not {}", data.entries);
     // What a scan leaves behind is not what random reads keep.
-    random(ctx, &engine, data, "warm")?;
+    random(ctx, &engine, data, "warm", u64::MAX)?;
     ctx.doing("reading, warm");
-    let outcome = random(ctx, &engine, data, "warm");
+    let outcome = random(ctx, &engine, data, "warm", u64::MAX);
     report(ctx, "warm", outcome, &engine, data, &model);
     engine.close()
 }
@@ -94,14 +100,25 @@ fn report<E: Engine>(
     }
 }
 
-/// Point reads, for a third of the usual seconds.
-fn random<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, row: &str) -> Result<Recorder> {
+/// So many reads find most of what they need out of memory: afterwards a small store is in it.
+fn cold_reads(entries: u64) -> u64 {
+    (entries / 100).max(1000)
+}
+
+/// At most so many point reads, for a third of the usual seconds.
+fn random<E: Engine>(
+    ctx: &Ctx,
+    engine: &E,
+    data: &Dataset,
+    row: &str,
+    most: u64,
+) -> Result<Recorder> {
     let mut reader = engine.reader(Access::Quiet)?;
     let mut rng = Rng::new(mix(data.seed ^ mix(row.len() as u64 + row.as_bytes()[0] as u64)));
     let (mut key, mut sum) = (KeyBuf::new(), 0u64);
     let mut recorder = Recorder::new(Timing::Every);
     let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds / 3.0);
-    recorder.run(Until::Time(end), || {
+    recorder.run(Until::ops_or(most, Some(end)), || {
         let key = data.keys.write(rng.below(data.entries), &mut key);
         let touched = reader.get(key, touch)?;
         ensure!(touched.is_some(), "lost key {}", key.escape_ascii());

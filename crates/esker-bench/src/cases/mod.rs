@@ -42,7 +42,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         CaseId::Mixed => mixed::run::<E>(ctx),
         CaseId::Race => race::run::<E>(ctx),
         CaseId::ColdWarm => cold_warm::run::<E>(ctx),
-        CaseId::Popular => popular::run::<E>(ctx),
+        CaseId::Popular | CaseId::PopularShared => popular::run::<E>(ctx),
         CaseId::Delete => delete::run::<E>(ctx),
         CaseId::Reopen => lifecycle::reopen::<E>(ctx),
         CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),

@@ -25,10 +25,19 @@ fn queue(base: &Base) -> Section {
     // Where each operation is dearer than the one before, the count alone would end with nobody's patience.
     let seconds_max = Some(base.plan.seconds_max.unwrap_or(base.seconds_max));
     let plan = Plan { seconds_max, ..base.plan.clone() };
-    Section::new(NAME, "queue", "Queues: put at the tail, take the first and delete it", plan)
+    let title = "Queues: put at the tail, take the first and delete it";
+    let section = Section::new(NAME, "queue", title, plan.clone())
         .case(CaseId::Queue, [rate("queue", "one waits")])
         .case(CaseId::QueueDeep, [rate("queue1000", "1,000 wait")])
-        .case(CaseId::QueueDrain, [rate("drain", "a backlog is taken")])
+        .case(CaseId::QueueDrain, [rate("drain", "a backlog is taken")]);
+    let plan = Plan { remembers: true, ..plan };
+    let behind = |key: &str, name: &str| {
+        [rate(format!("{key}.behind"), format!("{name}, looked for behind the last"))]
+    };
+    section
+        .case_with(plan.clone(), CaseId::Queue, behind("queue", "one waits"))
+        .case_with(plan.clone(), CaseId::QueueDeep, behind("queue1000", "1,000 wait"))
+        .case_with(plan, CaseId::QueueDrain, behind("drain", "a backlog is taken"))
 }
 
 /// One case, and so one process, for each row of reads: none is measured in what another has left.
@@ -42,13 +51,16 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     };
     let title = format!("In motion, with {mib} MiB of memory");
     let mut section = Section::new(NAME, id, title, plan.clone());
+    let writes = plan.clone();
+    let plan = for_reads(plan);
     for (case, key, name) in [
         (CaseId::LoadedReads, "loaded", "after load"),
         (CaseId::OverwrittenReads, "overwritten", "after overwriting"),
         (CaseId::BesideFlood, "flood", "beside flood"),
     ] {
         for read in READS {
-            section = section.case(case, [rate(format!("{read}.{key}"), format!("{read} {name}"))]);
+            let row = rate(format!("{read}.{key}"), format!("{read} {name}"));
+            section = section.case_with(plan.clone(), case, [row]);
         }
     }
     for thousands in [10, 50] {
@@ -61,7 +73,8 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     for (case, key) in [(CaseId::Gap, "gap"), (CaseId::Gaps, "gaps")] {
         let scan = rate(format!("scan.{key}"), format!("scan across {key}"));
         let seek = rate(format!("seek10.{key}"), format!("seek10 into {key}"));
-        section = section.case(case, [scan]).case(case, [seek]);
+        section =
+            section.case_with(plan.clone(), case, [scan]).case_with(plan.clone(), case, [seek]);
     }
     for (case, key, name) in [
         (CaseId::FreshOrdered, "ordered", "after ordered load"),
@@ -69,14 +82,25 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
         (CaseId::FirstScan, "first", "at rest"),
     ] {
         for scan in WAYS {
-            section = section.case(case, [rate(format!("{scan}.{key}"), format!("{scan} {name}"))]);
+            let row = rate(format!("{scan}.{key}"), format!("{scan} {name}"));
+            section = section.case_with(plan.clone(), case, [row]);
         }
     }
     for writers in [1, 4] {
-        let plan = Plan { seconds: plan.sustained_seconds, writers, ..plan.clone() };
+        let plan = Plan { seconds: writes.sustained_seconds, writers, ..writes.clone() };
         section = section.case_with(plan, CaseId::Sustained, sustained(writers));
     }
     section
+}
+
+/// Where a read is what is measured: a write buffer no larger than RocksDB's default, and the rest for the cache. Nobody who reads
+/// has half a gigabyte in a skip list, in which a step back is a search.
+fn for_reads(plan: Plan) -> Plan {
+    const MOST: u64 = 64 << 20;
+    if plan.memory <= MOST {
+        return plan;
+    }
+    plan.tuned("leveldb.write_buffer", MOST).tuned("rocksdb.write_buffer", MOST)
 }
 
 /// What is told of overwrites without limit.

@@ -22,7 +22,10 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
         .tuned("wiredtiger.table", TABLE)
         .tuned("wiredtiger.chunk_size", CHUNK)
         .tuned("leveldb.write_buffer", WRITE_BUFFER)
-        .tuned("leveldb.cache", MEMORY << 20);
+        .tuned("leveldb.cache", MEMORY << 20)
+        // As the document has it for LevelDB: the cache is all of the memory, and the write buffer is the default beside it.
+        .tuned("rocksdb.write_buffer", 64 << 20)
+        .tuned("rocksdb.cache", MEMORY << 20);
     let bulk = plan.clone().tuned("bulk", 1);
     let sequential = Row::ops("fillseq", COPY).called("sequential insert");
     let section = Section::new(NAME, "1", "128 MB of memory, compression", plan)
