@@ -5,7 +5,7 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use common::rng::Rng;
@@ -181,6 +181,34 @@ fn a_cursor_that_is_refreshed_shows_what_was_written_since() {
     refresh([&mut now, &mut keys, &mut held]);
     drop((held, snapshot));
     assert!(nothing_is_pinned(&db));
+}
+
+/// A memtable is in the view before its first entry is: a cursor that left it out as empty has to take it up later.
+#[test]
+fn a_cursor_that_is_refreshed_beside_a_writer_misses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = options().segment_size(64 << 10).open(dir.path().join("db")).unwrap();
+    let (put, ends) = (AtomicU32::new(0), AtomicBool::new(false));
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            for n in 1..=number("ESKER_PUTS").unwrap_or(quick_or_full(20_000, 200_000)) as u32 {
+                // Each third memtable begins with a large value.
+                db.put(n.to_be_bytes(), vec![0; if n % 3 == 0 { 20_000 } else { 10 }]).unwrap();
+                put.store(n, Ordering::Release);
+            }
+            ends.store(true, Ordering::Release);
+        });
+        let (mut cursor, mut refreshed) = (db.cursor(), 0u64);
+        while !ends.load(Ordering::Acquire) {
+            let least = put.load(Ordering::Acquire);
+            cursor.refresh().unwrap();
+            let on_entry = cursor.last().unwrap();
+            let last = on_entry.then(|| u32::from_be_bytes(cursor.key().try_into().unwrap()));
+            assert!(last.unwrap_or(0) >= least, "{last:?} was the last after {least} were put");
+            refreshed += 1;
+        }
+        println!("refreshed {refreshed} times");
+    });
 }
 
 /// A cursor, what it has to show, and the snapshot it was made of.
