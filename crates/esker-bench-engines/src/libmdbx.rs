@@ -173,7 +173,8 @@ impl Engine for Mdbx {
 
     fn reader(&self, access: Access) -> Result<MdbxReader<'_>> {
         let txn = self.begin(mdbx::MDBX_TXN_RDONLY)?;
-        let mut reader = MdbxReader { store: self, txn, cursor: ptr::null_mut(), access, reads: 0 };
+        let (cursor, reads, is_reset) = (ptr::null_mut(), 0, false);
+        let mut reader = MdbxReader { store: self, txn, cursor, access, reads, is_reset };
         reader.cursor = self.cursor(txn)?;
         Ok(reader)
     }
@@ -260,11 +261,16 @@ pub struct MdbxReader<'a> {
     cursor: Cursor,
     access: Access,
     reads: u32,
+    /// Whether the transaction was reset, and a read has to renew it.
+    is_reset: bool,
 }
 
 impl MdbxReader<'_> {
     #[inline]
     fn renew_if_due(&mut self) -> Result<()> {
+        if self.is_reset {
+            return self.renew();
+        }
         // Nothing is merged behind a B-tree's readers: only writers are waited for.
         if self.access != Access::BesideWriter {
             return Ok(());
@@ -328,6 +334,9 @@ impl Reader for MdbxReader<'_> {
             Direction::Forward => (mdbx::MDBX_FIRST, mdbx::MDBX_NEXT),
             Direction::Reverse => (mdbx::MDBX_LAST, mdbx::MDBX_PREV),
         };
+        if self.is_reset {
+            self.renew()?;
+        }
         let mut seen = 0;
         let mut entry = self.step(start, empty())?;
         while let Some((k, v)) = entry {
@@ -339,14 +348,25 @@ impl Reader for MdbxReader<'_> {
     }
 
     fn renew(&mut self) -> Result<()> {
+        self.yield_view()?;
         self.reads = 0;
-        // SAFETY: the transaction is open; between the calls nothing reads from it, and the cursor
+        // SAFETY: the transaction is reset; between the calls nothing reads from it, and the cursor
         // is bound to it anew before it is used.
         unsafe {
-            check(mdbx::mdbx_txn_reset(self.txn), "mdbx_txn_reset")?;
             check(mdbx::mdbx_txn_renew(self.txn), "mdbx_txn_renew")?;
-            check(mdbx::mdbx_cursor_renew(self.txn, self.cursor), "mdbx_cursor_renew")
+            check(mdbx::mdbx_cursor_renew(self.txn, self.cursor), "mdbx_cursor_renew")?;
         }
+        self.is_reset = false;
+        Ok(())
+    }
+
+    fn yield_view(&mut self) -> Result<()> {
+        if !self.is_reset {
+            // SAFETY: the transaction is open, and renewed before anything reads from it.
+            check(unsafe { mdbx::mdbx_txn_reset(self.txn) }, "mdbx_txn_reset")?;
+            self.is_reset = true;
+        }
+        Ok(())
     }
 }
 

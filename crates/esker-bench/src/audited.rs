@@ -51,6 +51,7 @@ trait AnyReader {
     fn any_seek(&mut self, key: &[u8], count: u64, see: &mut See<'_>) -> Result<u64>;
     fn any_scan(&mut self, direction: Direction, see: &mut See<'_>) -> Result<u64>;
     fn any_renew(&mut self) -> Result<()>;
+    fn any_yield_view(&mut self) -> Result<()>;
 }
 
 type See<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
@@ -115,6 +116,9 @@ impl<R: Reader> AnyReader for R {
     }
     fn any_renew(&mut self) -> Result<()> {
         self.renew()
+    }
+    fn any_yield_view(&mut self) -> Result<()> {
+        self.yield_view()
     }
 }
 
@@ -227,5 +231,9 @@ impl Reader for AuditedReader<'_> {
     fn renew(&mut self) -> Result<()> {
         note(Call::Renew, 1);
         self.0.any_renew()
+    }
+    fn yield_view(&mut self) -> Result<()> {
+        note(Call::YieldView, 1);
+        self.0.any_yield_view()
     }
 }

@@ -35,6 +35,8 @@ pub enum Call {
     Entry,
     /// `Reader::renew`.
     Renew,
+    /// `Reader::yield_view`.
+    YieldView,
     /// `Engine::settle`.
     Settle,
     /// `Engine::compact`.
@@ -47,7 +49,7 @@ pub enum Call {
 
 impl Call {
     /// All, in the order of their numbers.
-    pub const ALL: [Call; 17] = [
+    pub const ALL: [Call; 18] = [
         Call::Open,
         Call::Writer,
         Call::Reader,
@@ -61,6 +63,7 @@ impl Call {
         Call::Scan,
         Call::Entry,
         Call::Renew,
+        Call::YieldView,
         Call::Settle,
         Call::Compact,
         Call::SetMemory,
@@ -83,6 +86,7 @@ impl Call {
             Call::Scan => "scan",
             Call::Entry => "entry handed over",
             Call::Renew => "renew",
+            Call::YieldView => "yield_view",
             Call::Settle => "settle",
             Call::Compact => "compact",
             Call::SetMemory => "set_memory",

@@ -238,6 +238,33 @@ impl Check {
                 }
                 ensure!(seen == Some(value), "{access:?}: renewed, it saw what was there before");
             }
+            for round in 0..6u64 {
+                let (key, value) = (key(124), bytes(round + 299, 60));
+                let mut seen = None;
+                reader.seek(&key, 1, |_, _| ())?;
+                reader.yield_view()?;
+                self.put(&mut writer, &key, &value)?;
+                reader.yield_view()?;
+                reader.renew()?;
+                reader.yield_view()?;
+                match round % 3 {
+                    0 => seen = reader.get(&key, <[u8]>::to_vec)?,
+                    1 => {
+                        reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
+                    }
+                    _ => {
+                        let see = |at: &[u8], value: &[u8]| {
+                            if at == key {
+                                seen = Some(value.to_vec());
+                            }
+                        };
+                        reader.scan(Direction::Forward, see)?;
+                    }
+                }
+                ensure!(seen == Some(value), "{access:?}: after a view was yielded");
+            }
+            // It may go while it has none.
+            reader.yield_view()?;
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ impl Kind for Bdb {
             "forward scans: the next of the buffer, DBC->get for a full one; else DBC->get",
         ),
         (Call::Renew, "nothing: each read sees what is newest"),
+        (Call::YieldView, "nothing: no view is held"),
         (Call::Settle, "DB_ENV->txn_checkpoint with DB_FORCE"),
         (Call::Compact, "nothing: settling was all"),
         (Call::SetMemory, "nothing: the memory stays"),

@@ -41,6 +41,7 @@ impl Engine for Esker {
             (Call::Scan, "Db::cursor, then first or last"),
             (Call::Entry, "Cursor::key and value, then next or prev"),
             (Call::Renew, "Cursor::refresh, of the cursor that the reader keeps"),
+            (Call::YieldView, "nothing: no view keeps space from being used again by writes"),
             (Call::Settle, "Db::flush and wait_for_compactions"),
             (Call::Compact, "nothing: settling was all"),
             (Call::SetMemory, "nothing: the memory stays"),

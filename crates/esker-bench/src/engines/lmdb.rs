@@ -220,7 +220,8 @@ impl Engine for Lmdb {
 
     fn reader(&self, access: Access) -> Result<LmdbReader<'_>> {
         let txn = self.begin(RDONLY)?;
-        let mut reader = LmdbReader { lmdb: self, txn, cursor: ptr::null_mut(), access, reads: 0 };
+        let (cursor, reads, is_reset) = (ptr::null_mut(), 0, false);
+        let mut reader = LmdbReader { lmdb: self, txn, cursor, access, reads, is_reset };
         reader.cursor = self.cursor(txn)?;
         Ok(reader)
     }
@@ -329,11 +330,16 @@ pub struct LmdbReader<'a> {
     cursor: Cursor,
     access: Access,
     reads: u32,
+    /// Whether the transaction was reset, and a read has to renew it.
+    is_reset: bool,
 }
 
 impl LmdbReader<'_> {
     #[inline]
     fn renew_if_due(&mut self) -> Result<()> {
+        if self.is_reset {
+            return self.renew();
+        }
         if self.access != Access::BesideWriter {
             return Ok(());
         }
@@ -393,6 +399,9 @@ impl Reader for LmdbReader<'_> {
             Direction::Forward => (FIRST, NEXT),
             Direction::Reverse => (LAST, PREV),
         };
+        if self.is_reset {
+            self.renew()?;
+        }
         let mut seen = 0;
         let mut entry = self.step(start, Val::empty())?;
         while let Some((k, v)) = entry {
@@ -404,15 +413,26 @@ impl Reader for LmdbReader<'_> {
     }
 
     fn renew(&mut self) -> Result<()> {
+        self.yield_view()?;
         self.reads = 0;
         let api = self.lmdb.api;
-        // SAFETY: the transaction is open; between the calls nothing reads from it. A cursor that is not
+        // SAFETY: the transaction is reset; between the calls nothing reads from it. A cursor that is not
         // renewed with it would look at pages that the writer has taken meanwhile.
         unsafe {
-            (api.mdb_txn_reset)(self.txn);
             api.check((api.mdb_txn_renew)(self.txn), "mdb_txn_renew")?;
-            api.check((api.mdb_cursor_renew)(self.txn, self.cursor), "mdb_cursor_renew")
+            api.check((api.mdb_cursor_renew)(self.txn, self.cursor), "mdb_cursor_renew")?;
         }
+        self.is_reset = false;
+        Ok(())
+    }
+
+    fn yield_view(&mut self) -> Result<()> {
+        if !self.is_reset {
+            // SAFETY: the transaction is open, and renewed before anything reads from it.
+            unsafe { (self.lmdb.api.mdb_txn_reset)(self.txn) };
+            self.is_reset = true;
+        }
+        Ok(())
     }
 }
 
@@ -424,6 +444,39 @@ impl Drop for LmdbReader<'_> {
                 (self.lmdb.api.mdb_cursor_close)(self.cursor);
             }
             (self.lmdb.api.mdb_txn_abort)(self.txn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_let_go_of_its_view_sees_what_was_written_since() {
+        if Lmdb::version().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let config = crate::conformance::config(Sync::Buffered, false);
+        let lmdb = Lmdb::open(dir.path(), &config).unwrap();
+        let mut writer = lmdb.writer(Hint::Any).unwrap();
+        for access in [Access::BesideWriter, Access::Quiet] {
+            let mut reader = lmdb.reader(access).unwrap();
+            for round in 0..9u8 {
+                reader.yield_view().unwrap();
+                writer.put(b"key", &[round]).unwrap();
+                let mut seen = Vec::new();
+                let mut see = |_: &[u8], value: &[u8]| seen.extend_from_slice(value);
+                let found = match round % 3 {
+                    0 => reader.get(b"key", |value| see(b"key", value)).unwrap().is_some() as u64,
+                    1 => reader.seek(b"key", 1, see).unwrap(),
+                    _ => reader.scan(Direction::Reverse, see).unwrap(),
+                };
+                assert_eq!(found, 1);
+                assert_eq!(seen, [round]);
+            }
+            reader.yield_view().unwrap();
         }
     }
 }

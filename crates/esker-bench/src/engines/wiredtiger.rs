@@ -56,6 +56,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         (Call::WriterEnd, "WT_SESSION->close, which ends a bulk load"),
         (Call::Get, "WT_CURSOR->reset, set_key, search, get_value"),
         (Call::Renew, "nothing: get resets the cursor before, seek and scan after it"),
+        (Call::YieldView, "nothing: no view is held"),
         (Call::Seek, "WT_CURSOR->set_key, search_near, next where that is before the key; reset"),
         (Call::Scan, "WT_CURSOR->reset, then next or prev to the first; reset"),
         (Call::Entry, "WT_CURSOR->get_key, get_value, then next or prev"),
