@@ -1,5 +1,5 @@
 //! SQLite as its manual calls it fastest for a table of keys and values: a write-ahead log, one
-//! clustered table (`WITHOUT ROWID`) with a blob as its key, a mapped file, statements prepared
+//! table with a blob as its key, clustered (`WITHOUT ROWID`) where entries are small, a mapped file, statements prepared
 //! once, a transaction for each batch. Where one thread has the store to itself, one connection locks it for
 //! good (`locking_mode=EXCLUSIVE`), which spares each transaction the locks of the file and the shared index of
 //! the log; otherwise each thread has a connection.
@@ -41,13 +41,21 @@ const CHECKPOINT_PAGES: u64 = 4096;
 
 /// The smallest page that keeps an entry of so many bytes in one piece, without a chain of pages of its own: a page of a
 /// `WITHOUT ROWID` table is one of an index, of which an entry may have a quarter
-/// (<https://www.sqlite.org/fileformat2.html>, "B-tree Pages").
+/// (<https://www.sqlite.org/fileformat2.html>, "B-tree Pages"). A table with rowids gets the same, and has four of them or
+/// more in a page.
 fn page_for(entry_bytes: u64) -> u64 {
     // The header of the record: its own length, and the types of a key and a value.
     const HEADER: u64 = 1 + 2 + 3;
     let holds = |page: &u64| (page - 12) * 64 / 255 - 23 >= entry_bytes + HEADER;
     let pages = std::iter::successors(Some(PAGE), |page| Some(page * 2));
     pages.take_while(|page| *page <= LARGEST_PAGE).find(holds).unwrap_or(PAGE_OF_LARGE)
+}
+
+/// Whether the entries lie in the tree of the keys. Its manual is for that up to a twentieth of a page
+/// (<https://www.sqlite.org/withoutrowid.html>, "When To Use WITHOUT ROWID"): pages between the root and the leaves hold
+/// whole entries too, and with larger ones lead to few pages each. Otherwise an index has the keys, a table the entries.
+fn is_clustered(entry_bytes: u64, page: u64) -> bool {
+    entry_bytes <= page / 20
 }
 
 /// A database of one table.
@@ -61,6 +69,7 @@ pub struct Sqlite {
     turn: Mutex<()>,
     synchronous: u64,
     page: u64,
+    clustered: bool,
     checkpoint_pages: u64,
     mmap: u64,
     /// All but the log and `synchronous` is as it comes.
@@ -125,10 +134,11 @@ impl Engine for Sqlite {
             base.exec("PRAGMA locking_mode=EXCLUSIVE")?;
         }
         base.exec(&format!("PRAGMA page_size={page}; PRAGMA journal_mode=WAL"))?;
-        base.exec(
-            "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY NOT NULL, v BLOB NOT NULL) \
-             WITHOUT ROWID",
-        )?;
+        let clustered = is_clustered(config.entry_bytes, page);
+        base.exec(&format!(
+            "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY NOT NULL, v BLOB NOT NULL) {}",
+            if clustered { "WITHOUT ROWID" } else { "" }
+        ))?;
         let synchronous = match config.sync {
             Sync::Synced => 2,
             Sync::Buffered => super::tuned(config, "synchronous")?.unwrap_or(0),
@@ -141,6 +151,7 @@ impl Engine for Sqlite {
             turn: Mutex::new(()),
             synchronous,
             page,
+            clustered,
             checkpoint_pages: match defaults {
                 true => DEFAULT_CHECKPOINT_PAGES,
                 false => (config.memory / 4 / page).max(CHECKPOINT_PAGES),
@@ -180,8 +191,9 @@ impl Engine for Sqlite {
             ),
         };
         format!(
-            "WAL, synchronous {synchronous}, locking {locking}, WITHOUT ROWID, pages of {} bytes, mmap {} \
-             MiB, checkpoint every {} pages, prepared statements",
+            "WAL, synchronous {synchronous}, locking {locking}, {}, pages of {} bytes, \
+             mmap {} MiB, checkpoint every {} pages, prepared statements",
+            if self.clustered { "WITHOUT ROWID" } else { "rowids and an index of keys" },
             self.page,
             self.mmap >> 20,
             self.checkpoint_pages
@@ -198,7 +210,7 @@ impl Engine for Sqlite {
 
     fn writer(&self, _hint: Hint) -> Result<SqliteWriter<'_>> {
         let link = self.link(self.config.memory / 2)?;
-        let put = link.connection.prepare("REPLACE INTO kv(k, v) VALUES(?1, ?2)")?;
+        let put = link.connection.prepare(if self.clustered { REPLACE } else { UPSERT })?;
         let delete = link.connection.prepare("DELETE FROM kv WHERE k = ?1")?;
         Ok(SqliteWriter { store: self, link, put, delete, batch: None })
     }
@@ -305,6 +317,12 @@ impl Drop for SqliteWriter<'_> {
     }
 }
 
+/// The key that is there is written over, with no look for it before.
+const REPLACE: &str = "REPLACE INTO kv(k, v) VALUES(?1, ?2)";
+/// Keeps the row of a key that is there, and so its place in the table and in the index.
+const UPSERT: &str = "INSERT INTO kv(k, v) VALUES(?1, ?2) \
+                      ON CONFLICT(k) DO UPDATE SET v = excluded.v";
+
 /// Statements of a reader, in the order of [`Read`].
 const READS: [&str; 4] = [
     "SELECT v FROM kv WHERE k = ?1",
@@ -398,6 +416,27 @@ impl Drop for SqliteReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_small_entries_lie_in_the_tree_of_the_keys() {
+        assert!(is_clustered(116, 4096) && is_clustered(204, 4096));
+        assert!(!is_clustered(205, 4096) && is_clustered(205, 8192));
+        assert!(!is_clustered(1016, page_for(1016)), "records of YCSB");
+        assert!(!is_clustered(100_016, page_for(100_016)));
+    }
+
+    #[test]
+    fn entries_of_any_size_are_written_and_read_in_order() {
+        if Sqlite::version().is_err() {
+            return;
+        }
+        for entry_bytes in [128, 1016, 100_016] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut config = crate::conformance::config(Sync::Buffered, false);
+            config.entry_bytes = entry_bytes;
+            crate::conformance::check::<Sqlite>(dir.path(), &config).unwrap();
+        }
+    }
 
     #[test]
     fn an_entry_has_a_page_that_holds_it_in_one_piece() {
