@@ -36,6 +36,13 @@ const char *shim_version(void) {
 
 const char *shim_error(int code) { return db_strerror(code); }
 
+/* A quarter of the memory, from its default on: what is in the log file of the moment stays on the
+ * disk after a checkpoint too, and each new one begins with a wait for the device. As in bdb.rs. */
+static u_int32_t log_file(const shim_options *options) {
+  uint64_t quarter = options->memory / 4;
+  return (u_int32_t)(quarter < 10 * MIB ? 10 * MIB : quarter > 64 * MIB ? 64 * MIB : quarter);
+}
+
 static int configure(DB_ENV *env, const shim_options *options) {
   int code = env->set_cachesize(env, (u_int32_t)(options->memory >> 30),
                                 (u_int32_t)(options->memory & ((1u << 30) - 1)), 1);
@@ -45,7 +52,7 @@ static int configure(DB_ENV *env, const shim_options *options) {
   if (!code) code = env->set_lk_max_lockers(env, 2000);
   /* Whoever has written least gives way: a reader, which only reads again. */
   if (!code) code = env->set_lk_detect(env, DB_LOCK_MINWRITE);
-  if (!code) code = env->set_lg_max(env, 64 * MIB);
+  if (!code) code = env->set_lg_max(env, log_file(options));
   if (!code) code = env->set_lg_bsize(env, 4 * MIB);
   if (!code) code = env->log_set_config(env, DB_LOG_AUTO_REMOVE, 1);
   if (!code && !options->synced) code = env->set_flags(env, DB_TXN_WRITE_NOSYNC, 1);
@@ -53,8 +60,11 @@ static int configure(DB_ENV *env, const shim_options *options) {
 }
 
 int shim_open(const shim_options *options, shim_store **out) {
-  const u_int32_t with = DB_CREATE | DB_INIT_MPOOL | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_TXN |
-                         DB_RECOVER | DB_PRIVATE | DB_THREAD;
+  /* Locks and handles for threads where there are several: one alone waits for nobody. */
+  const u_int32_t thread = options->shared ? DB_THREAD : 0;
+  const u_int32_t lock = options->shared ? DB_INIT_LOCK : 0;
+  const u_int32_t with = DB_CREATE | DB_INIT_MPOOL | DB_INIT_LOG | DB_INIT_TXN | DB_RECOVER |
+                         DB_PRIVATE | lock | thread;
   shim_store *store = calloc(1, sizeof *store);
   if (!store) return ENOMEM;
   int code = db_env_create(&store->env, 0);
@@ -69,7 +79,7 @@ int shim_open(const shim_options *options, shim_store **out) {
     code = store->db->set_pagesize(store->db, options->page_size);
   if (!code)
     code = store->db->open(store->db, NULL, "store.db", NULL, DB_BTREE,
-                           DB_CREATE | DB_AUTO_COMMIT | DB_THREAD, 0644);
+                           DB_CREATE | DB_AUTO_COMMIT | thread, 0644);
   if (code) {
     shim_close(store);
     return code;

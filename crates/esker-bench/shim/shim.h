@@ -20,6 +20,7 @@ typedef struct {
   uint32_t page_size;     /* 0: the library's choice */
   int synced;             /* a write returns once it is on the device */
   int bulk;               /* ascending writers of an empty store may use the bulk path */
+  int shared;             /* several threads use the store; otherwise the one that opened it */
   const char *connection; /* configuration in the library's own words, or null */
   const char *table;
 } shim_options;

@@ -4,13 +4,25 @@
 //! Buffered: `DB_TXN_WRITE_NOSYNC`; a commit hands its log records to the operating system. Synced:
 //! a commit waits for the device.
 //!
-//! Tuning: `page_size` (bytes).
+//! Where one thread has the store to itself there are no locks, and handles are its own (no `DB_INIT_LOCK`, no `DB_THREAD`).
+//!
+//! Tuning: `page_size` (bytes; 0 for the library's choice).
 
 use super::shim::{BDB, Shim};
 use super::shimmed::{Kind, Loaded, Setup, Shimmed};
 use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
 use anyhow::{Result, ensure};
+
+/// Bytes of a page that holds about eight entries, or 0 for the library's choice, the block of the file system, which
+/// is 4 KiB or more. A page that holds two or three is empty for a quarter.
+fn page_for(entry_bytes: u64) -> u64 {
+    match entry_bytes * 8 {
+        0..=4096 => 0,
+        4097..=8192 => 8192,
+        _ => 16384,
+    }
+}
 
 /// Berkeley DB.
 pub struct Bdb;
@@ -24,7 +36,10 @@ impl Kind for Bdb {
     const IS_PUT_IN_ORDER: bool = false;
 
     const CALLS: &'static [(Call, &'static str)] = &[
-        (Call::Open, "DB_ENV->open with DB_INIT_TXN, LOG, LOCK, MPOOL; DB->open, DB_BTREE"),
+        (
+            Call::Open,
+            "DB_ENV->open with DB_INIT_TXN, LOG, MPOOL, for threads LOCK; DB->open, DB_BTREE",
+        ),
         (Call::Writer, "nothing of the library"),
         (Call::Reader, "nothing of the library"),
         (Call::Put, "DB->put, each a transaction by DB_AUTO_COMMIT; txn_checkpoint when due"),
@@ -59,7 +74,8 @@ impl Kind for Bdb {
     }
 
     fn setup(config: &Config) -> Result<Setup> {
-        let page_size = super::tuned(config, "page_size")?.unwrap_or(0);
+        let page_size = super::tuned(config, "page_size")?;
+        let page_size = page_size.unwrap_or_else(|| page_for(config.entry_bytes));
         ensure!(
             page_size == 0 || (page_size.is_power_of_two() && (512..=65536).contains(&page_size)),
             "--set page_size={page_size}: a power of two from 512 to 65536"
@@ -68,6 +84,9 @@ impl Kind for Bdb {
             Sync::Buffered => (Class::K, "DB_TXN_WRITE_NOSYNC"),
             Sync::Synced => (Class::F, "full sync"),
         };
+        let threads = if config.shared { "locks for 50,000 pages" } else { "one thread, no locks" };
+        // As in bdb.c.
+        let log_mib = (config.memory >> 22).clamp(10, 64);
         let page = if page_size == 0 { "default".to_string() } else { page_size.to_string() };
         Ok(Setup {
             connection: String::new(),
@@ -78,10 +97,39 @@ impl Kind for Bdb {
             compresses: false,
             words: format!(
                 "BTREE in a private transactional environment, {commit}, cache {} MiB, page size \
-                 {page}, logs of 64 MiB removed after a checkpoint every 256 MiB, bulk put per \
-                 batch, bulk reads forwards, locks for 50,000 pages",
+                 {page}, logs of {log_mib} MiB removed after a checkpoint every 256 MiB, bulk put per \
+                 batch, bulk reads forwards, {threads}",
                 config.memory >> 20
             ),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+
+    #[test]
+    fn a_page_holds_about_eight_entries_unless_it_is_told_otherwise() {
+        assert_eq!((page_for(116), page_for(512)), (0, 0));
+        assert_eq!((page_for(513), page_for(1016), page_for(1024)), (8192, 8192, 8192));
+        assert_eq!((page_for(1025), page_for(100_016)), (16384, 16384));
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.entry_bytes = 1016;
+        assert_eq!(Bdb::setup(&config).unwrap().page_size, 8192);
+        config.tuning.insert("page_size".to_string(), "4096".to_string());
+        assert_eq!(Bdb::setup(&config).unwrap().page_size, 4096);
+    }
+
+    #[test]
+    fn one_thread_alone_is_served_without_locks() {
+        if BdbStore::version().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.shared = false;
+        crate::conformance::check::<BdbStore>(dir.path(), &config).unwrap();
     }
 }

@@ -23,6 +23,7 @@ struct Options {
     page_size: u32,
     synced: c_int,
     bulk: c_int,
+    shared: c_int,
     connection: *const c_char,
     table: *const c_char,
 }
@@ -194,6 +195,7 @@ fn with_options<T>(
         page_size: setup.page_size,
         synced: (config.sync == Sync::Synced) as c_int,
         bulk: setup.bulk as c_int,
+        shared: config.shared as c_int,
         connection: connection.as_ptr(),
         table: table.as_ptr(),
     })
