@@ -1,14 +1,16 @@
 //! LevelDB through its C interface, with the memory split of its own report (128 MB: a 120 MB write
 //! buffer and an 8 MB cache), which tables of documents change where they have another, and the bloom
 //! filter of 10 bits that its manual recommends. Its forks have the same interface, and are called the
-//! same way.
+//! same way; of Basho's, which maps no table and reads all blocks into its cache, each half of the memory is one of both.
 //!
 //! Tuning: `write_buffer` and `cache` (bytes), `verify_checksums` (at each read) and `paranoid_checks` (0 or 1;
 //! both 0 by default), `defaults` (1: neither memory nor the filter is set).
 
 use super::built::{self, Built, Loaded};
 use super::library::{self, View, c_api};
-use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use crate::engine::{
+    Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer,
+};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -174,9 +176,10 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(config: &Config) -> Result<Memory> {
+    /// With so many sixteenths for the write buffer where no document splits the memory.
+    fn of(config: &Config, to_write: u64) -> Result<Memory> {
         let write_buffer = super::tuned_for(config, "leveldb", "write_buffer")?;
-        let parts = if config.only_reads { 1 } else { 15 };
+        let parts = if config.only_reads { 1 } else { to_write };
         let write_buffer = write_buffer.unwrap_or(config.memory / 16 * parts);
         let cache = super::tuned_for(config, "leveldb", "cache")?;
         let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
@@ -188,6 +191,38 @@ impl<F: Fork> Store<F> {
     /// Whether it compacts by the rules that [`owes`] knows.
     fn is_original() -> bool {
         F::BUILT.name == built::LEVELDB.name
+    }
+
+    /// Sixteenths of the memory for the write buffer of a store that is written to. Basho's cache has all that it reads, as it
+    /// maps no table.
+    fn to_write() -> u64 {
+        if F::BUILT.name == built::BASHO.name { 8 } else { 15 }
+    }
+
+    /// Writes the memtable to a file: asked to compact what lies behind all keys, it does that first and finds nothing more.
+    fn flush(&self) {
+        let end = [0xff; 64];
+        let (key, len) = (end.as_ptr(), end.len());
+        // SAFETY: the bound is only read.
+        unsafe { (self.api.leveldb_compact_range)(self.db, key, len, key, len) };
+    }
+
+    /// Waits until it compacts no more by rules that are not known here: for a step no file came or went, and the process
+    /// computed next to nothing, as one compaction may take longer than a step. That last step counts for whoever times
+    /// this.
+    fn wait_until_quiet(&self) -> Result<()> {
+        const STEP: Duration = Duration::from_millis(100);
+        const STEPS_MAX: u32 = 6000;
+        let mut before = (self.tables(), processor_time());
+        for _ in 0..STEPS_MAX {
+            std::thread::sleep(STEP);
+            let now = (self.tables(), processor_time());
+            if now.0 == before.0 && now.1.saturating_sub(before.1) < STEP / 10 {
+                return Ok(());
+            }
+            before = now;
+        }
+        Err(Unsupported::too_slow("it still compacts after ten minutes").into())
     }
 
     /// Its files, level by level, in its own words.
@@ -203,6 +238,12 @@ impl<F: Fork> Store<F> {
             told
         }
     }
+}
+
+/// What all threads of this process have computed for.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Whether LevelDB has something to compact by its own rules (`VersionSet::Finalize`): four files that were flushed, or ten
@@ -262,7 +303,7 @@ impl<F: Fork> Engine for Store<F> {
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
         let is_on = |name| Ok::<bool, anyhow::Error>(super::tuned(config, name)?.unwrap_or(0) != 0);
         let (verify, paranoid) = (is_on("verify_checksums")?, is_on("paranoid_checks")?);
-        let memory = Memory::of(config)?;
+        let memory = Memory::of(config, Self::to_write())?;
         // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
         unsafe {
             let mut leveldb = Store {
@@ -313,7 +354,7 @@ impl<F: Fork> Engine for Store<F> {
             if Self::is_original() {
                 "waiting until no level is too large"
             } else {
-                "CompactRange"
+                "waiting until it compacts no more"
             },
             F::REMARK,
         )
@@ -342,14 +383,10 @@ impl<F: Fork> Engine for Store<F> {
 
     /// Flushes, and waits until its background thread has no level above its limit. A fork has other rules.
     fn settle(&self) -> Result<()> {
+        self.flush();
         if !Self::is_original() {
-            return self.compact();
+            return self.wait_until_quiet();
         }
-        // Behind all keys, so that nothing is compacted; its memtable is flushed before.
-        let end = [0xff; 64];
-        let (key, len) = (end.as_ptr(), end.len());
-        // SAFETY: the bound is only read.
-        unsafe { (self.api.leveldb_compact_range)(self.db, key, len, key, len) };
         while owes(&self.tables()) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -562,20 +599,51 @@ mod tests {
         assert!(!owes(""));
     }
 
+    /// A store of 1 MiB of memory with twenty in it, not settled.
+    fn loaded<F: Fork>(dir: &Path) -> Store<F> {
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.memory = 1 << 20;
+        let db = Store::<F>::open(dir, &config).unwrap();
+        let mut writer = db.writer(Hint::Any).unwrap();
+        for i in 0..100_000u32 {
+            writer.put(&i.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[7; 200]).unwrap();
+        }
+        drop(writer);
+        db
+    }
+
+    fn bytes_of(tables: &str) -> u64 {
+        let sizes = tables.lines().filter_map(|line| line.split_once(':')?.1.split('[').next());
+        sizes.filter_map(|size| size.trim().parse::<u64>().ok()).sum()
+    }
+
+    fn a_fork_flushes_and_comes_to_rest<F: Fork>() {
+        if Store::<F>::version().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let db = loaded::<F>(dir.path());
+        let unsettled = bytes_of(&db.tables());
+        db.settle().unwrap();
+        let settled = db.tables();
+        assert!(bytes_of(&settled) >= 20 << 20, "{unsettled} bytes before, then {settled}");
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(settled, db.tables(), "it went on");
+    }
+
+    #[test]
+    fn settling_a_fork_flushes_and_waits_until_nothing_changes() {
+        a_fork_flushes_and_comes_to_rest::<Hyper>();
+        a_fork_flushes_and_comes_to_rest::<Basho>();
+    }
+
     #[test]
     fn settling_flushes_and_leaves_no_level_too_large() {
         if LevelDb::version().is_err() {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let mut config = crate::conformance::config(Sync::Buffered, false);
-        config.memory = 1 << 20;
-        let db = LevelDb::open(dir.path(), &config).unwrap();
-        let mut writer = db.writer(Hint::Any).unwrap();
-        for i in 0..100_000u32 {
-            writer.put(&i.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[7; 200]).unwrap();
-        }
-        drop(writer);
+        let db = loaded::<Original>(dir.path());
         db.settle().unwrap();
         let tables = db.tables();
         assert!(tables.lines().count() > 10 && !owes(&tables), "{tables}");
@@ -586,8 +654,10 @@ mod tests {
     fn a_document_splits_the_memory_and_the_command_line_overrules_it() {
         let mut config = crate::conformance::config(Sync::Buffered, true);
         let split =
-            |config: &Config| Memory::of(config).map(|m| (m.write_buffer, m.cache)).unwrap();
+            |config: &Config| Memory::of(config, 15).map(|m| (m.write_buffer, m.cache)).unwrap();
         assert_eq!(split(&config), (15 << 20, 1 << 20));
+        let basho = Memory::of(&config, BashoLevelDb::to_write()).unwrap();
+        assert_eq!((basho.write_buffer, basho.cache), (8 << 20, 8 << 20));
         let mut set = |name: &str, bytes: u64| {
             config.tuning.insert(name.to_string(), bytes.to_string());
             split(&config)
