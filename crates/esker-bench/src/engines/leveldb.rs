@@ -7,10 +7,9 @@
 //! both 0 by default), `defaults` (1: neither memory nor the filter is set).
 
 use super::built::{self, Built, Loaded};
+use super::leveldb_rest as rest;
 use super::library::{self, View, c_api};
-use crate::engine::{
-    Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer,
-};
+use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -207,24 +206,6 @@ impl<F: Fork> Store<F> {
         unsafe { (self.api.leveldb_compact_range)(self.db, key, len, key, len) };
     }
 
-    /// Waits until it compacts no more by rules that are not known here: for a step no file came or went, and the process
-    /// computed next to nothing, as one compaction may take longer than a step. That last step counts for whoever times
-    /// this.
-    fn wait_until_quiet(&self) -> Result<()> {
-        const STEP: Duration = Duration::from_millis(100);
-        const STEPS_MAX: u32 = 6000;
-        let mut before = (self.tables(), processor_time());
-        for _ in 0..STEPS_MAX {
-            std::thread::sleep(STEP);
-            let now = (self.tables(), processor_time());
-            if now.0 == before.0 && now.1.saturating_sub(before.1) < STEP / 10 {
-                return Ok(());
-            }
-            before = now;
-        }
-        Err(Unsupported::too_slow("it still compacts after ten minutes").into())
-    }
-
     /// Its files, level by level, in its own words.
     fn tables(&self) -> String {
         // SAFETY: a string of LevelDB's own allocation, which is freed once.
@@ -238,34 +219,6 @@ impl<F: Fork> Store<F> {
             told
         }
     }
-}
-
-/// What all threads of this process have computed for.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Whether LevelDB has something to compact by its own rules (`VersionSet::Finalize`): four files that were flushed, or ten
-/// MiB in the level below them, ten times as much in the next, and so on. The last level has no limit.
-fn owes(tables: &str) -> bool {
-    const LAST: i32 = 6;
-    let (mut level, mut files, mut bytes) = (0, 0, 0);
-    for line in tables.lines() {
-        if let Some(number) = line.strip_prefix("--- level ") {
-            level = number.trim_end_matches(" ---").parse().unwrap_or(LAST);
-            (files, bytes) = (0, 0);
-        } else if let Some((_, file)) = line.split_once(':') {
-            files += 1;
-            bytes += file.split('[').next().and_then(|size| size.parse().ok()).unwrap_or(0u64);
-        }
-        let limit = 10.0 * 1048576.0 * 10f64.powi(level - 1);
-        let full = if level == 0 { files >= 4 } else { bytes as f64 >= limit };
-        if full && level < LAST {
-            return true;
-        }
-    }
-    false
 }
 
 impl<F> Drop for Store<F> {
@@ -385,9 +338,9 @@ impl<F: Fork> Engine for Store<F> {
     fn settle(&self) -> Result<()> {
         self.flush();
         if !Self::is_original() {
-            return self.wait_until_quiet();
+            return rest::wait_until_quiet(|| self.tables());
         }
-        while owes(&self.tables()) {
+        while rest::owes(&self.tables()) {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -581,24 +534,6 @@ impl<F> Drop for LevelDbReader<'_, F> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn it_owes_what_its_own_rules_say() {
-        let level = |number: u32, files: &[u64]| {
-            let lines =
-                files.iter().map(|size| format!(" 17:{size}['a:[' @ 1 : 1 .. 'd' @ 2 : 1]\n"));
-            format!("--- level {number} ---\n{}", lines.collect::<String>())
-        };
-        let all = |zero: &[u64], one: &[u64], two: &[u64], last: &[u64]| {
-            owes(&(level(0, zero) + &level(1, one) + &level(2, two) + &level(6, last)))
-        };
-        let mib = 1 << 20;
-        assert!(!all(&[mib; 3], &[2 * mib; 4], &[2 * mib; 49], &[1 << 50]));
-        assert!(all(&[1; 4], &[], &[], &[]));
-        assert!(all(&[], &[2 * mib; 5], &[], &[]));
-        assert!(all(&[], &[], &[2 * mib; 50], &[]));
-        assert!(!owes(""));
-    }
-
     /// A store of 1 MiB of memory with twenty in it, not settled.
     fn loaded<F: Fork>(dir: &Path) -> Store<F> {
         let mut config = crate::conformance::config(Sync::Buffered, false);
@@ -646,7 +581,7 @@ mod tests {
         let db = loaded::<Original>(dir.path());
         db.settle().unwrap();
         let tables = db.tables();
-        assert!(tables.lines().count() > 10 && !owes(&tables), "{tables}");
+        assert!(tables.lines().count() > 10 && !rest::owes(&tables), "{tables}");
         assert_eq!(tables.matches("--- level").count(), 7, "{tables}");
     }
 

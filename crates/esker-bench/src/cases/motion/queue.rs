@@ -77,6 +77,7 @@ impl Queue<'_> {
         reader.seek(from, 1, |key, value| found = Some((key.to_vec(), touch(value))))?;
         let (first, _) = found.context("the queue is empty")?;
         ensure!(first == self.data.keys.write(self.head, &mut key), "another entry is the first");
+        reader.yield_view()?;
         writer.delete(&first)?;
         self.head += 1;
         Ok(())

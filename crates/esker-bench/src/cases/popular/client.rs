@@ -141,6 +141,7 @@ impl<W: Writer, R: Reader> Client<'_, W, R> {
     fn put(&mut self, index: u64) -> Result<()> {
         let data = self.all.data;
         let value = data.values.value(index, self.all.generation, &mut self.value);
+        self.reader.yield_view()?;
         self.writer.put(data.keys.write(index, &mut self.key), value)
     }
 
