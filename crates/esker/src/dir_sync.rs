@@ -48,14 +48,16 @@ impl DirSync {
         self.failed.lock().clone()
     }
 
-    /// All that counts goes on in files whose names are not durable yet: a sync tells of them again.
-    pub(crate) fn forget(&self) {
-        *self.failed.lock() = None;
+    /// From here on a sync tells of the names that there are then. What failed before is the caller's to put right: all that
+    /// counts has to go on in files of other names.
+    #[must_use = "nobody else knows of it any more"]
+    pub(crate) fn forget(&self) -> Option<Error> {
+        self.failed.lock().take()
     }
 }
 
-/// Whether the directory could not even be opened, for want of descriptors or rights: no name is lost by that. What a sync
-/// itself may answer is none of these.
+/// Whether the directory could not even be opened, for want of descriptors or rights: no name is lost by that. The sync
+/// itself answers none of these ([`Env::sync_dir`]).
 fn was_not_tried(e: &io::Error) -> bool {
     let no_descriptors = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
     e.kind() == io::ErrorKind::PermissionDenied
@@ -80,7 +82,7 @@ mod tests {
         let calls = env.call_count();
         assert!(names.sync().is_err() && names.failed().is_some());
         assert_eq!(env.call_count(), calls);
-        names.forget();
+        assert!(names.forget().is_some() && names.forget().is_none());
         names.sync().unwrap();
         assert!(names.failed().is_none());
     }

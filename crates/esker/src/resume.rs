@@ -22,7 +22,10 @@ impl Store {
         {
             let mut version_set = self.version_set.lock();
             let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
-            self.sync.dir_sync().forget();
+            // Who met it may not have come to say so yet, and would find nothing any more.
+            if let Some(e) = self.sync.dir_sync().forget() {
+                self.sync.fail(e);
+            }
             manifest.replace().inspect_err(|_| self.note_lost_names())?;
             // Here, so that a manifest that fails from now on is a halt of its own.
             self.end_halt();

@@ -1,4 +1,4 @@
-//! A cursor that is kept shows its moment for as long as it lives, and moves on to what compactions made of it.
+//! A cursor that is kept shows its moment until it is refreshed, and moves on to what compactions made of it.
 //!
 //! `ESKER_SECONDS=n` sets how long the walks beside a writer take (2, or 8), `ESKER_SEED=n` the seed.
 

@@ -300,8 +300,10 @@ impl<F: Fork> Engine for Store<F> {
                 super::mib(memory.cache)
             ),
         };
+        // The fork that maps none tells the system that it reads at random.
+        let maps = self.config.larger_than_memory && F::BUILT.name != built::BASHO.name;
         format!(
-            "{memory}, compression {}, sync {}, C interface, settled by {}{}",
+            "{memory}, compression {}, sync {}, C interface, settled by {}{}{}",
             if self.config.compression { "snappy" } else { "off" },
             if self.config.sync == Sync::Synced { "on" } else { "off" },
             if Self::is_original() {
@@ -310,6 +312,11 @@ impl<F: Fork> Engine for Store<F> {
                 "waiting until it compacts no more"
             },
             F::REMARK,
+            if maps {
+                ", tables mapped without advice: a miss reads as far ahead as the device does"
+            } else {
+                ""
+            },
         )
     }
 

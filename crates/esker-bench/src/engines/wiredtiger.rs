@@ -110,7 +110,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             table += ",access_pattern_hint=random";
         }
         table.extend(document.map(|words| format!(",{words}")));
-        if let Some(bytes) = super::tuned(config, "leaf_page_max")?.or(small) {
+        if let Some(bytes) = super::tuned_for(config, "wiredtiger", "leaf_page_max")?.or(small) {
             table += &format!(",leaf_page_max={bytes}");
         }
         if LSM && !defaults {

@@ -73,8 +73,11 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     for (case, key) in [(CaseId::Gap, "gap"), (CaseId::Gaps, "gaps")] {
         let scan = rate(format!("scan.{key}"), format!("scan across {key}"));
         let seek = rate(format!("seek10.{key}"), format!("seek10 into {key}"));
-        section =
-            section.case_with(plan.clone(), case, [scan]).case_with(plan.clone(), case, [seek]);
+        section = section.case_with(for_scans(plan.clone()), case, [scan]).case_with(
+            plan.clone(),
+            case,
+            [seek],
+        );
     }
     for (case, key, name) in [
         (CaseId::FreshOrdered, "ordered", "after ordered load"),
@@ -83,7 +86,7 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     ] {
         for scan in WAYS {
             let row = rate(format!("{scan}.{key}"), format!("{scan} {name}"));
-            section = section.case_with(plan.clone(), case, [row]);
+            section = section.case_with(for_scans(plan.clone()), case, [row]);
         }
     }
     for writers in [1, 4] {
@@ -101,6 +104,12 @@ fn for_reads(plan: Plan) -> Plan {
         return plan;
     }
     plan.tuned("leveldb.write_buffer", MOST).tuned("rocksdb.write_buffer", MOST)
+}
+
+/// Where everything is read in order: WiredTiger's usual pages, which are larger than those that its adapter takes where a
+/// cache holds few of them.
+fn for_scans(plan: Plan) -> Plan {
+    plan.tuned("wiredtiger.leaf_page_max", 32 << 10)
 }
 
 /// What is told of overwrites without limit.

@@ -143,7 +143,8 @@ pub(crate) trait Env: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes renames, creations and removals in `dir` durable.
+    /// Makes renames, creations and removals in `dir` durable. Where it may not be opened, or there are no descriptors left
+    /// for that, the error is `PermissionDenied` or one of descriptors, and of nothing else.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Bytes that are free for files in `dir`; more than there can be where that is unknown.
     fn available(&self, _dir: &Path) -> u64 {

@@ -86,7 +86,12 @@ impl Env for OsEnv {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::File::open(dir)?.sync_all()
+        let dir = fs::File::open(dir)?;
+        // So that a refusal is one of the opening: a network's file system may answer so when it comes to write.
+        dir.sync_all().map_err(|e| match e.kind() {
+            io::ErrorKind::PermissionDenied => io::Error::other(e),
+            _ => e,
+        })
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Arc<dyn Lock>> {

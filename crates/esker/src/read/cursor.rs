@@ -23,7 +23,7 @@ use crate::memtable::Memtable;
 ///
 /// After an error the cursor is on no entry: [`valid`](Cursor::valid) is false, key and value are empty,
 /// and [`next`](Cursor::next) and [`prev`](Cursor::prev) give the same error again, for where they
-/// would go is not known. [`first`](Cursor::first), [`last`](Cursor::last), [`seek`](Cursor::seek) and
+/// would go is not known, until it is [refreshed](Cursor::refresh). [`first`](Cursor::first), [`last`](Cursor::last), [`seek`](Cursor::seek) and
 /// [`seek_for_prev`](Cursor::seek_for_prev) position it anew; so a walk passes damage by a seek to a
 /// key behind it. Of tables whole blocks are lost, [`block_size`](crate::Options::block_size) of entries or one
 /// that is larger: a seek to a key in such a block, or right beside it, fails likewise; one to any other key
@@ -142,9 +142,9 @@ impl Cursor {
         Cursor { refresher: Some(refresher), ..self }
     }
 
-    /// Goes on with the store as it is now. The cursor is on no entry then, and shows what one that is made now would show,
-    /// for less: where only entries came since, it keeps all that it has. One of a [`Snapshot`](crate::Snapshot) goes
-    /// on with that.
+    /// Goes on with the store as it is now, also after an error. The cursor is on no entry then, and shows what one that is
+    /// made now would show, for less where only entries came to a memtable that it has. One of a
+    /// [`Snapshot`](crate::Snapshot) goes on with that.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {
@@ -159,7 +159,8 @@ impl Cursor {
     /// ```
     ///
     /// # Errors
-    /// The store was closed, or the keyspace dropped. The cursor then goes on with what it has.
+    /// The store was closed, or the keyspace dropped: the cursor then goes on with what it has, as one of a snapshot does
+    /// without an error.
     pub fn refresh(&mut self) -> Result<()> {
         let Some(refresher) = &mut self.refresher else {
             return match &self.walk {

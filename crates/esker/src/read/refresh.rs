@@ -4,7 +4,8 @@
 //! these shows a reader at the cursor's sequence the same, as long as they keep what is visible there. That they do
 //! for every snapshot, and for the present; so a cursor of a snapshot that is held, or one since whose moment nobody
 //! wrote, takes the present sources whenever it is positioned. Kept from a load on, it would otherwise search as
-//! many runs as there were then for as long as it lives. A cursor of the past that has no snapshot stays with what it has.
+//! many runs as there were then for as long as it lives. A cursor of the past that has no snapshot stays with what it
+//! has, until its user refreshes it: then it goes on with the present.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ impl Recovery {
         for number in useless {
             self.remove_segment(number);
         }
-        self.parts.env.sync_dir(&self.parts.dir).map_err(|e| Error::io("sync", &self.parts.dir, e))
+        self.parts.sync.dir_sync().sync()
     }
 
     fn segments_add(&mut self, segment: &Arc<Segment>) {

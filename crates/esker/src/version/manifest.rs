@@ -169,7 +169,7 @@ impl Manifest {
 
     /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused
     /// and leaves all as it was, as does one that there is no room for; any other error fails the manifest (see the
-    /// module).
+    /// module), and so does a sync of the directory that finds no room.
     pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();

@@ -232,3 +232,32 @@ fn a_directory_that_could_not_be_synced_was_named_by_the_next() {
         assert!(group.wait_durable(file.append()).is_err());
     });
 }
+
+/// A resume forgot it before who had met it could say so, and the log went on under a name that was lost.
+#[test]
+fn a_resume_forgot_a_directory_that_could_not_be_synced() {
+    explore("names and resume", 3, || {
+        let env = HeapEnv::new();
+        let group = group_in(env.clone());
+        env.lose_names.store(true, SeqCst);
+        let other = {
+            let group = group.clone();
+            loom::thread::spawn(move || {
+                let failed = group.dir_sync().sync().is_err();
+                if let Some(e) = group.dir_sync().failed() {
+                    group.fail(e);
+                }
+                failed
+            })
+        };
+        // As a resume does, for another reason.
+        if let Some(e) = group.dir_sync().forget() {
+            group.fail(e);
+        }
+        let failed = other.join().unwrap();
+        assert!(
+            failed && group.failed().is_some(),
+            "the log goes on in files whose names are lost"
+        );
+    });
+}
