@@ -190,7 +190,7 @@ func (k *Keyspace) CompactRange(from, to []byte) error {
 	return failure(code, object)
 }
 
-// ApproximateSize is about how many bytes of files the keys of a range take. nil is no bound.
+// ApproximateSize is about how many bytes of files the keys of a range take, what is not flushed yet included. nil is no bound.
 func (k *Keyspace) ApproximateSize(from, to []byte) (uint64, error) {
 	if !k.h.enter() {
 		return 0, ErrClosed

@@ -41,6 +41,9 @@ inline bool HasEskerStats() { return OnEsker(); }
 // With paranoid_checks Esker reads and verifies the whole store when it is opened.
 inline bool ParanoidOpenReadsAll() { return OnEsker(); }
 
+// LevelDB's sizes of ranges are those of its tables; Esker's hold what is not in one yet too.
+inline bool SizesHoldWhatIsInMemory() { return OnEsker(); }
+
 // The tests read damaged files: which file they are to damage ends so.
 inline const char* DataSuffix() { return OnEsker() ? ".tbl" : ".ldb"; }
 

@@ -447,8 +447,9 @@ impl Keyspace {
         self.handle.store.compact(&self.state, &range)
     }
 
-    /// About how many bytes of files a range takes in tables, and large values that these point to. What is not flushed yet
-    /// does not count.
+    /// About how many bytes of files a range takes, old versions included: its part of tables, the large values that these point
+    /// to, and the keys and values in the log that are not flushed yet. No value is read; the keys of the range that are not
+    /// flushed are counted, which takes some milliseconds where these are millions.
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
         let bytes = self
             .state

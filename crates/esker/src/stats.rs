@@ -126,8 +126,14 @@ impl Store {
     ) -> u64 {
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
+        if let (Bound::Included(l) | Bound::Excluded(l), Bound::Included(h) | Bound::Excluded(h)) =
+            (low, high)
+            && ks.order.compare(l, h).is_gt()
+        {
+            return 0;
+        }
         let view = ks.view.load();
-        let mut bytes = 0;
+        let mut bytes = view.memtables.iter().map(|m| m.approximate_size(low, high)).sum();
         for run in view.version.runs() {
             for t in &run.tables()[run.overlapping(&ks.order, low, high)] {
                 let offset = |bound: Bound<&[u8]>, open: u64| match bound {

@@ -559,3 +559,30 @@ fn a_walk_backwards_copied_the_values_of_all_versions() {
     assert_eq!(last(db.at(&new).iter()), Some(20));
     assert_eq!(last(db.iter()), None);
 }
+
+/// A range whose entries had not been flushed yet had a size of 0, so that what was said depended on how far the flushes of
+/// a machine had come: LevelDB's programs ask right after they have written, and its write buffers are small.
+#[test]
+fn a_range_had_no_size_before_its_flush() {
+    let dir = tempdir().unwrap();
+    let db = Options::new().compression(Compression::None).open(dir.path().join("db")).unwrap();
+    let key = |n: u32| format!("k{n:020}");
+    let size = |from: u32, to: u32| db.approximate_size(key(from)..key(to)).unwrap();
+    assert_eq!(db.approximate_size::<&str>(..).unwrap(), 0);
+    for n in 0..20_000 {
+        db.put(key(n), format!("v{n:020}")).unwrap();
+    }
+    db.put("large", vec![1; 200_000]).unwrap();
+    let about = |bytes: u64, wanted: u64| bytes > wanted / 2 && bytes < wanted * 2;
+    for state in ["in the log", "in a table", "half of each"] {
+        assert!(about(size(0, 10_000), 420_000), "{state}: {}", size(0, 10_000));
+        assert!(about(size(10_000, 20_000), 420_000), "{state}: {}", size(10_000, 20_000));
+        let all = db.approximate_size::<&str>(..).unwrap();
+        assert!(about(all, 1_040_000), "{state}: {all}");
+        assert_eq!((size(30_000, 40_000), size(5, 5), size(9_000, 1_000)), (0, 0, 0), "{state}");
+        match state {
+            "in the log" => db.flush().unwrap(),
+            _ => (0..5_000).for_each(|n| db.put(key(2 * n + 1), format!("w{n:020}")).unwrap()),
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod filter;
 pub(crate) mod index;
 mod version_chains;
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -248,6 +249,22 @@ impl Memtable {
     /// Bytes of values that are large enough to stay in the segment.
     pub(crate) fn blob_bytes(&self) -> u64 {
         self.staying.load(Ordering::Relaxed)
+    }
+
+    /// About how many bytes of keys and values a range holds, all versions. (The keys are counted; each counts as the
+    /// average of all.)
+    pub(crate) fn approximate_size(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> u64 {
+        let (keys, mut from, mut to) = (self.keys(), IndexCursor::new(), IndexCursor::new());
+        match low {
+            Bound::Included(key) | Bound::Excluded(key) => from.seek(&self.index, &keys, key),
+            Bound::Unbounded => from.first(&self.index, &keys),
+        }
+        if let Bound::Included(key) | Bound::Excluded(key) = high {
+            to.seek(&self.index, &keys, key);
+        }
+        let inside = from.count_until(&self.index, &to) as u128;
+        let bytes = u128::from(self.inline_bytes() + self.blob_bytes());
+        (bytes * inside / (self.index.len() as u128).max(1)) as u64
     }
 
     /// The sequence of the first entry; `u64::MAX` when there is none.

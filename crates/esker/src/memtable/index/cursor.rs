@@ -166,6 +166,20 @@ impl IndexCursor {
         }
     }
 
+    /// How many keys there are from here on and before the place of `end`, a cursor over the same index that is not before
+    /// this one; to the last key where `end` is nowhere. It looks at each leaf and at no key. The cursor moves along.
+    pub fn count_until(&mut self, index: &Index, end: &IndexCursor) -> usize {
+        let mut keys = 0;
+        while self.at < self.len {
+            if ptr::eq(self.leaf, end.leaf) {
+                return keys + end.at.saturating_sub(self.at);
+            }
+            keys += self.len - self.at;
+            self.next_leaf(index);
+        }
+        keys
+    }
+
     fn clear(&mut self) {
         (self.len, self.at) = (0, 0);
         (self.leaf, self.next) = (ptr::null(), ptr::null());

@@ -40,6 +40,7 @@ enum Op {
     Last,
     Next,
     Prev,
+    Count(Vec<u8>, Vec<u8>),
 }
 
 /// Keys that collide: few letters, both cases, zeros; short ones and ones with long common parts.
@@ -66,6 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Last),
         4 => Just(Op::Next),
         4 => Just(Op::Prev),
+        1 => (key(), key()).prop_map(|(a, b)| Op::Count(a, b)),
     ]
 }
 
@@ -120,6 +122,16 @@ fn run(order: KeyOrder, ops: Vec<Op>) {
                 cursor.last(&index, &log);
                 place = model.keys().next_back().cloned();
                 stale = false;
+            }
+            Op::Count(a, b) => {
+                let (low, high) = (ordered(&a).min(ordered(&b)), ordered(&a).max(ordered(&b)));
+                let (mut from, mut to) = (IndexCursor::new(), IndexCursor::new());
+                to.seek(&index, &log, &high.0);
+                from.seek(&index, &log, &low.0);
+                assert_eq!(from.count_until(&index, &to), model.range(&low..&high).count());
+                from.seek(&index, &log, &low.0);
+                let to_the_end = from.count_until(&index, &IndexCursor::new());
+                assert_eq!(to_the_end, model.range(&low..).count());
             }
             Op::Next | Op::Prev => {
                 let Some(from) = place.clone() else { continue };
