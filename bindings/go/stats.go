@@ -36,7 +36,7 @@ type KeyspaceStats struct {
 	ID              uint64
 	Entries         uint64 // in tables, all versions and deletes counted
 	Tombstones      uint64 // deletes among them
-	Runs            uint64 // sorted runs; a settled keyspace has one, or none, above 512 MiB perhaps some small ones beside it
+	Runs            uint64 // sorted runs; a settled keyspace has one, or none, and perhaps some small ones, less than 7 % of it
 	Tables          uint64 // in them
 	TableBytes      uint64 // of those files
 	RawBytes        uint64 // of keys and values in them before compression

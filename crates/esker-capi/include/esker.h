@@ -312,7 +312,7 @@ typedef struct {
   uint64_t entries;
   // Deletes among them.
   uint64_t tombstones;
-  // Sorted runs; a settled keyspace has one, or none, above 512 MiB perhaps some small ones beside it.
+  // Sorted runs; a settled keyspace has one, or none, and perhaps some small ones, less than 7 % of it.
   uint64_t runs;
   // Tables in them.
   uint64_t tables;

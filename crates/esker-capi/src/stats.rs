@@ -74,7 +74,7 @@ pub struct esker_keyspace_stat {
     pub entries: u64,
     /// Deletes among them.
     pub tombstones: u64,
-    /// Sorted runs; a settled keyspace has one, or none, above 512 MiB perhaps some small ones beside it.
+    /// Sorted runs; a settled keyspace has one, or none, and perhaps some small ones, less than 7 % of it.
     pub runs: u64,
     /// Tables in them.
     pub tables: u64,

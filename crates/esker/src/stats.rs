@@ -44,8 +44,8 @@ pub struct KeyspaceStats {
     pub compression: String,
     /// From how many bytes on its values stay in the log segment they were written to.
     pub blob_threshold: usize,
-    /// Sorted runs, newest first. A read asks each that may hold its key; a settled keyspace has one, above 512 MiB perhaps
-    /// some small ones beside it.
+    /// Sorted runs, newest first. A read asks each that may hold its key; a settled keyspace has one, and perhaps some
+    /// small ones, less than 7 % of it.
     pub runs: Vec<RunStats>,
     /// Entries not in tables yet.
     pub memtable_entries: u64,

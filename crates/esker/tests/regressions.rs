@@ -586,3 +586,30 @@ fn a_range_had_no_size_before_its_flush() {
         }
     }
 }
+
+/// A store of up to 512 MiB was merged into one run whenever it was idle, whatever had come: 107 MB were written for 5 MB
+/// of updates. And a flush of a sixteenth of it rewrote it in the middle of a burst, to be done again at the end.
+#[test]
+fn a_few_updates_had_the_whole_store_written_again() {
+    let dir = tempdir().unwrap();
+    let db = Options::new().compression(Compression::None).open(dir.path().join("db")).unwrap();
+    // How much is written for so many entries, and how many runs there are then.
+    let settle = |entries: u32, every: u32| {
+        let before = db.stats().compaction_bytes_written;
+        for n in 0..entries {
+            db.put((n * every).to_be_bytes(), [7; 1000]).unwrap();
+        }
+        db.wait_for_compactions().unwrap();
+        let stats = db.stats();
+        (stats.compaction_bytes_written - before, stats.keyspaces[0].runs.len())
+    };
+    assert_eq!(settle(20_000, 1).1, 1);
+    let (written, runs) = settle(400, 50);
+    assert!(written < 1_000_000 && runs == 2, "{written} bytes, {runs} runs");
+    // The same again is worth it soon.
+    let (written, runs) = settle(1_600, 12);
+    assert!(
+        (20_000_000..30_000_000).contains(&written) && runs == 1,
+        "{written} bytes, {runs} runs"
+    );
+}

@@ -43,11 +43,6 @@ const RUNS_AT_ONCE: usize = 16;
 const MEMTABLES_AT_ONCE: usize = 64;
 /// Below this debt there is time to keep runs few.
 const EASE: f64 = 0.5;
-/// Below this debt writers leave time to keep a small store in one run all along. In a burst that
-/// would rewrite the store for every few segments; the runs are joined when it is over.
-const QUIET: f64 = 0.1;
-/// A flush that is less than this part of a small store does not rewrite it.
-const SMALL_SHARE: u64 = 16;
 /// Swallow a run that costs this many times what is written already: without debt, and from
 /// `EASE` on.
 const RATIO_IDLE: f64 = 2.0;
@@ -67,10 +62,16 @@ const STEPS: u64 = 8;
 /// No flush writes more than this many times the pending cap of its own accord: writers wait for
 /// it. What is larger is merged between flushes.
 const FLUSH_CAPS: u64 = 4;
-/// A store of this size is merged into one run whenever it is idle; also the size of one step.
-const SMALL_STORE: u64 = 512 << 20;
-/// A larger one when its smaller runs weigh this share of the largest, in percent.
+/// A store of this size is written anew with each flush, which takes a millisecond: where it is opened for each write it has
+/// one table all the same.
+const SMALL_STORE: u64 = 1 << 20;
+/// An idle store is merged into one run when its smaller runs weigh this share of the largest, in percent.
 const WORTH_PERCENT: u64 = 7;
+/// In one step, if that writes no more than this. A store of this size also when so much came since it came to rest,
+/// however it lies: else how long the last flush of a load was would decide how fast it is read.
+const IDLE_STEP: u64 = 512 << 20;
+/// So many bytes of old versions, or of newer runs, are borne whatever share of the store they are.
+const SPACE_FLOOR: u64 = 256 << 20;
 /// The newest runs are next to nothing below this part of those they would be merged with.
 const GLUE_SHARE: u64 = 64;
 /// One entry in this many must be a tombstone for a table to be rewritten on their account.
@@ -114,6 +115,8 @@ pub(crate) struct PickerInput<'a, T> {
     pub repeated: u64,
     /// The same of their values that stayed in log segments.
     pub repeated_values: u64,
+    /// By how many bytes flushes and loads have made it larger since nothing was left to do when it was idle.
+    pub since_rest: u64,
     /// Hard cap of sealed log bytes that wait for a flush.
     pub pending_cap: u64,
     /// Waiting bytes / `pending_cap`, 0 to 1.
@@ -226,11 +229,7 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let counted = s.runs.len() - s.busy.len().saturating_sub(1);
     let crowded = counted > RUNS_HARD;
     let must = if crowded { 0 } else { (counted + 1).saturating_sub(RUNS_HARD).min(free) };
-    let total: u64 = s.runs.iter().map(|r| r.bytes()).sum();
-    let waiting: u64 = s.memtables[..memtables].iter().map(|m| m.bytes).sum();
-    let small = total.saturating_add(waiting) <= s.pending_cap.saturating_mul(2)
-        && waiting.max(TINY).saturating_mul(SMALL_SHARE) >= total
-        && s.debt < QUIET;
+    let small = s.runs.iter().map(|r| r.bytes()).sum::<u64>() <= SMALL_STORE;
     // In a crowd no run is added that is as small as the one before: they would be as many as flushes.
     let ratio = if crowded { RATIO_IDLE } else { between(ratio(s.debt), RATIO_IDLE, s.readers) };
     let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
@@ -331,11 +330,11 @@ fn too_much_space<T: HasMeta>(s: &PickerInput<'_, T>) -> bool {
     let Some((oldest, newer)) = s.runs.split_last() else { return false };
     let newer: u64 = newer.iter().map(|r| r.bytes()).sum();
     let live = (newer + oldest.bytes()).saturating_sub(s.repeated);
-    let repeats = s.repeated > s.pending_cap.min(SMALL_STORE / 2)
+    let repeats = s.repeated > s.pending_cap.min(SPACE_FLOOR)
         && s.repeated.saturating_mul(100) > live.saturating_mul(REPEATED_PERCENT)
         || too_many_old_values(s);
     let meets = || cost(s, 0, 0..s.runs.len()) > newer;
-    repeats || newer > SMALL_STORE / 2 && newer / SPACE > oldest.bytes() && meets()
+    repeats || newer > SPACE_FLOOR && newer / SPACE > oldest.bytes() && meets()
 }
 
 /// Whether the values in segments that the newer runs replace are too many.
@@ -457,10 +456,12 @@ fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> 
     let entry = largest.bytes() / largest.entries().max(1);
     let smaller = runs.iter().enumerate().filter(|(i, _)| *i != at);
     let smaller: u64 = smaller.map(|(_, r)| weight(r, entry)).fold(0, u64::saturating_add);
+    // Of parts of the store it is not known.
+    let came = if total <= IDLE_STEP && runs.len() == s.runs.len() { s.since_rest } else { 0 };
     let worth = total <= SMALL_STORE
-        || smaller.saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
+        || smaller.max(came).saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
         || cost(s, 0, within.clone()) <= total / 100;
-    if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= SMALL_STORE {
+    if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= IDLE_STEP {
         return Compaction::new(0, within, CompactionReason::Idle);
     }
     if worth && let Some(group) = glue(s, &within).or_else(|| best_group(s, within.clone())) {

@@ -64,6 +64,7 @@ fn pick(case: &Case<'_>) -> String {
         busy: busy.map_or(0..0, |(a, b)| a.parse().unwrap()..b.parse().unwrap()),
         repeated: size(&get("repeated", "0")),
         repeated_values: size(&get("repeated_values", "0")),
+        since_rest: size(&get("since", "0")),
         pending_cap: size(&get("cap", "64M")),
         debt: get("debt", "0.2").parse().unwrap(),
         readers: get("readers", "0").parse().unwrap(),
@@ -275,6 +276,7 @@ fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
             busy: 0..0,
             repeated,
             repeated_values: 0,
+            since_rest: 0,
             pending_cap: 64 * MIB,
             debt: 0.0,
             readers,
@@ -333,6 +335,7 @@ fn the_one_segment_that_is_emptied_is_emptied_by_a_run_that_has_values_in_it() {
         busy: 0..0,
         repeated: 0,
         repeated_values: 0,
+        since_rest: 0,
         pending_cap: 64 * MIB,
         debt: 0.0,
         readers: 0.0,
@@ -423,7 +426,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Every plan is one that a version takes (ages and ranges are checked there), every chain of
-    /// plans ends, the runs stay under their cap, and an idle store of this size is one run.
+    /// plans ends, the runs stay under their cap, and in an idle store the largest is nearly all of it.
     #[test]
     fn any_history_ends_well(
         steps in proptest::collection::vec(
@@ -447,7 +450,10 @@ proptest! {
             }
         }
         sim.settle(0.0, true);
-        prop_assert_eq!(sim.version.runs().len(), 1);
+        let sizes: Vec<u64> = sim.version.runs().iter().map(|r| r.bytes()).collect();
+        let largest = sizes.iter().max().copied().unwrap_or(0);
+        let rest = sizes.iter().sum::<u64>() - largest;
+        prop_assert!(rest * 100 < largest * 7 && sizes.len() <= 3, "{:?}", sizes);
     }
 
     /// No plan touches a busy run or reaches across it.
@@ -476,6 +482,7 @@ proptest! {
             busy: busy.clone(),
             repeated: 0,
             repeated_values: 0,
+            since_rest: 0,
             pending_cap: 64 * MIB,
             debt: 0.1,
             readers: 0.0,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST, SegmentUse};
@@ -69,6 +70,9 @@ impl Store {
         };
         let Some(mut plan) = plan else {
             note(0.0);
+            if idle && waiting.is_empty() {
+                ks.since_rest.store(0, Ordering::Relaxed);
+            }
             return Ok(false);
         };
         let flush = plan.memtables > 0;
@@ -289,6 +293,7 @@ impl Store {
             busy,
             repeated: dead.entries,
             repeated_values: dead.values,
+            since_rest: ks.since_rest.load(Ordering::Relaxed),
             pending_cap: self.backpressure.cap(),
             debt: self.backpressure.debt(),
             readers: self.backpressure.readers(),

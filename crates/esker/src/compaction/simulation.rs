@@ -28,6 +28,7 @@ pub(super) enum WritePattern {
 pub(super) struct Sim {
     pub version: KeyspaceVersion<Arc<TableMeta>>,
     pub cap: u64,
+    pub since_rest: u64,
     /// How much searches press.
     pub readers: f64,
     pub table: u64,
@@ -57,6 +58,7 @@ impl Sim {
         Sim {
             version: KeyspaceVersion::default(),
             cap,
+            since_rest: 0,
             readers: 0.0,
             table,
             written: 0,
@@ -115,6 +117,7 @@ impl Sim {
             busy: 0..0,
             repeated: self.repeated(),
             repeated_values: 0,
+            since_rest: self.since_rest,
             pending_cap: self.cap,
             debt,
             readers: self.readers,
@@ -123,8 +126,13 @@ impl Sim {
             settled_seq: self.seq,
             segments: &uses,
         };
-        let plan = pick(&picker_input)?;
+        let plan = pick(&picker_input);
+        if plan.is_none() && idle && memtables.is_empty() {
+            self.since_rest = 0;
+        }
+        let plan = plan?;
         self.apply(&plan, &picker_input);
+        self.since_rest += memtables[..plan.memtables].iter().map(|m| m.bytes).sum::<u64>();
         self.max_runs = self.max_runs.max(self.version.runs().len());
         let bytes = self.version.runs().iter().map(|r| r.bytes()).sum();
         self.max_bytes = self.max_bytes.max(bytes);

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{KeyspaceState, Store};
 use crate::comparator;
@@ -308,4 +309,11 @@ fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
         }
         next
     });
+    // For who picks compactions.
+    if edit.flushed.is_some() || edit.removed.is_empty() {
+        let bytes = |t: &Arc<LoadedTable>| t.meta.size;
+        let added: u64 = edit.added.iter().map(|(_, t)| bytes(t)).sum();
+        let came = added.saturating_sub(edit.removed.iter().map(bytes).sum());
+        ks.since_rest.fetch_add(came, Relaxed);
+    }
 }

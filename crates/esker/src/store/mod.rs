@@ -209,6 +209,8 @@ pub(crate) struct KeyspaceState {
     pub busy_runs: Mutex<Vec<u64>>,
     /// Where compactions that were too large for one piece go on, each by what it was for: others come in between.
     pub compaction_cursors: Mutex<HashMap<CompactionReason, Vec<u8>>>,
+    /// By how many bytes flushes and loads have made it larger since nothing was left to do when it was idle, or since it was opened.
+    pub since_rest: AtomicU64,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
 }
@@ -236,6 +238,7 @@ impl KeyspaceState {
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
             compaction_cursors: Mutex::default(),
+            since_rest: AtomicU64::new(0),
             refused: Mutex::default(),
         }
     }

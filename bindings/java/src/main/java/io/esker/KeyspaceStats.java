@@ -10,7 +10,7 @@ import java.util.List;
  * @param comparator the name of its order
  * @param compression how what is written from now on is compressed: "none", "lz4" or "zstd"
  * @param blobThresholdBytes from which size on values stay in the log
- * @param runs sorted runs, newest first; a settled keyspace has one, above 512 MiB perhaps some small ones beside it
+ * @param runs sorted runs, newest first; a settled keyspace has one, and perhaps some small ones, less than 7 % of it
  * @param memtableEntries entries not in tables yet
  * @param memtableBytes bytes of their keys and values
  */
