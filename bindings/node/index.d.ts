@@ -67,7 +67,7 @@ export class EskerLevel<KDefault = string, VDefault = string>
   values (): AbstractValueIterator<typeof this, KDefault, VDefault>
   values<K = KDefault, V = VDefault> (options: ValueIteratorOptions<K, V>): AbstractValueIterator<typeof this, K, V>
 
-  /** Bytes on the disk from `start` on and before `end`, about. What was written lately may not be counted. */
+  /** Bytes on the disk from `start` on and before `end`, about, with what is not flushed yet. */
   approximateSize (start: KDefault, end: KDefault): Promise<number>
   approximateSize<K = KDefault> (start: K, end: K, options: RangeOptions<K>): Promise<number>
 

@@ -320,8 +320,8 @@ impl Db {
         self.handle().store.flush_all()
     }
 
-    /// Flushes, and merges what is in tables then until nothing is left to do about it. Afterwards reads are as
-    /// fast, and the store as small, as they will be, unless somebody else writes meanwhile: that is not waited for.
+    /// Flushes, and merges what is in tables then until nothing is left to do about it. What is worth
+    /// less than it takes to write stays: see [`compact_range`](crate::Db::compact_range). What somebody else writes meanwhile is not waited for.
     #[doc(alias = "wait_for_compact")]
     #[doc(alias = "settle")]
     pub fn wait_for_compactions(&self) -> Result<()> {

@@ -101,6 +101,14 @@ impl Engine for Esker {
         Ok(self.db.wait_for_compactions()?)
     }
 
+    fn compact(&self) -> Result<()> {
+        let is_one_run = self.db.stats().keyspaces.iter().all(|ks| ks.runs.len() < 2);
+        if !is_one_run {
+            self.db.compact_range::<&[u8]>(..)?;
+        }
+        Ok(())
+    }
+
     fn close(self) -> Result<()> {
         Ok(self.db.close()?)
     }

@@ -62,8 +62,8 @@ const STEPS: u64 = 8;
 /// No flush writes more than this many times the pending cap of its own accord: writers wait for
 /// it. What is larger is merged between flushes.
 const FLUSH_CAPS: u64 = 4;
-/// A store of this size is written anew with each flush, which takes a millisecond: where it is opened for each write it has
-/// one table all the same.
+/// A store of this size is written anew with each flush while there is time, which takes a millisecond: where it is opened for
+/// each write it has one table all the same.
 const SMALL_STORE: u64 = 1 << 20;
 /// An idle store is merged into one run when its smaller runs weigh this share of the largest, in percent.
 const WORTH_PERCENT: u64 = 7;
@@ -229,7 +229,7 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let counted = s.runs.len() - s.busy.len().saturating_sub(1);
     let crowded = counted > RUNS_HARD;
     let must = if crowded { 0 } else { (counted + 1).saturating_sub(RUNS_HARD).min(free) };
-    let small = s.runs.iter().map(|r| r.bytes()).sum::<u64>() <= SMALL_STORE;
+    let small = s.debt < EASE && s.runs.iter().map(|r| r.bytes()).sum::<u64>() <= SMALL_STORE;
     // In a crowd no run is added that is as small as the one before: they would be as many as flushes.
     let ratio = if crowded { RATIO_IDLE } else { between(ratio(s.debt), RATIO_IDLE, s.readers) };
     let most = s.pending_cap.saturating_mul(FLUSH_CAPS);
@@ -457,10 +457,12 @@ fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> 
     let smaller = runs.iter().enumerate().filter(|(i, _)| *i != at);
     let smaller: u64 = smaller.map(|(_, r)| weight(r, entry)).fold(0, u64::saturating_add);
     // Of parts of the store it is not known.
-    let came = if total <= IDLE_STEP && runs.len() == s.runs.len() { s.since_rest } else { 0 };
+    let all = runs.len() == s.runs.len();
+    let came = if all && total <= IDLE_STEP { s.since_rest } else { 0 };
     let worth = total <= SMALL_STORE
         || smaller.max(came).saturating_mul(100) >= largest.bytes().saturating_mul(WORTH_PERCENT)
-        || cost(s, 0, within.clone()) <= total / 100;
+        || cost(s, 0, within.clone()) <= total / 100
+        || all && s.repeated_values > cost(s, 0, within.clone());
     if worth && is_free(s, &within) && cost(s, 0, within.clone()) <= IDLE_STEP {
         return Compaction::new(0, within, CompactionReason::Idle);
     }

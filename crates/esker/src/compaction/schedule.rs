@@ -39,6 +39,21 @@ pub(super) struct Horizon {
     pub seq: Seq,
 }
 
+/// Runs that came after what there was at a moment, as they are now.
+fn later_runs(ks: &KeyspaceState, horizon: &Horizon) -> impl Iterator<Item = Arc<LoadedRun>> {
+    let runs = ks.view.load_full().runs.clone();
+    runs.into_iter().filter(|r| r.run.id() > horizon.run)
+}
+
+/// Whether a keyspace in which nothing was found to do is as merged as it gets: none of its runs was taken, by somebody else
+/// or because it came later.
+fn is_at_rest(ks: &KeyspaceState, look: &Look<'_>) -> bool {
+    match look {
+        Look::Upto(horizon) => later_runs(ks, horizon).next().is_none(),
+        _ => ks.busy_runs.lock().is_empty(),
+    }
+}
+
 impl Store {
     /// Asks the picker about one keyspace and carries its plan out.
     pub(super) fn compact_picked(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
@@ -61,6 +76,8 @@ impl Store {
             // It keeps them for itself.
             picker_input.busy = 0..0;
             picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
+            let later: u64 = later_runs(ks, horizon).map(|r| r.run.bytes()).sum();
+            picker_input.since_rest = picker_input.since_rest.saturating_sub(later);
         }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
         // Where a flush is due, what has its turn after it says how urgent the rest is.
@@ -70,7 +87,7 @@ impl Store {
         };
         let Some(mut plan) = plan else {
             note(0.0);
-            if idle && waiting.is_empty() {
+            if idle && waiting.is_empty() && is_at_rest(ks, look) {
                 ks.since_rest.store(0, Ordering::Relaxed);
             }
             return Ok(false);

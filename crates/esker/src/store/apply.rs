@@ -315,5 +315,8 @@ fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
         let added: u64 = edit.added.iter().map(|(_, t)| bytes(t)).sum();
         let came = added.saturating_sub(edit.removed.iter().map(bytes).sum());
         ks.since_rest.fetch_add(came, Relaxed);
+    } else if version.runs().len() < 2 {
+        // A compaction of all, whoever asked for it.
+        ks.since_rest.store(0, Relaxed);
     }
 }

@@ -166,18 +166,33 @@ impl IndexCursor {
         }
     }
 
-    /// How many keys there are from here on and before the place of `end`, a cursor over the same index that is not before
-    /// this one; to the last key where `end` is nowhere. It looks at each leaf and at no key. The cursor moves along.
-    pub fn count_until(&mut self, index: &Index, end: &IndexCursor) -> usize {
-        let mut keys = 0;
+    /// The sum of what `size` says of each reference from here on and before the place of `end`, a cursor over the same index;
+    /// to the last key where `end` is nowhere. Behind the first thousand keys the first of a leaf stands for all of it. `None`
+    /// where the place was not met, as a writer split its leaf between the searches: both are to be made again.
+    pub fn sum_until(
+        &mut self,
+        index: &Index,
+        end: &IndexCursor,
+        size: impl Fn(u32) -> u64,
+    ) -> Option<u64> {
+        const IN_FULL: usize = 64;
+        let (mut sum, mut leaves) = (0u64, 0);
         while self.at < self.len {
-            if ptr::eq(self.leaf, end.leaf) {
-                return keys + end.at.saturating_sub(self.at);
+            let at_end = ptr::eq(self.leaf, end.leaf);
+            let upto = if at_end { end.at.clamp(self.at, self.len) } else { self.len };
+            let refs = &self.refs[self.at..upto];
+            let part = match leaves < IN_FULL {
+                true => refs.iter().map(|&r| size(r)).fold(0, u64::saturating_add),
+                false => refs.first().map_or(0, |&r| size(r)).saturating_mul(refs.len() as u64),
+            };
+            sum = sum.saturating_add(part);
+            if at_end {
+                return Some(sum);
             }
-            keys += self.len - self.at;
+            leaves += 1;
             self.next_leaf(index);
         }
-        keys
+        end.leaf.is_null().then_some(sum)
     }
 
     fn clear(&mut self) {

@@ -128,10 +128,11 @@ fn run(order: KeyOrder, ops: Vec<Op>) {
                 let (mut from, mut to) = (IndexCursor::new(), IndexCursor::new());
                 to.seek(&index, &log, &high.0);
                 from.seek(&index, &log, &low.0);
-                assert_eq!(from.count_until(&index, &to), model.range(&low..&high).count());
+                let all = from.sum_until(&index, &to, |_| 1);
+                assert_eq!(all, Some(model.range(&low..&high).count() as u64));
                 from.seek(&index, &log, &low.0);
-                let to_the_end = from.count_until(&index, &IndexCursor::new());
-                assert_eq!(to_the_end, model.range(&low..).count());
+                let to_the_end = from.sum_until(&index, &IndexCursor::new(), |_| 1);
+                assert_eq!(to_the_end, Some(model.range(&low..).count() as u64));
             }
             Op::Next | Op::Prev => {
                 let Some(from) = place.clone() else { continue };

@@ -215,7 +215,7 @@ public final class Keyspace extends Reader implements AutoCloseable {
     }
 
     /**
-     * About how many bytes of files a range takes, values that stayed in the log included. It reads no data.
+     * About how many bytes of files a range takes, with values that stayed in the log and what is not flushed yet. It reads no values.
      *
      * @param range the range
      * @return bytes on the disk
