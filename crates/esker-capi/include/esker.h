@@ -544,8 +544,8 @@ esker_code esker_keyspace_at(const esker_keyspace *keyspace,
 // closed with it. Called from a comparator it does nothing.
 void esker_keyspace_close(esker_keyspace **keyspace);
 
-// About how many bytes of files the keys from `start` on and below `end` take, what is not flushed yet included. NULL is
-// no bound.
+// About how many bytes of files the keys from `start` on and below `end` take, what is not flushed yet included. NULL is no
+// bound.
 esker_code esker_approximate_size(const esker_keyspace *keyspace,
                                   const void *start,
                                   size_t start_len,

@@ -191,7 +191,8 @@ pub unsafe extern "C" fn esker_keyspace_close(keyspace: *mut *mut esker_keyspace
     unsafe { ffi::close(keyspace) }
 }
 
-/// About how many bytes of files the keys from `start` on and below `end` take. NULL is no bound.
+/// About how many bytes of files the keys from `start` on and below `end` take, what is not flushed yet included. NULL is no
+/// bound.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_approximate_size(
     keyspace: *const esker_keyspace,

@@ -43,7 +43,7 @@ impl Engine for Esker {
             (Call::Renew, "Cursor::refresh, of the cursor that the reader keeps"),
             (Call::YieldView, "nothing: no view keeps space from being used again by writes"),
             (Call::Settle, "Db::flush and wait_for_compactions"),
-            (Call::Compact, "nothing: settling was all"),
+            (Call::Compact, "Db::compact_range of all, where there is more than one run"),
             (Call::SetMemory, "nothing: the memory stays"),
             (Call::Close, "Db::close"),
         ]
