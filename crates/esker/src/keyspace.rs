@@ -448,8 +448,8 @@ impl Keyspace {
     }
 
     /// About how many bytes of files a range takes, old versions included: its part of tables, the large values that these point
-    /// to, and the keys and newest values in the log that are not flushed yet. No value is read; of what is not flushed one record
-    /// in fifteen is looked at, which takes some milliseconds where these are millions.
+    /// to, and the keys and newest values in the log that are not flushed yet. No value is read; of what is not flushed the
+    /// first thousand records are looked at, and of the others one in eight to fifteen, which stands for them.
     pub fn approximate_size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
         let bytes = self
             .state
