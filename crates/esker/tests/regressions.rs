@@ -604,6 +604,24 @@ fn the_size_of_a_range_was_made_of_what_lies_elsewhere() {
     assert!((10 << 20..11 << 20).contains(&size("large", "largf")));
 }
 
+/// Behind the first thousand keys the first of each leaf stood for all of it: of each three, five or fifteen keys of a record
+/// it could be always the same one.
+#[test]
+fn keys_in_a_rhythm_were_all_taken_for_the_first_of_each_leaf() {
+    for place in [0, 7] {
+        let dir = tempdir().unwrap();
+        let db = Options::new().compression(Compression::None).open(dir.path().join("db")).unwrap();
+        let mut written = 0;
+        for n in 0..30_000u32 {
+            let len = if n % 15 == place { 600 } else { 6 };
+            db.put(n.to_be_bytes(), vec![7; len]).unwrap();
+            written += 4 + len as u64;
+        }
+        let size = db.approximate_size::<&[u8]>(..).unwrap();
+        assert!((written / 3 * 2..written / 2 * 3).contains(&size), "{size} of {written}");
+    }
+}
+
 /// A store of up to 512 MiB was merged into one run whenever it was idle, whatever had come: 107 MB were written for 5 MB
 /// of updates. And a flush of a sixteenth of it rewrote it in the middle of a burst, to be done again at the end.
 #[test]

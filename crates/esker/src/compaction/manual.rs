@@ -5,7 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use parking_lot::MutexGuard;
 
 use super::overlap;
-use super::schedule::{Horizon, Look, PART_TABLES, likely_written};
+use super::schedule::{Horizon, Look, PART_TABLES, likely_written, note_rest};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
@@ -37,11 +37,15 @@ impl Store {
         let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
         let Some(&newest) = runs.first() else { return self.check_open() };
         let _held = ks.hold_runs(runs);
+        let all = matches!((low, high), (Bound::Unbounded, Bound::Unbounded));
         let mut from: Option<Vec<u8>> = None;
         loop {
             let low = from.as_deref().map_or(low, Bound::Included);
             from = comparator::catch(|| self.compact_part(ks, newest, low, high))?;
             if from.is_none() {
+                if all {
+                    note_rest(ks, newest);
+                }
                 return Ok(());
             }
             MutexGuard::bump(&mut job);
@@ -232,9 +236,8 @@ mod tests {
         assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 2001 - 334);
     }
 
-    /// Whoever waited for a flush waited for all of the compaction.
-    #[test]
-    fn a_flush_goes_before_the_rest_of_a_compaction() {
+    /// Two runs of 2 MB are compacted while another thread flushes a small one. Whether that came before the end.
+    fn flushed_in_between(compact: fn(&Db)) -> (Db, bool) {
         let (db, order) = interrupted(256 << 10);
         load(&db, ['a', 'z'], 1000);
         load(&db, ['a', 'z'], 1000);
@@ -255,10 +258,33 @@ mod tests {
             1501.. if !waits(&store) => seen.store(true, Ordering::Relaxed),
             _ => {}
         }));
-        db.compact_range::<&str>(..).unwrap();
+        compact(&db);
         *order.0.lock() = None;
         flusher.lock().take().unwrap().join().unwrap().unwrap();
-        assert!(flushed.load(Ordering::Relaxed), "only when all was done");
+        (db, flushed.load(Ordering::Relaxed))
+    }
+
+    /// Whoever waited for a flush waited for all of the compaction.
+    #[test]
+    fn a_flush_goes_before_the_rest_of_a_compaction() {
+        assert!(
+            flushed_in_between(|db| db.compact_range::<&str>(..).unwrap()).1,
+            "when all was done"
+        );
+        assert!(flushed_in_between(|db| db.wait_for_compactions().unwrap()).1, "when all was done");
+    }
+
+    /// All that had been merged counted as what came since the store was at rest, and was written again when it was idle.
+    #[test]
+    fn what_was_merged_beside_a_flush_was_merged_once_more() {
+        for compact in [
+            |db: &Db| db.compact_range::<&str>(..).unwrap(),
+            |db: &Db| db.wait_for_compactions().unwrap(),
+        ] {
+            let (db, _) = flushed_in_between(compact);
+            let since_rest = db.store().all_keyspaces()[0].since_rest.load(Ordering::Relaxed);
+            assert!(since_rest < 50_000, "{since_rest}");
+        }
     }
 
     /// It was looked for after so many entries, however large they were.

@@ -39,19 +39,15 @@ pub(super) struct Horizon {
     pub seq: Seq,
 }
 
-/// Runs that came after what there was at a moment, as they are now.
-fn later_runs(ks: &KeyspaceState, horizon: &Horizon) -> impl Iterator<Item = Arc<LoadedRun>> {
+/// Bytes of the runs that came after this one, as they are now.
+fn later_bytes(ks: &KeyspaceState, run: u64) -> u64 {
     let runs = ks.view.load_full().runs.clone();
-    runs.into_iter().filter(|r| r.run.id() > horizon.run)
+    runs.iter().filter(|r| r.run.id() > run).map(|r| r.run.bytes()).sum()
 }
 
-/// Whether a keyspace in which nothing was found to do is as merged as it gets: none of its runs was taken, by somebody else
-/// or because it came later.
-fn is_at_rest(ks: &KeyspaceState, look: &Look<'_>) -> bool {
-    match look {
-        Look::Upto(horizon) => later_runs(ks, horizon).next().is_none(),
-        _ => ks.busy_runs.lock().is_empty(),
-    }
+/// Up to this run a keyspace is as merged as it gets; what came later has still to come to rest.
+pub(super) fn note_rest(ks: &KeyspaceState, newest: u64) {
+    ks.since_rest.fetch_min(later_bytes(ks, newest), Ordering::Relaxed);
 }
 
 impl Store {
@@ -76,7 +72,7 @@ impl Store {
             // It keeps them for itself.
             picker_input.busy = 0..0;
             picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
-            let later: u64 = later_runs(ks, horizon).map(|r| r.run.bytes()).sum();
+            let later = later_bytes(ks, horizon.run);
             picker_input.since_rest = picker_input.since_rest.saturating_sub(later);
         }
         let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
@@ -87,8 +83,9 @@ impl Store {
         };
         let Some(mut plan) = plan else {
             note(0.0);
-            if idle && waiting.is_empty() && is_at_rest(ks, look) {
-                ks.since_rest.store(0, Ordering::Relaxed);
+            // Runs that somebody else merges were not asked about.
+            if idle && waiting.is_empty() && picker_input.busy.is_empty() {
+                note_rest(ks, picker_input.runs.first().map_or(0, |r| r.id()));
             }
             return Ok(false);
         };

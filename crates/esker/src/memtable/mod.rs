@@ -253,25 +253,20 @@ impl Memtable {
 
     /// About how many bytes the keys and newest values of a range have.
     pub(crate) fn approximate_size(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> u64 {
-        // Where writers split leaves under each of so many searches, it is not told.
-        const TRIES: usize = 8;
         let keys = self.keys();
-        let bytes = |r: u32| {
+        let mut from = IndexCursor::new();
+        match low {
+            Bound::Included(key) | Bound::Excluded(key) => from.seek(&self.index, &keys, key),
+            Bound::Unbounded => from.first(&self.index, &keys),
+        }
+        let end = match high {
+            Bound::Included(key) | Bound::Excluded(key) => Some(key),
+            Bound::Unbounded => None,
+        };
+        from.sum_until(&self.index, &keys, end, |r| {
             let newest = self.segment.record(self.chains.resolve(r).0);
             (newest.key.len() + newest.value.len()) as u64
-        };
-        let search = |_| {
-            let (mut from, mut to) = (IndexCursor::new(), IndexCursor::new());
-            match low {
-                Bound::Included(key) | Bound::Excluded(key) => from.seek(&self.index, &keys, key),
-                Bound::Unbounded => from.first(&self.index, &keys),
-            }
-            if let Bound::Included(key) | Bound::Excluded(key) = high {
-                to.seek(&self.index, &keys, key);
-            }
-            from.sum_until(&self.index, &to, bytes)
-        };
-        (0..TRIES).find_map(search).unwrap_or(0)
+        })
     }
 
     /// The sequence of the first entry; `u64::MAX` when there is none.

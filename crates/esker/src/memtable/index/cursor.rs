@@ -166,33 +166,35 @@ impl IndexCursor {
         }
     }
 
-    /// The sum of what `size` says of each reference from here on and before the place of `end`, a cursor over the same index;
-    /// to the last key where `end` is nowhere. Behind the first thousand keys the first of a leaf stands for all of it. `None`
-    /// where the place was not met, as a writer split its leaf between the searches: both are to be made again.
-    pub fn sum_until(
+    /// The sum of what `size` says of each reference from here on whose key is below `end`, or of all from here on. Behind the
+    /// first thousand keys one of a leaf stands for all of it, each time another, as keys may come in a rhythm.
+    pub fn sum_until<S: KeySource>(
         &mut self,
         index: &Index,
-        end: &IndexCursor,
+        src: &S,
+        end: Option<&[u8]>,
         size: impl Fn(u32) -> u64,
-    ) -> Option<u64> {
+    ) -> u64 {
         const IN_FULL: usize = 64;
+        let below = |r: u32| end.is_none_or(|end| index.order.compare(src.key(r), end).is_lt());
         let (mut sum, mut leaves) = (0u64, 0);
         while self.at < self.len {
-            let at_end = ptr::eq(self.leaf, end.leaf);
-            let upto = if at_end { end.at.clamp(self.at, self.len) } else { self.len };
-            let refs = &self.refs[self.at..upto];
-            let part = match leaves < IN_FULL {
+            let refs = &self.refs[self.at..self.len];
+            let whole = below(refs[refs.len() - 1]);
+            let upto = if whole { refs.len() } else { refs.partition_point(|&r| below(r)) };
+            let refs = &refs[..upto];
+            let part = match leaves < IN_FULL || refs.is_empty() {
                 true => refs.iter().map(|&r| size(r)).fold(0, u64::saturating_add),
-                false => refs.first().map_or(0, |&r| size(r)).saturating_mul(refs.len() as u64),
+                false => size(refs[leaves % refs.len()]).saturating_mul(refs.len() as u64),
             };
             sum = sum.saturating_add(part);
-            if at_end {
-                return Some(sum);
+            if !whole {
+                break;
             }
             leaves += 1;
             self.next_leaf(index);
         }
-        end.leaf.is_null().then_some(sum)
+        sum
     }
 
     fn clear(&mut self) {
