@@ -96,7 +96,7 @@ class PackedBatch {
       })
     }
     // Strings of three bytes a character are seldom long: where they are, the exact length is taken.
-    const needed = most <= 2 * exact ? most : exact
+    const needed = most <= Math.min(2 * exact, MAX_BATCH_BYTES) ? most : exact
     const size = Math.min(Math.max(needed, 2 * this.buffer.byteLength), MAX_BATCH_BYTES)
     const larger = Buffer.allocUnsafeSlow(Math.max(size, needed))
     larger.set(this.buffer.subarray(0, this.length))

@@ -240,6 +240,17 @@ test('of many reads that are begun together only those that meet damage fail', a
   t.ok(failed.length > 0 && failed.length < 200, `${failed.length} failed`)
   t.ok(failed.every(({ reason }) => reason.code === 'LEVEL_CORRUPTION'))
   t.ok(ended.every(({ status, value }) => status === 'rejected' || value === 'value '.repeat(20)), 'the others have their values')
+  // A walk gives all that comes before: up to 999 entries were thrown away with the error.
+  const sorted = [...keys].sort()
+  const bad = new Set(keys.filter((_, i) => ended[i].status === 'rejected'))
+  const walk = db.keys()
+  const walked = []
+  const met = await failure((async () => {
+    for (let key = await walk.next(); key !== undefined; key = await walk.next()) walked.push(key)
+  })())
+  t.is(met.code, 'LEVEL_CORRUPTION')
+  t.same(walked, sorted.slice(0, sorted.findIndex((key) => bad.has(key))))
+  await walk.close()
   await db.close()
 })
 

@@ -285,9 +285,11 @@ impl Keyspace {
         start: Option<Given<'_>>,
         stop: Option<Given<'_>>,
     ) -> Outcome<u64> {
-        let keyspace = &self_.as_super().source()?.keyspace;
+        let py = self_.py();
+        let keyspace = self_.as_super().source()?.keyspace.clone();
         let bounds = crate::items::bounds(start, stop);
-        Ok(keyspace.approximate_size::<Vec<u8>>(bounds)?)
+        // It may read indexes from a disk.
+        Ok(crate::wait::detach(py, || keyspace.approximate_size::<Vec<u8>>(bounds))?)
     }
 
     fn at<'py>(self_: PyRef<'py, Self>, snapshot: &Snapshot) -> Outcome<Bound<'py, View>> {

@@ -53,7 +53,7 @@ impl Chunk {
     }
 
     /// Adds a key or a value.
-    pub fn push(&mut self, part: &[u8], as_string: bool) -> Outcome<()> {
+    fn push(&mut self, part: &[u8], as_string: bool) -> Outcome<()> {
         let more = part.len() + 4;
         self.bytes.try_reserve(more).map_err(|_| Fail::NoMemory(more))?;
         // Keys and values are far below 4 GiB.
@@ -61,6 +61,22 @@ impl Chunk {
         self.bytes.extend_from_slice(part);
         self.is_ascii &= !as_string || part.is_ascii();
         Ok(())
+    }
+
+    /// Adds what is asked for of an entry, or nothing where there is no memory for all of it. Its bytes.
+    pub fn push_all<'p>(
+        &mut self,
+        parts: impl Iterator<Item = (&'p [u8], bool)>,
+    ) -> Outcome<usize> {
+        let (before, mut bytes) = (self.bytes.len(), 0);
+        for (part, as_string) in parts {
+            if let Err(e) = self.push(part, as_string) {
+                self.bytes.truncate(before);
+                return Err(e);
+            }
+            bytes += part.len();
+        }
+        Ok(bytes)
     }
 
     /// The bytes for JavaScript.

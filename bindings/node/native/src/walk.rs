@@ -71,6 +71,8 @@ enum Place {
     Target(Vec<u8>),
     /// Behind the entry that the cursor is on.
     Behind,
+    /// At that entry, for which there was no memory.
+    On,
     End,
 }
 
@@ -105,6 +107,7 @@ impl Steps {
             (Place::Target(target), true) => cursor.seek_for_prev(target)?,
             (Place::Behind, false) => cursor.next()?,
             (Place::Behind, true) => cursor.prev()?,
+            (Place::On, _) => cursor.valid(),
             (Place::End, _) => false,
         };
         let inside =
@@ -116,28 +119,39 @@ impl Steps {
         Ok(Some(cursor))
     }
 
-    /// Entries until there are `count`, or more than `limit_bytes` of them, or `stop` is set.
+    /// Entries until there are `count`, or more than `limit_bytes` of them, or `stop` is set. A failure behind some is for the next
+    /// call, which meets it again: what can be read is given.
     fn read(&mut self, count: usize, limit_bytes: usize, stop: &AtomicBool) -> Outcome<Vec<u8>> {
-        let parts = self.parts;
         let mut chunk = Chunk::new();
         let (mut read, mut bytes, mut ended) = (0, 0, false);
         while read < count && bytes <= limit_bytes && !stop.load(Ordering::Relaxed) {
-            let Some(cursor) = self.step()? else {
-                ended = true;
-                break;
-            };
-            if parts.keys {
-                chunk.push(cursor.key(), parts.keys_as_strings)?;
-                bytes += cursor.key().len();
-            }
-            if parts.values {
-                chunk.push(cursor.value(), parts.values_as_strings)?;
-                bytes += cursor.value().len();
+            match self.step_into(&mut chunk) {
+                Ok(Some(more)) => bytes += more,
+                Ok(None) => {
+                    ended = true;
+                    break;
+                }
+                Err(_) if read > 0 => break,
+                Err(e) => return Err(e),
             }
             read += 1;
         }
         // At most the 32 bits that JavaScript asked for.
         Ok(chunk.finish(read as u32, ended))
+    }
+
+    /// Adds the next entry to a chunk, or nothing. How many bytes it has; `None` at the end.
+    fn step_into(&mut self, chunk: &mut Chunk) -> Outcome<Option<usize>> {
+        let parts = self.parts;
+        let Some(cursor) = self.step()? else { return Ok(None) };
+        let key = if parts.keys { Some((cursor.key(), parts.keys_as_strings)) } else { None };
+        let value =
+            if parts.values { Some((cursor.value(), parts.values_as_strings)) } else { None };
+        let pushed = chunk.push_all(key.into_iter().chain(value));
+        if pushed.is_err() {
+            self.place = Place::On;
+        }
+        Ok(Some(pushed?))
     }
 
     /// The next keys, as a batch that deletes them.

@@ -51,6 +51,8 @@ final class EntryTable implements AutoCloseable {
     private final ReentrantLock structure = new ReentrantLock();
     /** Walks that are not closed yet. They would keep the directory locked. */
     private final Set<AutoCloseable> open = ConcurrentHashMap.newKeySet();
+    /** Set before the walks are ended that there are then. */
+    private volatile boolean ending;
 
     private EntryTable(Esker esker, Generation generation, int stripeCount) {
         this.esker = esker;
@@ -147,11 +149,11 @@ final class EntryTable implements AutoCloseable {
             Generation now = generation;
             long before = expiryOf(now, entryKey);
             if (before < 0 && expiryMs == StoredEntry.NEVER) {
-                now.entries().put(entryKey, stored);
+                changing(() -> now.entries().put(entryKey, stored));
             } else {
                 WriteBatch batch = new WriteBatch();
                 addTo(batch, now, entryKey, before, stored, expiryMs);
-                esker.write(batch);
+                write(batch);
             }
             if (before == ABSENT) {
                 counts.add(segment, 1);
@@ -169,7 +171,7 @@ final class EntryTable implements AutoCloseable {
             }
             WriteBatch batch = new WriteBatch();
             addTo(batch, now, entryKey, before, null, StoredEntry.NEVER);
-            esker.write(batch);
+            write(batch);
             counts.add(segment, -1);
             return true;
         }
@@ -197,9 +199,23 @@ final class EntryTable implements AutoCloseable {
                     removed.add(entryKey);
                 }
             });
-            esker.write(batch);
+            write(batch);
             added.forEach(entryKey -> counts.add(EntryKeys.segmentOf(entryKey), 1));
             removed.forEach(entryKey -> counts.add(EntryKeys.segmentOf(entryKey), -1));
+        }
+    }
+
+    private void write(WriteBatch batch) {
+        changing(() -> esker.write(batch));
+    }
+
+    /** A write that failed may be there all the same, as its sync was what failed, and stays when the store goes on: who asks counts anew. */
+    private void changing(Runnable write) {
+        try {
+            write.run();
+        } catch (EskerException e) {
+            counts.forget();
+            throw e;
         }
     }
 
@@ -256,6 +272,10 @@ final class EntryTable implements AutoCloseable {
             });
             if (walk != null) {
                 open.add(walk);
+                if (ending) {
+                    closeQuietly(walk);
+                    throw new IllegalStateException("the store in " + esker.directory() + " is closed");
+                }
                 return walk;
             }
         }
@@ -271,7 +291,7 @@ final class EntryTable implements AutoCloseable {
             Generation now = generation;
             WriteBatch batch = new WriteBatch();
             if (addDeletes(batch, now.entries()) && addDeletes(batch, now.expiry())) {
-                esker.write(batch);
+                write(batch);
             } else {
                 replace(now);
             }
@@ -301,7 +321,17 @@ final class EntryTable implements AutoCloseable {
     private void replace(Generation now) {
         Layout next = now.layout().withGeneration(now.layout().generation() + 1);
         Generation empty = Generation.openOrCreate(esker, next);
-        name(esker, next);
+        try {
+            name(esker, next);
+        } catch (EskerException e) {
+            // What failed may be its sync: the record is there then, and stays when the store goes on. Whatever is written from now
+            // on goes where it leads, or the next start would drop it.
+            if (next.equals(Layout.read(esker))) {
+                generation = empty;
+            }
+            counts.forget();
+            throw e;
+        }
         generation = empty;
         // Also where a drop fails: what it leaves goes when the store is opened again.
         counts.reset();
@@ -359,12 +389,12 @@ final class EntryTable implements AutoCloseable {
                 long before = noneExpires ? StoredEntry.NEVER : expiryOf(now, entryKey);
                 addTo(batch, now, entryKey, before, null, StoredEntry.NEVER);
                 if (isFull(batch)) {
-                    esker.write(batch);
+                    write(batch);
                     batch.clear();
                 }
             }
             if (batch.count() > 0) {
-                esker.write(batch);
+                write(batch);
             }
         }
     }
@@ -483,7 +513,7 @@ final class EntryTable implements AutoCloseable {
                 removed.add(new Expired(keys.get(i), stored));
             }
             if (!removed.isEmpty()) {
-                esker.write(batch);
+                write(batch);
                 removed.forEach(entry -> counts.add(EntryKeys.segmentOf(entry.entryKey()), -1));
             }
         }
@@ -522,20 +552,28 @@ final class EntryTable implements AutoCloseable {
     @Override
     public void close() {
         structure.lock();
-        try {
-            for (AutoCloseable walk : open) {
-                closeQuietly(walk);
-            }
-            if (esker.isOpen()) {
-                try {
-                    counts.leave(esker);
-                } catch (EskerException e) {
-                    // Halted, or a full disk: the next start counts.
+        // Nobody writes between what is counted and the end.
+        try (var held = stripes.lockAll()) {
+            ending = true;
+            // Whatever goes wrong, it is closed: its directory would stay locked.
+            try (Esker closing = esker) {
+                for (AutoCloseable walk : open) {
+                    closeQuietly(walk);
+                }
+                if (closing.isOpen()) {
+                    leaveCounts();
                 }
             }
-            esker.close();
         } finally {
             structure.unlock();
+        }
+    }
+
+    private void leaveCounts() {
+        try {
+            counts.leave(esker);
+        } catch (EskerException e) {
+            // Halted, or a full disk: the next start counts.
         }
     }
 

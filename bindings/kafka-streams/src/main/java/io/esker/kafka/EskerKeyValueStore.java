@@ -69,14 +69,21 @@ class EskerKeyValueStore implements KeyValueStore<Bytes, byte[]> {
     @Override
     public void init(StateStoreContext context, StateStore root) {
         this.context = context;
-        store.open(context, format, false);
-        values = store.table("values" + format.suffix());
+        open();
         consistency = Queries.isConsistencyEnabled(context);
         StoreMetrics.register(context, store, "esker");
         context.register(root, (RecordBatchingStateRestoreCallback) this::restore);
     }
 
+    private void open() {
+        store.open(context, format, false);
+        values = store.table("values" + format.suffix());
+    }
+
     private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
+        if (records.isEmpty()) return;
+        // One that was closed has a table in a store that is gone.
+        open();
         Restoring.batch(store, records, batch -> {
             for (ConsumerRecord<byte[], byte[]> record : records) {
                 ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());

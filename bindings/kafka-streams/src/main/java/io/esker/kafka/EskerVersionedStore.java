@@ -63,14 +63,21 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         expiredRecords = TaskMetrics.droppedRecordsSensor(
                 Thread.currentThread().getName(), given.taskId().toString(), ProcessorContextUtils.metricsImpl(given));
         consistency = Queries.isConsistencyEnabled(given);
-        store.open(given, Format.PLAIN, false);
-        latest = store.table("latest" + Format.PLAIN.suffix());
-        history.open();
+        open();
         StoreMetrics.register(given, store, "esker");
         given.register(root, (RecordBatchingStateRestoreCallback) this::restore);
     }
 
+    private void open() {
+        store.open(context, Format.PLAIN, false);
+        latest = store.table("latest" + Format.PLAIN.suffix());
+        history.open();
+    }
+
     private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
+        if (records.isEmpty()) return;
+        // One that was closed has tables in a store that is gone.
+        if (!store.isOpen()) open();
         long endMs = streamTimeMs;
         for (ConsumerRecord<byte[], byte[]> record : records) endMs = Math.max(endMs, record.timestamp());
         synchronized (store) {

@@ -388,26 +388,44 @@ final class TaskStore {
      */
     synchronized void close() {
         if (!open) return;
-        RuntimeException failed = null;
+        // Closed it is, whatever goes wrong, want of memory too: a task that is revived opens it anew.
         try {
             if (!exactlyOnce && bufferedBytes > 0) spill();
-        } catch (RuntimeException e) {
-            failed = e;
+        } catch (RuntimeException | Error e) {
+            endAfter(e);
+            throw e;
         }
+        end();
+    }
+
+    private void endAfter(Throwable cause) {
+        try {
+            end();
+        } catch (RuntimeException e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    private void end() {
         open = false;
-        closeIterators();
-        tables.clear();
-        doomed.clear();
-        bufferedBytes = 0;
-        // Closed it is, whatever goes wrong: a task that is revived opens it anew.
         Esker closing = esker;
-        esker = null;
+        try {
+            closeIterators();
+        } finally {
+            tables.clear();
+            doomed.clear();
+            bufferedBytes = 0;
+            esker = null;
+            close(closing);
+        }
+    }
+
+    private void close(Esker closing) {
         try {
             if (closing != null) closing.close();
         } catch (EskerException e) {
-            if (failed == null) failed = new ProcessorStateException("Error closing store " + name + ": " + e.getMessage(), e);
+            throw new ProcessorStateException("Error closing store " + name + ": " + e.getMessage(), e);
         }
-        if (failed != null) throw failed;
     }
 
     private void closeIterators() {

@@ -221,4 +221,18 @@ class CommitTest {
         assertEquals("2", text(store.get(key("b"))), "restored records need no commit");
         store.close();
     }
+
+    /** Its table was one of the store that was closed. */
+    @Test
+    void aClosedStoreIsRestoredInto() {
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, Map.of());
+        KeyValueStore<Bytes, byte[]> store = EskerStores.persistentKeyValueStore("store").get();
+        store.init(context, store);
+        store.put(key("a"), bytes("1"));
+        store.close();
+        context.restore("store", List.of(KeyValue.pair(bytes("b"), bytes("2"))));
+        assertEquals("1", text(store.get(key("a"))));
+        assertEquals("2", text(store.get(key("b"))));
+        store.close();
+    }
 }
