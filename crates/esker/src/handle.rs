@@ -17,6 +17,8 @@ use crate::wal::Position;
 pub(crate) struct Handle {
     pub store: Arc<Store>,
     worker: Mutex<Option<Worker>>,
+    /// Who opened it.
+    process: u32,
 }
 
 /// Who does the background work.
@@ -63,13 +65,20 @@ impl Handle {
             drop(comparator::catch(|| store.flush_recovered()));
         }
         let worker = if store.options.read_only { None } else { Some(Worker::start(&store)?) };
-        Ok(Handle { store, worker: Mutex::new(worker) })
+        Ok(Handle { store, worker: Mutex::new(worker), process: std::process::id() })
     }
 
     /// Flushes, unless that is not wanted, stops the background thread and marks the store as closed in order. Later calls on
     /// other handles fail with [`Error::Closed`]. On an error the store is closed all the same; what
     /// was written is in the log and is found at the next open.
+    ///
+    /// In a forked child it does nothing: the log and the lock are its parent's, and the background thread is not there.
     pub(crate) fn close(&self) -> Result<()> {
+        if self.process != std::process::id() {
+            // Nor is anything dropped: another thread may have held any lock when the process forked.
+            std::mem::forget(Arc::clone(&self.store));
+            return Ok(());
+        }
         let mut worker = self.worker.lock();
         let store = &self.store;
         let Some(running) = worker.take() else {

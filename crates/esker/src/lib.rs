@@ -164,8 +164,8 @@
 //!
 //! Keys have up to [`MAX_KEY_LEN`] bytes (64 KiB), values up to [`MAX_VALUE_LEN`] (1 GiB); both may
 //! be empty. A batch has less than 4 GiB. One process at a time writes to a store, or any number
-//! [read](Options::read_only) it. A process that has a store open and forks must not use it in the child, nor drop it
-//! there. There are no transactions that read and write; a batch is the unit of change.
+//! [read](Options::read_only) it. A process that has a store open and forks must not use it in the child; closing and
+//! dropping it do nothing there. There are no transactions that read and write; a batch is the unit of change.
 
 #[cfg(not(unix))]
 compile_error!(

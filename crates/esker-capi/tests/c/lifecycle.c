@@ -1,7 +1,10 @@
 /* Opening and closing, options, errors, and what is passed wrongly. */
 #include "check.h"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void texts(void) {
   CHECK(esker_version()[0] >= '0' && strchr(esker_version(), '.') != NULL);
@@ -253,6 +256,45 @@ static void wrong(const char *dir) {
   OK(esker_db_close(&db, &error));
 }
 
+static void in_a_child(esker_db *db) {
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(20);
+    OK(esker_db_close(&db, &error));
+    /* The memory of the store is left as it is: another program, so that nobody looks for leaks. */
+    execl("/bin/true", "true", (char *)NULL);
+    _exit(1);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* A child that closed what its parent has open waited for a thread that it does not have, or let go of its parent's lock. */
+static void forking(const char *dir) {
+  char path[1024];
+  path_in(path, dir, "forked");
+  esker_db *db = open_small(path), *other = NULL;
+  esker_keyspace *ks = default_of(db);
+  OK(esker_put(ks, "a", 1, "1", 1, ESKER_DURABILITY_DEFAULT, &error));
+  in_a_child(db);
+  GIVES(ESKER_LOCKED, esker_db_open(path, NULL, &other, &error));
+  OK(esker_put(ks, "b", 1, "2", 1, ESKER_DURABILITY_DEFAULT, &error));
+  esker_keyspace_close(&ks);
+  OK(esker_db_close(&db, &error));
+
+  esker_options *reads = esker_options_new();
+  CHECK(esker_options_set_read_only(reads, true) == ESKER_OK);
+  OK(esker_db_open(path, reads, &db, &error));
+  esker_options_free(&reads);
+  in_a_child(db);
+  GIVES(ESKER_LOCKED, esker_db_open(path, NULL, &other, &error));
+  OK(esker_db_close(&db, &error));
+  OK(esker_db_open(path, NULL, &db, &error));
+  OK(esker_db_close(&db, &error));
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 2);
   texts();
@@ -260,5 +302,6 @@ int main(int argc, char **argv) {
   opening(argv[1]);
   after_close(argv[1]);
   wrong(argv[1]);
+  forking(argv[1]);
   return 0;
 }

@@ -28,12 +28,15 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub(super) struct FileLock {
     file: fs::File,
     path: PathBuf,
+    /// Who took it: a forked child has the open file too, and is not to let go of what its parent holds.
+    process: u32,
 }
 
 impl FileLock {
     pub(super) fn take(path: &Path, mode: LockMode) -> io::Result<FileLock> {
         for _ in 0..TRIES {
-            let lock = FileLock { file: open(path, mode)?, path: path.to_path_buf() };
+            let (file, process) = (open(path, mode)?, std::process::id());
+            let lock = FileLock { file, path: path.to_path_buf(), process };
             lock.lock(mode)?;
             if lock.is_in_place()? {
                 return Ok(lock);
@@ -101,7 +104,9 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         // The kernel's lock belongs to the open file, which a process forked a moment ago has too,
         // until it runs its program: closing our end would not free it then.
-        let _ = flock(&self.file, FlockOperation::Unlock);
+        if self.process == std::process::id() {
+            let _ = flock(&self.file, FlockOperation::Unlock);
+        }
     }
 }
 
