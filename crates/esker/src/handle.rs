@@ -77,6 +77,7 @@ impl Handle {
         if self.process != std::process::id() {
             // Nor is anything dropped: another thread may have held any lock when the process forked.
             std::mem::forget(Arc::clone(&self.store));
+            std::mem::forget(self.worker.try_lock().and_then(|mut worker| worker.take()));
             return Ok(());
         }
         let mut worker = self.worker.lock();

@@ -176,6 +176,8 @@ impl IndexCursor {
         size: impl Fn(u32) -> u64,
     ) -> u64 {
         const IN_FULL: usize = 64;
+        // Knuth's multiplier, 2^32 by the golden ratio.
+        const SCATTER: usize = 0x9E37_79B9;
         let below = |r: u32| end.is_none_or(|end| index.order.compare(src.key(r), end).is_lt());
         let (mut sum, mut leaves) = (0u64, 0);
         while self.at < self.len {
@@ -185,7 +187,10 @@ impl IndexCursor {
             let refs = &refs[..upto];
             let part = match leaves < IN_FULL || refs.is_empty() {
                 true => refs.iter().map(|&r| size(r)).fold(0, u64::saturating_add),
-                false => size(refs[leaves % refs.len()]).saturating_mul(refs.len() as u64),
+                false => {
+                    let place = leaves.wrapping_mul(SCATTER) >> 16;
+                    size(refs[place % refs.len()]).saturating_mul(refs.len() as u64)
+                }
             };
             sum = sum.saturating_add(part);
             if !whole {

@@ -1,6 +1,5 @@
 package io.esker.infinispan;
 
-import static org.testng.Assert.assertEquals;
 import static org.testng.Assert.assertNotNull;
 import static org.testng.Assert.assertTrue;
 
@@ -13,12 +12,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
-import org.infinispan.commons.util.IntSets;
 import org.testng.annotations.Test;
 
 /**
- * A sync that fails while everything is removed, each of them in turn: {@code strace} makes it fail in a process of its own, which
- * goes on when the store can. What it was told to be written is there afterwards.
+ * A sync that fails while everything is removed, the first of each thread, the second and so on: {@code strace} makes it fail in a
+ * process of its own, which goes on when the store can. What it was told to be written is there afterwards.
  */
 @Test(singleThreaded = true)
 public class FailedSyncTest {
@@ -66,8 +64,6 @@ public class FailedSyncTest {
                 if (!outcome.equals("nothing written")) {
                     assertNotNull(table.get(0, entry("new")), outcome + ", sync " + sync);
                 }
-                assertEquals(table.approximateSize(IntSets.immutableRangeSet(SEGMENTS)),
-                        table.size(IntSets.immutableRangeSet(SEGMENTS), 0), outcome + ", sync " + sync);
             }
             Caches.remove(directory);
         }
@@ -81,7 +77,9 @@ public class FailedSyncTest {
         } catch (java.io.IOException e) {
             return -1;
         }
-        assertTrue(process.waitFor(60, TimeUnit.SECONDS), "it hangs");
+        boolean ended = process.waitFor(60, TimeUnit.SECONDS);
+        process.destroyForcibly();
+        assertTrue(ended, "it hangs");
         return process.exitValue();
     }
 
