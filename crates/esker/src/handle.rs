@@ -16,45 +16,26 @@ use crate::wal::Position;
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub store: Arc<Store>,
-    worker: Mutex<Option<Worker>>,
+    worker: Mutex<Option<JoinHandle<()>>>,
     /// Who opened it.
     process: u32,
 }
 
-/// Who does the background work.
-#[derive(Debug)]
-enum Worker {
-    Thread(JoinHandle<()>),
-    /// Whoever waits for it.
+/// Starts the background thread; of a store that is stepped by whoever waits for it, one that ends at once.
+fn start_worker(store: &Arc<Store>) -> Result<JoinHandle<()>> {
     #[cfg(test)]
-    Stepped,
-}
-
-impl Worker {
-    fn start(store: &Arc<Store>) -> Result<Worker> {
-        #[cfg(test)]
-        if store.env.is_stepped() {
-            let weak = Arc::downgrade(store);
-            let step = move || {
-                if let Some(store) = weak.upgrade() {
-                    store.step(std::time::Duration::ZERO);
-                }
-            };
-            drop(store.signal.stepper.0.set(Box::new(step)));
-            return Ok(Worker::Stepped);
-        }
-        let started = background::start(Arc::clone(store));
-        started.map(Worker::Thread).map_err(|e| Error::io("start a thread for", &store.dir, e))
+    if store.env.is_stepped() {
+        let weak = Arc::downgrade(store);
+        let step = move || {
+            if let Some(store) = weak.upgrade() {
+                store.step(std::time::Duration::ZERO);
+            }
+        };
+        drop(store.signal.stepper.0.set(Box::new(step)));
+        return Ok(std::thread::spawn(|| ()));
     }
-
-    fn join(self) {
-        match self {
-            // A panic of the worker was printed by its thread; the log holds everything.
-            Worker::Thread(thread) => drop(thread.join()),
-            #[cfg(test)]
-            Worker::Stepped => {}
-        }
-    }
+    let started = background::start(Arc::clone(store));
+    started.map_err(|e| Error::io("start a thread for", &store.dir, e))
 }
 
 impl Handle {
@@ -64,7 +45,7 @@ impl Handle {
             // Where it cannot be done the worker tries again, and says why.
             drop(comparator::catch(|| store.flush_recovered()));
         }
-        let worker = if store.options.read_only { None } else { Some(Worker::start(&store)?) };
+        let worker = if store.options.read_only { None } else { Some(start_worker(&store)?) };
         Ok(Handle { store, worker: Mutex::new(worker), process: std::process::id() })
     }
 
@@ -91,7 +72,8 @@ impl Handle {
         let flushed = if store.options.flush_on_close { store.flush_all() } else { Ok(()) };
         store.set_closed();
         store.signal.stop();
-        running.join();
+        // A panic of it was printed by its thread; the log holds everything.
+        drop(running.join());
         // Merges on the threads of users end at their next slice, and none begins.
         let jobs = store.jobs.lock();
         let ended = flushed.and_then(|()| end_log(store));

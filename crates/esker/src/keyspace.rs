@@ -125,14 +125,18 @@ impl ReadableKeyspace for View {}
 macro_rules! own_read_methods {
     ($type:ty) => {
         impl $type {
-            /// The value of `key`; see [`Keyspace::get`](crate::Keyspace::get).
+            /// The value of `key`, `None` when it has none. Not copied unless it is short or packed; see [`Slice`](crate::Slice).
+            ///
+            /// # Errors
+            /// Damage in the files that hold it, [`Error::Closed`](crate::Error::Closed), and
+            /// [`Error::ForeignSnapshot`](crate::Error::ForeignSnapshot) in a view at a snapshot of another store.
             #[inline]
             pub fn get(&self, key: impl AsRef<[u8]>) -> crate::Result<Option<crate::Slice>> {
                 crate::ReadableKeyspace::get(self, key)
             }
 
-            /// The values of several keys as of one moment; see
-            /// [`Keyspace::multi_get`](crate::Keyspace::multi_get).
+            /// The values of several keys as of one moment, in the order asked for. Faster than one
+            /// [`get`](Self::get) after the other: the memory accesses overlap.
             pub fn multi_get<K: AsRef<[u8]>>(
                 &self,
                 keys: &[K],
@@ -140,19 +144,31 @@ macro_rules! own_read_methods {
                 crate::ReadableKeyspace::multi_get(self, keys)
             }
 
-            /// Whether `key` has a value; see [`Keyspace::contains_key`](crate::Keyspace::contains_key).
+            /// Whether `key` has a value. Cheaper than [`get`](Self::get) for large values.
             pub fn contains_key(&self, key: impl AsRef<[u8]>) -> crate::Result<bool> {
                 crate::ReadableKeyspace::contains_key(self, key)
             }
 
-            /// All keys and values, in order, from both ends; see
-            /// [`Keyspace::iter`](crate::Keyspace::iter).
+            /// All keys and values, in order, from both ends. Unaffected by later writes. Of a store that is
+            /// closed, or a keyspace that was dropped, it gives an error and ends; so do the other iterators
+            /// and cursors.
             pub fn iter(&self) -> crate::Iter {
                 crate::ReadableKeyspace::iter(self)
             }
 
-            /// Keys and values of a range, in order, from both ends; see
-            /// [`Keyspace::range`](crate::Keyspace::range).
+            /// Keys and values of a range, in order, from both ends.
+            ///
+            /// ```
+            /// # fn main() -> esker::Result<()> {
+            /// # let dir = tempfile::tempdir().unwrap();
+            /// # let db = esker::Db::open(dir.path().join("db"))?;
+            /// for key in ["a", "b", "c", "d"] {
+            ///     db.put(key, "x")?;
+            /// }
+            /// let keys: Vec<_> = db.range("b".."d").rev().map(|e| e.map(|(k, _)| k)).collect::<Result<_, _>>()?;
+            /// assert_eq!(keys, [b"c", b"b"]);
+            /// # Ok(()) }
+            /// ```
             pub fn range<K: AsRef<[u8]>>(
                 &self,
                 range: impl std::ops::RangeBounds<K>,
@@ -160,19 +176,18 @@ macro_rules! own_read_methods {
                 crate::ReadableKeyspace::range(self, range)
             }
 
-            /// Keys that start with `prefix`, and their values; see
-            /// [`Keyspace::prefix`](crate::Keyspace::prefix).
+            /// Keys that start with `prefix`, and their values. Under a comparator of the user's own this
+            /// looks at all keys.
             pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> crate::Iter {
                 crate::ReadableKeyspace::prefix(self, prefix)
             }
 
-            /// A cursor; see [`Keyspace::cursor`](crate::Keyspace::cursor).
+            /// A cursor over the present state, or, of a [`View`](crate::View), over its snapshot's.
             pub fn cursor(&self) -> crate::Cursor {
                 crate::ReadableKeyspace::cursor(self)
             }
 
-            /// A cursor that does not fetch values; see
-            /// [`Keyspace::cursor_keys_only`](crate::Keyspace::cursor_keys_only).
+            /// A cursor that does not fetch values; [`Cursor::value`](crate::Cursor::value) is empty.
             pub fn cursor_keys_only(&self) -> crate::Cursor {
                 crate::ReadableKeyspace::cursor_keys_only(self)
             }
@@ -279,26 +294,6 @@ impl Keyspace {
             .provided(open)
     }
 
-    /// The value of `key`, `None` when it has none. Not copied unless it is short or packed; see [`Slice`].
-    ///
-    /// # Errors
-    /// Damage in the files that hold it, and [`Error::Closed`](crate::Error::Closed).
-    #[inline]
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        ReadableKeyspace::get(self, key)
-    }
-
-    /// The values of several keys as of one moment, in the order asked for. Faster than one
-    /// [`get`](Keyspace::get) after the other: the memory accesses overlap.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        ReadableKeyspace::multi_get(self, keys)
-    }
-
-    /// Whether `key` has a value. Cheaper than [`get`](Keyspace::get) for large values.
-    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        ReadableKeyspace::contains_key(self, key)
-    }
-
     /// Gives `key` this value, with the store's default durability.
     ///
     /// # Errors
@@ -337,46 +332,6 @@ impl Keyspace {
     #[inline]
     pub fn delete_with(&self, key: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
         self.handle.store.write_one(&self.state, Kind::Delete, key.as_ref(), &[], durability)
-    }
-
-    /// All keys and values, in order, from both ends. Unaffected by later writes. Of a store that is
-    /// closed, or a keyspace that was dropped, it gives an error and ends; so do the other iterators
-    /// and cursors.
-    pub fn iter(&self) -> Iter {
-        ReadableKeyspace::iter(self)
-    }
-
-    /// Keys and values of a range, in order, from both ends.
-    ///
-    /// ```
-    /// # fn main() -> esker::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = esker::Db::open(dir.path().join("db"))?;
-    /// for key in ["a", "b", "c", "d"] {
-    ///     db.put(key, "x")?;
-    /// }
-    /// let keys: Vec<_> = db.range("b".."d").rev().map(|e| e.map(|(k, _)| k)).collect::<Result<_, _>>()?;
-    /// assert_eq!(keys, [b"c", b"b"]);
-    /// # Ok(()) }
-    /// ```
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        ReadableKeyspace::range(self, range)
-    }
-
-    /// Keys that start with `prefix`, and their values. Under a comparator of the user's own this
-    /// looks at all keys.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        ReadableKeyspace::prefix(self, prefix)
-    }
-
-    /// A cursor over the present state.
-    pub fn cursor(&self) -> Cursor {
-        ReadableKeyspace::cursor(self)
-    }
-
-    /// A cursor that does not fetch values; [`Cursor::value`] is empty.
-    pub fn cursor_keys_only(&self) -> Cursor {
-        ReadableKeyspace::cursor_keys_only(self)
     }
 
     /// This keyspace as `snapshot` sees it. If that is of another store, all reads of the view give
@@ -507,4 +462,5 @@ impl Moment for View {
     }
 }
 
+own_read_methods!(Keyspace);
 own_read_methods!(View);

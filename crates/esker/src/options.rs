@@ -1,7 +1,7 @@
 //! Settings. Two matter to most users: how much memory, and how durable a write is by default.
 
 use crate::error::{Error, Result};
-use crate::key::KeyOrder;
+use crate::key::{Codec, KeyOrder};
 
 /// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +60,15 @@ impl Compression {
             Compression::None => 0,
             Compression::Lz4 => 1,
             Compression::Zstd => 2,
+        }
+    }
+
+    /// What packs values, unless nothing does.
+    pub(crate) fn codec(self) -> Option<Codec> {
+        match self {
+            Compression::None => None,
+            Compression::Lz4 => Some(Codec::Lz4),
+            Compression::Zstd => Some(Codec::Zstd),
         }
     }
 

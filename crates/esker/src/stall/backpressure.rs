@@ -17,25 +17,15 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct Backpressure {
     pending: AtomicU64,
-    /// Of these, what the running flush will free, and how much of that is done.
-    flushing: AtomicU64,
-    progress: AtomicU64,
-    /// When it began, in nanoseconds since `start`, and how many bytes it will write.
-    flush_began: AtomicU64,
-    flush_writes: AtomicU64,
-    /// When the last one ended, in nanoseconds since `start`, and how many it took.
-    flush_ended: AtomicU64,
-    flush_took: AtomicU64,
     /// The keyspace whose compactions are the most urgent, in the upper half; how urgent, in thousandths.
     pressure: AtomicU64,
-    /// How much searches press, in thousandths; and when that was last looked at, in nanoseconds since `start`.
+    /// How much searches press, in thousandths.
     readers: AtomicU64,
-    looked: AtomicU64,
     soft: u64,
     hard: u64,
     cost_model: CostModel,
     start: Instant,
-    inner: Mutex<FlushRates>,
+    inner: Mutex<Flushes>,
     /// Bytes of writes that have not been admitted yet: they are asked about together.
     unasked: AtomicU64,
 }
@@ -51,15 +41,26 @@ const MOST_COMPACTING: f64 = 8.0;
 /// How often is looked at how much searches press.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// What is seldom asked for, or changed only by the thread of compactions. Moments are those since `start`.
 #[derive(Debug, Default)]
-struct FlushRates {
+struct Flushes {
+    /// Of what waits, what the running flush will free, and how much of that is done.
+    flushing: u64,
+    progress: u64,
+    /// When it began, and how many bytes it will write.
+    began: Duration,
+    writes: u64,
+    /// When the last one ended, and how long it took.
+    ended: Duration,
+    took: Duration,
+    rate: FlushRate,
+    /// How fast flushes write, whatever they free.
+    writing: FlushRate,
+    throttle: Throttle,
     /// Bytes that merging for tidiness has written.
     tidied: u64,
-    rate: FlushRate,
-    /// How fast flushes write, whatever they free; and whether one was measured.
-    writing: FlushRate,
-    measured: bool,
-    throttle: Throttle,
+    /// When it was last looked at how much searches press.
+    looked: Duration,
 }
 
 impl Backpressure {
@@ -67,15 +68,8 @@ impl Backpressure {
         let hard = options.pending_cap();
         Backpressure {
             pending: AtomicU64::new(0),
-            flushing: AtomicU64::new(0),
-            progress: AtomicU64::new(0),
-            flush_began: AtomicU64::new(0),
-            flush_writes: AtomicU64::new(0),
-            flush_ended: AtomicU64::new(0),
-            flush_took: AtomicU64::new(0),
             pressure: AtomicU64::new(0),
             readers: AtomicU64::new(0),
-            looked: AtomicU64::new(0),
             soft: hard / 4,
             hard,
             cost_model: CostModel::new(hard),
@@ -96,22 +90,21 @@ impl Backpressure {
 
     /// A flush of so many sealed bytes begins, which will write `writes` bytes.
     pub(crate) fn begin_flush(&self, bytes: u64, writes: u64) {
-        self.flush_began.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.flush_writes.store(writes, Ordering::Relaxed);
-        self.progress.store(0, Ordering::Relaxed);
-        self.flushing.store(bytes, Ordering::Relaxed);
+        let mut inner = self.inner.lock();
+        (inner.flushing, inner.progress) = (bytes, 0);
+        (inner.began, inner.writes) = (self.start.elapsed(), writes);
     }
 
     /// The flush is over.
     pub(crate) fn end_flush(&self) {
-        self.progress.store(0, Ordering::Relaxed);
-        self.flushing.store(0, Ordering::Relaxed);
+        let mut inner = self.inner.lock();
+        (inner.flushing, inner.progress) = (0, 0);
     }
 
     /// The running flush has done this share of its work, 0 to 1.
     pub(crate) fn set_progress(&self, share: f64) {
-        let bytes = self.flushing.load(Ordering::Relaxed) as f64 * share;
-        self.progress.store(bytes as u64, Ordering::Relaxed);
+        let mut inner = self.inner.lock();
+        inner.progress = (inner.flushing as f64 * share) as u64;
     }
 
     /// Most sealed bytes that may wait.
@@ -143,9 +136,9 @@ impl Backpressure {
     /// Asks for that anew, unless it was asked a moment ago. `pressure` is told the time since the store was opened.
     pub(crate) fn look_at_readers(&self, pressure: impl FnOnce(Duration) -> f64) {
         let now = self.start.elapsed();
-        let looked = Duration::from_nanos(self.looked.load(Ordering::Relaxed));
+        let looked = self.inner.lock().looked;
         if now.saturating_sub(looked) >= LOOK_EVERY {
-            self.looked.store(now.as_nanos() as u64, Ordering::Relaxed);
+            self.inner.lock().looked = now;
             self.readers.store((pressure(now) * 1000.0) as u64, Ordering::Relaxed);
         }
     }
@@ -174,16 +167,10 @@ impl Backpressure {
     /// Whether a write of so many bytes may go on, or how long it waits first.
     pub(crate) fn admit(&self, bytes: u64) -> Admission {
         let mut inner = self.inner.lock();
-        let flushing = self.flushing.load(Ordering::Relaxed);
-        let progress = self.progress.load(Ordering::Relaxed);
-        let began = Duration::from_nanos(self.flush_began.load(Ordering::Relaxed));
-        let writes = self.flush_writes.load(Ordering::Relaxed) as f64;
-        let expected = || Duration::from_secs_f64(writes / inner.writing.bytes_per_s());
-        let remaining = remaining(
-            self.start.elapsed().saturating_sub(began),
-            progress as f64 / flushing.max(1) as f64,
-            inner.measured.then(expected),
-        );
+        let (flushing, progress) = (inner.flushing, inner.progress);
+        let expected = inner.writing.time_of(inner.writes);
+        let elapsed = self.start.elapsed().saturating_sub(inner.began);
+        let remaining = remaining(elapsed, progress as f64 / flushing.max(1) as f64, expected);
         let forces = StallInput {
             held: self.pending(),
             flushing,
@@ -223,8 +210,8 @@ impl Backpressure {
 
     /// When compactions will have had their share of the time since the last flush.
     fn next_flush(&self) -> Duration {
-        let nanos = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
-        nanos(&self.flush_ended) + nanos(&self.flush_took).mul_f64(self.compacting())
+        let inner = self.inner.lock();
+        inner.ended + inner.took.mul_f64(self.compacting())
     }
 
     /// How many times as long as flushes compactions are to take.
@@ -258,13 +245,12 @@ impl Backpressure {
         let mut inner = self.inner.lock();
         inner.rate.measured(bytes, took);
         inner.writing.measured(wrote, took);
-        inner.measured = true;
     }
 
     /// The flushes of all keyspaces that had something to flush took so long together: what compactions get a share beside.
     pub(crate) fn note_flushes(&self, took: Duration) {
-        self.flush_ended.store(self.start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.flush_took.store(took.as_nanos() as u64, Ordering::Relaxed);
+        let mut inner = self.inner.lock();
+        (inner.ended, inner.took) = (self.start.elapsed(), took);
     }
 
     /// Whether a compaction that only makes the store tidier may write so many bytes now; if so, they

@@ -58,6 +58,11 @@ impl FlushRate {
     pub(crate) fn bytes_per_s(&self) -> f64 {
         self.bytes_per_s
     }
+
+    /// How long so many bytes take, once a flush was measured.
+    pub(crate) fn time_of(&self, bytes: u64) -> Option<Duration> {
+        self.measured.then(|| Duration::from_secs_f64(bytes as f64 / self.bytes_per_s))
+    }
 }
 
 /// How long a running flush will still take. What it has done tells best; before it has done

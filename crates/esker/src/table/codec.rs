@@ -29,12 +29,8 @@ pub(super) struct Compressor {
 impl Compressor {
     /// A dictionary of another codec is not used.
     pub fn new(compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Compressor {
-        let codec = match compression {
-            Compression::None => None,
-            Compression::Lz4 => Some(Codec::Lz4),
-            Compression::Zstd => Some(Codec::Zstd),
-        };
-        let dictionary = dictionary.filter(|d| Some(d.codec()) == codec);
+        let codec = compression.codec();
+        let dictionary = dictionary.filter(|d| d.is_for(compression));
         let zstd =
             (codec == Some(Codec::Zstd)).then(|| zstd::ZstdEncoder::new(dictionary.as_deref()));
         Compressor {

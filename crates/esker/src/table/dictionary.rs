@@ -73,11 +73,8 @@ impl Dictionary {
         known: impl IntoIterator<Item = &'k Arc<Dictionary>>,
         samples: &[&[u8]],
     ) -> Option<Arc<Dictionary>> {
-        let (codec, max) = match compression {
-            Compression::None => return None,
-            Compression::Lz4 => (Codec::Lz4, MAX_LZ4),
-            Compression::Zstd => (Codec::Zstd, MAX_ZSTD),
-        };
+        let codec = compression.codec()?;
+        let max = if codec == Codec::Lz4 { MAX_LZ4 } else { MAX_ZSTD };
         let mut known = known.into_iter().filter(|d| d.codec == codec).cloned();
         let usable: Vec<&[u8]> =
             samples.iter().copied().filter(|s| (16..=SAMPLE).contains(&s.len())).collect();
@@ -109,10 +106,7 @@ impl Dictionary {
 
     /// Whether tables of this compression can use it.
     pub(crate) fn is_for(&self, compression: Compression) -> bool {
-        matches!(
-            (compression, self.codec),
-            (Compression::Lz4, Codec::Lz4) | (Compression::Zstd, Codec::Zstd)
-        )
+        compression.codec() == Some(self.codec)
     }
 
     /// The compression it is for.

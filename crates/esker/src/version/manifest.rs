@@ -45,8 +45,8 @@ pub(crate) struct Manifest {
     failed: Option<Arc<Error>>,
 }
 
-/// A new manifest, durable but for its name, and not in force.
-struct Fresh {
+/// A manifest's file, and how long it is.
+struct ManifestFile {
     file: Arc<dyn File>,
     number: u64,
     end: u64,
@@ -73,21 +73,8 @@ impl Manifest {
         from_here();
         current::swing(&*env, dir, &dir_sync)?;
         remove_others(&*env, dir, fresh.number);
-        let rollover_at = rollover_at(fresh.end - HEADER_LEN);
-        let Fresh { file, number, end } = fresh;
-        let dir = dir.to_path_buf();
-        Ok(Manifest {
-            env,
-            dir,
-            dir_sync,
-            file,
-            number,
-            end,
-            told: end,
-            rollover_at,
-            state,
-            failed: None,
-        })
+        let (told, snapshot_bytes) = (fresh.end, fresh.end - HEADER_LEN);
+        Ok(Manifest { told, ..Manifest::of(env, dir, dir_sync, fresh, snapshot_bytes, state) })
     }
 
     /// Goes on with the manifest that was loaded.
@@ -114,21 +101,38 @@ impl Manifest {
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         dir_sync.sync()?;
         remove_others(&*env, dir, number);
-        let rollover_at = rollover_at(snapshot_bytes);
-        let dir = dir.to_path_buf();
-        let told = 0;
-        Ok(Manifest {
+        Ok(Manifest::of(
+            env,
+            dir,
+            dir_sync,
+            ManifestFile { file, number, end },
+            snapshot_bytes,
+            state,
+        ))
+    }
+
+    /// Of the file in force, of which `CURRENT` does not tell the length as far as is known.
+    fn of(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        dir_sync: Arc<DirSync>,
+        ManifestFile { file, number, end }: ManifestFile,
+        snapshot_bytes: u64,
+        state: State,
+    ) -> Manifest {
+        let (dir, rollover_at) = (dir.to_path_buf(), rollover_at(snapshot_bytes));
+        Manifest {
             env,
             dir,
             dir_sync,
             file,
             number,
             end,
-            told,
+            told: 0,
             rollover_at,
             state,
             failed: None,
-        })
+        }
     }
 
     /// The state in force.
@@ -230,7 +234,7 @@ impl Manifest {
         Ok(())
     }
 
-    fn put_in_force(&mut self, fresh: Fresh, state: State) -> Result<()> {
+    fn put_in_force(&mut self, fresh: ManifestFile, state: State) -> Result<()> {
         let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
@@ -242,7 +246,7 @@ impl Manifest {
         Ok(())
     }
 
-    fn sync_name(&self, fresh: &Fresh) -> Result<()> {
+    fn sync_name(&self, fresh: &ManifestFile) -> Result<()> {
         sync_name(&*self.env, &self.dir, &self.dir_sync, fresh.number)
     }
 
@@ -291,9 +295,9 @@ fn sync_name(env: &dyn Env, dir: &Path, dir_sync: &DirSync, number: u64) -> Resu
 }
 
 /// Writes a new manifest with the whole state in one edit, and the line for `CURRENT`; all of it
-/// is durable on return, but for the names. Nothing is in force yet, so any error leaves the store as
+/// is durable on return, but for the names. It is not in force yet, so any error leaves the store as
 /// it was.
-fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
+fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<ManifestFile> {
     // Above every number in sight: a file that an earlier attempt left behind is never reused.
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     // A made-up one at the end of all numbers is none of ours.
@@ -315,7 +319,7 @@ fn write_fresh(env: &dyn Env, dir: &Path, state: &State) -> Result<Fresh> {
         Ok(file)
     })();
     match written {
-        Ok(file) => Ok(Fresh { file, number, end: bytes.len() as u64 }),
+        Ok(file) => Ok(ManifestFile { file, number, end: bytes.len() as u64 }),
         Err(e) => {
             // Best effort; what stays is removed with the next manifest that comes into force.
             let _ = env.remove(&path);

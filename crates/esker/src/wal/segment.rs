@@ -44,7 +44,7 @@ pub(crate) struct Segment {
     file: Mutex<Option<Arc<dyn File>>>,
     /// Bytes that the file system has set aside, once known: from its release on they change by
     /// punching only.
-    allocated: Mutex<Allocated>,
+    allocated: Mutex<Option<u64>>,
     writable: bool,
     /// Whether the file had a life before, so that its pages are written and likely cached.
     recycled: bool,
@@ -60,19 +60,6 @@ pub(crate) struct Segment {
     /// The sync that failed. After it the kernel may have dropped dirty pages and forgotten the
     /// error, so that a second sync would prove nothing: there is none.
     failed: OnceLock<Error>,
-}
-
-/// What a file occupies, as far as it is known, and how often that has changed.
-#[derive(Debug, Clone, Copy, Default)]
-struct Allocated {
-    bytes: Option<u64>,
-    punched: u64,
-}
-
-impl Allocated {
-    fn forget(&mut self) {
-        *self = Allocated { bytes: None, punched: self.punched + 1 };
-    }
 }
 
 // SAFETY: `base` points into `map`, which may be used from any thread; see the module's invariants
@@ -358,15 +345,12 @@ impl Segment {
 
     /// Bytes that the file system has set aside for it; less than its size once parts are punched.
     pub(crate) fn allocated(&self) -> Result<u64> {
-        let before = *self.allocated.lock();
-        if let Some(bytes) = before.bytes {
+        let mut known = self.allocated.lock();
+        if let Some(bytes) = *known {
             return Ok(bytes);
         }
         let bytes = self.file()?.allocated().map_err(|e| Error::io("measure", &self.path, e))?;
-        let mut now = self.allocated.lock();
-        if now.punched == before.punched && self.file.lock().is_none() {
-            now.bytes = Some(bytes);
-        }
+        *known = self.file.lock().is_none().then_some(bytes);
         Ok(bytes)
     }
 
@@ -384,7 +368,7 @@ impl Segment {
                 break;
             }
             file.punch(offset, len).map_err(|e| Error::io("punch", &self.path, e))?;
-            self.allocated.lock().forget();
+            *self.allocated.lock() = None;
         }
         Ok(())
     }

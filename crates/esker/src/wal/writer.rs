@@ -136,7 +136,6 @@ impl LogWriter {
 
     /// `append_one` for a value that is better written than copied into the mapping.
     #[cold]
-    #[inline(never)]
     fn append_large(
         &mut self,
         seq: Seq,
@@ -145,36 +144,10 @@ impl LogWriter {
         key: &[u8],
         value: &[u8],
     ) -> Option<u32> {
-        let payload = record_len(key.len(), value.len());
-        let len = FRAME_HEADER + payload;
-        if len > self.limit - self.end {
-            return None;
-        }
-        let at = self.end;
-        let value_at = FRAME_HEADER + RECORD_HEADER + key.len();
         let words = record_words(FRAME_HEADER as u32, kind, key.len(), value.len(), keyspace);
-        let padding = len - value_at - value.len();
-        // The value first: a page that a store has faulted in is in its way, one by one.
-        self.write_or_copy(value, value_at);
-        // SAFETY: `[at, at + len)` fits as just checked, `at` is a multiple of 8, and no reference
-        // into it exists yet. Headers and key lie before the value, the padding behind it.
-        let head = unsafe {
-            let frame = self.base.add(at);
-            frame.add(4).cast::<u32>().write((payload as u32).to_le());
-            frame.add(8).cast::<u64>().write(seq.to_le());
-            frame.add(FRAME_HEADER).cast::<[u64; 2]>().write(words.map(u64::to_le));
-            let at_key = frame.add(FRAME_HEADER + RECORD_HEADER);
-            at_key.copy_from_nonoverlapping(key.as_ptr(), key.len());
-            frame.add(len - padding).write_bytes(0, padding);
-            std::slice::from_raw_parts(frame.add(4), value_at - 4)
-        };
-        let mut hash = Xxh3::with_seed(self.number);
-        hash.update(head);
-        hash.update(value);
-        hash.update(&[0; ALIGN][..padding]);
-        self.publish(at, hash.digest() as u32, len);
-        // What was written needs no pages in the mapping.
-        self.ready = self.ready.max(self.end);
+        let mut head = words.map(u64::to_le_bytes).concat();
+        head.extend_from_slice(key);
+        let at = self.append_bulky(seq, &head, value)?;
         Some(((at + FRAME_HEADER) / ALIGN) as u32)
     }
 
@@ -192,7 +165,7 @@ impl LogWriter {
         assert!(!batch.is_empty() && batch.byte_len() == bytes.len(), "{batch:?} is refused");
         let at = self.end;
         if bytes.len() >= LARGE {
-            self.write_batch(bytes, seq)?;
+            self.append_bulky(seq, &[], &bytes[FRAME_HEADER..])?;
         } else {
             self.reserve(bytes.len())?;
             // SAFETY: `reserve` gave us `[at, at + bytes.len())`; no reference into it exists yet,
@@ -207,27 +180,37 @@ impl LogWriter {
         Some(())
     }
 
-    /// A batch's frame that is better written than copied into the mapping.
+    /// Appends a frame of which most, its `bulk`, is better written than copied into the mapping. Returns where it begins.
     #[cold]
     #[inline(never)]
-    fn write_batch(&mut self, frame: &[u8], seq: Seq) -> Option<()> {
-        if frame.len() > self.limit - self.end {
+    fn append_bulky(&mut self, seq: Seq, head: &[u8], bulk: &[u8]) -> Option<usize> {
+        let filled = FRAME_HEADER + head.len() + bulk.len();
+        let len = filled.next_multiple_of(ALIGN);
+        if len > self.limit - self.end {
             return None;
         }
-        let mut header = [0; FRAME_HEADER];
-        header[4..8].copy_from_slice(&((frame.len() - FRAME_HEADER) as u32).to_le_bytes());
-        header[8..].copy_from_slice(&seq.to_le_bytes());
-        let records = &frame[FRAME_HEADER..];
-        self.write_or_copy(records, FRAME_HEADER);
         let at = self.end;
-        // SAFETY: the frame fits as just checked, and no reference into it exists yet.
-        unsafe { self.base.add(at).copy_from_nonoverlapping(header.as_ptr(), FRAME_HEADER) };
+        let mut header = [0; FRAME_HEADER];
+        header[4..8].copy_from_slice(&((len - FRAME_HEADER) as u32).to_le_bytes());
+        header[8..].copy_from_slice(&seq.to_le_bytes());
+        // The bulk first: a page that a store has faulted in is in its way, one by one.
+        self.write_or_copy(bulk, FRAME_HEADER + head.len());
+        // SAFETY: `[at, at + len)` fits as just checked, and no reference into it exists yet. Header and head lie before the
+        // bulk, the padding behind it.
+        unsafe {
+            let frame = self.base.add(at);
+            frame.copy_from_nonoverlapping(header.as_ptr(), FRAME_HEADER);
+            frame.add(FRAME_HEADER).copy_from_nonoverlapping(head.as_ptr(), head.len());
+            frame.add(filled).write_bytes(0, len - filled);
+        }
         let mut hash = Xxh3::with_seed(self.number);
-        hash.update(&header[4..]);
-        hash.update(records);
-        self.publish(at, hash.digest() as u32, frame.len());
+        for part in [&header[4..], head, bulk, &[0; ALIGN][..len - filled]] {
+            hash.update(part);
+        }
+        self.publish(at, hash.digest() as u32, len);
+        // What was written needs no pages in the mapping.
         self.ready = self.ready.max(self.end);
-        Some(())
+        Some(at)
     }
 
     /// Puts `bytes` at this distance from `self.end`, where there is room for them, with a system
