@@ -155,16 +155,16 @@ impl Store {
         for ks in self.all_keyspaces() {
             let view = ks.view.load();
             let runs: Vec<RunStats> = view
-                .runs
+                .runs()
                 .iter()
                 .map(|r| RunStats {
                     tables: r.tables().len(),
-                    bytes: r.run.bytes(),
+                    bytes: r.bytes(),
                     raw_bytes: r.tables().iter().map(|t| t.meta.raw_bytes).sum(),
                     lz4_tables: packed_for(r, Compression::Lz4),
                     zstd_tables: packed_for(r, Compression::Zstd),
-                    entries: r.run.entries(),
-                    tombstones: r.run.tombstones(),
+                    entries: r.entries(),
+                    tombstones: r.tombstones(),
                 })
                 .collect();
             table_bytes += runs.iter().map(|r| r.bytes).sum::<u64>();

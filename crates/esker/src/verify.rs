@@ -10,7 +10,7 @@ use crate::filename;
 use crate::key::{Comparator, KeyOrder, Stored};
 use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
-use crate::table::{Remains, Table};
+use crate::table::{DamagedTable, Remains, Table};
 use crate::version::{self, Orders, State, TableMeta};
 use crate::wal::{self, End, Frame, LogReader, Lookup, Segment};
 
@@ -230,7 +230,7 @@ fn check_remains(
     report.files += 1;
     if let Ok(remains) = Remains::open(env, path, meta.number, Some(meta.size), [order]) {
         report.bytes += remains.len();
-        report.entries += remains.intact_entries(meta.entries, &meta.largest);
+        report.entries += DamagedTable::Remains(Box::new(remains)).intact_entries(meta);
     }
 }
 
@@ -263,7 +263,10 @@ fn check_table(
     report.bytes += meta.size;
     let problems = t.verify(&mut |bytes| progress.at(bytes))?;
     progress.finish_file(meta.size);
-    report.entries += if problems.is_empty() { t.entries() } else { t.intact_entries() };
+    report.entries += match problems.is_empty() {
+        true => t.entries(),
+        false => DamagedTable::Opened(Arc::clone(t)).intact_entries(meta),
+    };
     for p in problems {
         report.problem(p);
     }

@@ -89,7 +89,7 @@ impl Store {
                 .filter(|m| m.segment().number() == active)
                 .map(|m| m.inline_bytes())
                 .sum::<u64>();
-            in_tables += super_version.runs.iter().map(|r| r.run.bytes()).sum::<u64>();
+            in_tables += super_version.runs().iter().map(|r| r.bytes()).sum::<u64>();
         }
         in_memory > 0 && (in_memory >= (1 << 20) || in_memory >= in_tables / 16)
     }
@@ -113,14 +113,7 @@ impl Store {
 
     /// Sealed memtables, oldest first.
     pub(crate) fn sealed(&self, super_version: &SuperVersion) -> Vec<Arc<Memtable>> {
-        let active = self.active_number();
-        super_version
-            .memtables
-            .iter()
-            .rev()
-            .filter(|m| m.segment().number() < active)
-            .cloned()
-            .collect()
+        super_version.memtables_below(self.active_number())
     }
 
     /// The memtables below segment `upto`, and a plan that writes them into a run of their own.
@@ -130,13 +123,7 @@ impl Store {
         super_version: &SuperVersion,
         upto: u64,
     ) -> Result<Option<Flush>> {
-        let memtables: Vec<_> = super_version
-            .memtables
-            .iter()
-            .rev()
-            .filter(|m| m.segment().number() < upto)
-            .cloned()
-            .collect();
+        let memtables = super_version.memtables_below(upto);
         if memtables.is_empty() {
             return Ok(None);
         }

@@ -29,7 +29,7 @@ use crate::store::apply::VersionEdit;
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::Dictionary;
 use crate::util::AtEnd;
-use crate::version::KeyspaceVersion;
+use crate::version::{KeyspaceVersion, Run};
 
 /// Entries between two looks at the clock and at what else has to be done.
 const ENTRIES_PER_SLICE: u32 = 512;
@@ -86,7 +86,7 @@ impl Store {
         groups: Vec<OverlapGroup>,
         relocate: Vec<u64>,
     ) -> Result<()> {
-        let ids: Vec<u64> = super_version.runs[range.clone()].iter().map(|r| r.run.id()).collect();
+        let ids: Vec<u64> = super_version.runs()[range.clone()].iter().map(|r| r.id()).collect();
         let run = match ids.last() {
             // The oldest: where only a part of the runs is merged the newer ones shrink.
             Some(oldest) if memtables.is_empty() => *oldest,
@@ -171,7 +171,7 @@ impl<'a> CompactionJob<'a> {
         run: u64,
         relocate: Vec<u64>,
     ) -> CompactionJob<'a> {
-        let runs = &super_version.runs;
+        let runs = super_version.runs();
         let inputs = |group: &OverlapGroup| {
             let mut tables = vec![Vec::new(); range.len()];
             for &(run, table) in &group.tables {
@@ -298,14 +298,9 @@ impl<'a> CompactionJob<'a> {
         let mut sources: Vec<SourceCursor> =
             inputs.memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
         for tables in inputs.tables.iter().filter(|t| !t.is_empty()) {
-            let tables = tables.iter().map(|t| (1, Arc::clone(t))).collect();
-            let part = KeyspaceVersion::default()
-                .edit(Some(order), &[], tables)
+            let run = Run::build(Some(order), 1, tables.clone())
                 .map_err(|e| Error::corrupt(&self.store.dir, 0, e.to_string()))?;
-            for run in part.runs() {
-                let run = Arc::new(LoadedRun::new(Arc::clone(run)));
-                sources.push(SourceCursor::Run(RunCursor::new(run, order.clone())));
-            }
+            sources.push(SourceCursor::Run(RunCursor::new(Arc::new(run), order.clone())));
         }
         Ok(MergeCursor::new(order.clone(), sources))
     }

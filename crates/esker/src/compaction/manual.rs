@@ -34,7 +34,7 @@ impl Store {
             }
         }
         // What is flushed meanwhile stays above these, and the parts are those of what is there now.
-        let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
+        let runs: Vec<u64> = ks.view.load().runs().iter().map(|r| r.id()).collect();
         let Some(&newest) = runs.first() else { return self.check_open() };
         let _held = ks.hold_runs(runs);
         let all = matches!((low, high), (Bound::Unbounded, Bound::Unbounded));
@@ -89,7 +89,7 @@ impl Store {
         for ks in self.all_keyspaces() {
             let (run, _held) = {
                 let _job = self.jobs.lock();
-                let runs: Vec<u64> = ks.view.load().runs.iter().map(|r| r.run.id()).collect();
+                let runs: Vec<u64> = ks.view.load().runs().iter().map(|r| r.id()).collect();
                 (runs.first().copied().unwrap_or(0), ks.hold_runs(runs))
             };
             let horizon = Horizon { run, segment, seq };

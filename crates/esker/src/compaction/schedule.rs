@@ -41,8 +41,8 @@ pub(super) struct Horizon {
 
 /// Bytes of the runs that came after this one, as they are now.
 fn later_bytes(ks: &KeyspaceState, run: u64) -> u64 {
-    let runs = ks.view.load_full().runs.clone();
-    runs.iter().filter(|r| r.run.id() > run).map(|r| r.run.bytes()).sum()
+    let view = ks.view.load();
+    view.runs().iter().filter(|r| r.id() > run).map(|r| r.bytes()).sum()
 }
 
 /// Up to this run a keyspace is as merged as it gets; what came later has still to come to rest.
@@ -240,7 +240,7 @@ impl Store {
     /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
     /// turn. The caller holds the right to merge, and not the writer.
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
-        while ks.view.load().runs.len() >= RUNS_MOST {
+        while ks.view.load().runs().len() >= RUNS_MOST {
             self.check_writable()?;
             let outlook = self.outlook();
             if !comparator::catch(|| self.thin_out(ks, &outlook, true))? {
@@ -294,12 +294,12 @@ impl Store {
     ) -> PickerInput<'a, Arc<LoadedTable>> {
         let busy = {
             let ids = ks.busy_runs.lock();
-            let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.run.id());
-            let start = super_version.runs.iter().position(is_busy).unwrap_or(0);
-            start..start + super_version.runs.iter().filter(|r| is_busy(r)).count()
+            let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.id());
+            let start = super_version.runs().iter().position(is_busy).unwrap_or(0);
+            start..start + super_version.runs().iter().filter(|r| is_busy(r)).count()
         };
         let settled_seq = self.snapshots.boundaries(|| self.visible_seq())[0];
-        let dead = dead(&super_version.runs, settled_seq);
+        let dead = dead(super_version.runs(), settled_seq);
         PickerInput {
             order: &ks.order,
             memtables,
@@ -336,12 +336,12 @@ pub(super) fn likely_written(
     runs: &Range<usize>,
     list: &[OverlapGroup],
 ) -> u64 {
-    if runs.end < super_version.runs.len() {
+    if runs.end < super_version.runs().len() {
         return overlap::written(list);
     }
     let likely = |c: &OverlapGroup| {
         let metas =
-            c.tables.iter().map(|&(run, table)| &super_version.runs[run].tables()[table].meta);
+            c.tables.iter().map(|&(run, table)| &super_version.runs()[run].tables()[table].meta);
         let (entries, dead) =
             metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
         let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;
@@ -403,7 +403,7 @@ mod tests {
             let mut plan = Compaction { memtables: 0, runs, reason, relocate: Vec::new() };
             let groups = store.next_part(&all[0], &mut plan, &picker_input);
             let (run, table) = groups[0].tables[0];
-            super_version.runs[run].tables()[table].meta.smallest.clone()
+            super_version.runs()[run].tables()[table].meta.smallest.clone()
         };
         let start = first_of(CompactionReason::Space, 0..3);
         let second = first_of(CompactionReason::Runs, 0..2);
@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(watching.alive.load(Ordering::Relaxed), 1);
         db.store().seal_active().unwrap();
         db.store().step(Duration::ZERO);
-        assert!(ks.view.load().runs.len() < 9, "runs were merged after the flush");
+        assert!(ks.view.load().runs().len() < 9, "runs were merged after the flush");
         assert_eq!(watching.alive.load(Ordering::Relaxed), 0);
     }
 

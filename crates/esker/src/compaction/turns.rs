@@ -153,7 +153,7 @@ mod tests {
         let store = db.store();
         load(db.default_keyspace(), 30, 10_000);
         others.iter().for_each(|ks| load(ks, 12, 10_000));
-        let runs = |of: usize| store.all_keyspaces()[of].view.load().runs.len();
+        let runs = |of: usize| store.all_keyspaces()[of].view.load().runs().len();
         let before = [runs(0), runs(1), runs(2)];
         // Writers wait for flushes all the time.
         let _awaited = store.signal.await_flush();
@@ -184,7 +184,7 @@ mod tests {
         db.put("key", "value").unwrap();
         store.seal_active().unwrap();
         store.step(Duration::ZERO);
-        assert!(store.has_sealed(ks) && ks.view.load().runs.len() < 10);
+        assert!(store.has_sealed(ks) && ks.view.load().runs().len() < 10);
         // Nobody who waits for it waits for that.
         load(db.default_keyspace(), 10, 100);
         let _awaited = store.signal.await_flush();
@@ -263,7 +263,7 @@ mod tests {
         load(db.default_keyspace(), 10, 100);
         let store = db.store();
         let ks = &store.all_keyspaces()[0];
-        let merged = ks.hold_runs(ks.view.load().runs[..2].iter().map(|r| r.run.id()).collect());
+        let merged = ks.hold_runs(ks.view.load().runs()[..2].iter().map(|r| r.id()).collect());
         let flush_between = || {
             db.put("key", "value").unwrap();
             store.seal_active().unwrap();

@@ -343,7 +343,7 @@ impl TestDir {
             rest = &rest[end..];
         }
         let version = KeyspaceVersion::default().edit(Some(order), &[], parts).unwrap();
-        version.runs().first().map(|run| Arc::new(LoadedRun::new(Arc::clone(run))))
+        version.runs().first().cloned()
     }
 
     /// The entries dealt out to some memtables and runs: at random one by one, or, from an odd seed, some that follow
@@ -495,7 +495,7 @@ impl InternalCursor for Adapter {
 
 fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
     let lock: Arc<dyn Lock> = Arc::new(());
-    Arc::new(SuperVersion { memtables, version: KeyspaceVersion::default(), runs, lock })
+    Arc::new(SuperVersion { memtables, version: KeyspaceVersion::of(runs), lock })
 }
 
 #[test]

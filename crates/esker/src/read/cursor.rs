@@ -92,7 +92,7 @@ fn memtables_at(view: &SuperVersion, seq: Seq) -> impl Iterator<Item = &Arc<Memt
 fn sources_at(view: &SuperVersion, seq: Seq) -> usize {
     match view.single_clean_run(seq) {
         Some(_) => 0,
-        None => memtables_at(view, seq).count() + view.runs.len(),
+        None => memtables_at(view, seq).count() + view.runs().len(),
     }
 }
 
@@ -107,10 +107,10 @@ impl Cursor {
         let walk = if let Some(run) = view.single_clean_run(seq) {
             Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {
-            let mut sources = Vec::with_capacity(view.memtables.len() + view.runs.len());
+            let mut sources = Vec::with_capacity(view.memtables.len() + view.runs().len());
             let memtables = memtables_at(&view, seq);
             sources.extend(memtables.map(|m| SourceCursor::Memtable(m.cursor())));
-            for run in &view.runs {
+            for run in view.runs() {
                 sources.push(SourceCursor::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);

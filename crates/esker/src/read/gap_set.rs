@@ -1,195 +1,131 @@
 //! Gaps in the order of their keys: where they are kept, joined, cut and given up. Pure.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::ops::Bound;
-
 use super::boundary::Boundary;
 use crate::key::{KeyOrder, Seq};
 
 /// About what a gap takes beside its keys, in bytes.
 const GAP_BYTES: usize = 128;
-/// Bytes of a key whose memory is kept from one look to the next.
-const LONGEST_PROBE: usize = 512;
 
-/// Where a gap ends.
+/// Nothing lives between two places.
 #[derive(Clone)]
-struct GapEnd {
-    at: Boundary,
-    order: KeyOrder,
-}
-
-impl GapEnd {
-    fn new(order: &KeyOrder, at: Boundary) -> GapEnd {
-        GapEnd { at, order: order.clone() }
-    }
-}
-
-impl Ord for GapEnd {
-    fn cmp(&self, other: &GapEnd) -> Ordering {
-        self.at.compare(&self.order, &other.at)
-    }
-}
-
-impl PartialOrd for GapEnd {
-    fn partial_cmp(&self, other: &GapEnd) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for GapEnd {
-    fn eq(&self, other: &GapEnd) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for GapEnd {}
-
-/// What is known of a gap, but for where it ends.
-#[derive(Clone)]
-struct Gap {
+pub(super) struct Gap {
     from: Boundary,
+    to: Boundary,
     since: Seq,
     /// Whether it was of use since it was last considered for giving up, and ever.
     used: bool,
     ever_used: bool,
 }
 
-/// A gap that was found.
-pub(super) struct FoundGap<'a> {
-    gap: &'a mut Gap,
-    to: &'a Boundary,
-}
-
-impl FoundGap<'_> {
+impl Gap {
     pub(super) fn since(&self) -> Seq {
-        self.gap.since
+        self.since
     }
 
     /// The end that a walk comes to. Whether the gap was of use for the first time is said too.
-    pub(super) fn leap(self, forward: bool) -> (Boundary, bool) {
-        self.gap.used = true;
-        let first_use = !std::mem::replace(&mut self.gap.ever_used, true);
-        let end = if forward { self.to } else { &self.gap.from };
+    pub(super) fn leap(&mut self, forward: bool) -> (Boundary, bool) {
+        self.used = true;
+        let first_use = !std::mem::replace(&mut self.ever_used, true);
+        let end = if forward { &self.to } else { &self.from };
         (end.clone(), first_use)
+    }
+
+    fn bytes(&self) -> usize {
+        GAP_BYTES + self.from.len() + self.to.len()
     }
 }
 
 /// Gaps that neither overlap nor touch.
 #[derive(Default)]
 pub(super) struct GapSet {
-    by_end: BTreeMap<GapEnd, Gap>,
+    /// Ascending; some thousands at most, so that one that comes or goes moves few bytes.
+    gaps: Vec<Box<Gap>>,
     bytes: usize,
-    /// The last that was considered for giving up: the next is behind it.
-    hand: Option<GapEnd>,
-    /// What was looked for last, kept for its memory.
-    probe: Option<GapEnd>,
-}
-
-fn bytes_of(from: &Boundary, to: &Boundary) -> usize {
-    GAP_BYTES + from.len() + to.len()
+    /// The next that is considered for giving up.
+    hand: usize,
 }
 
 impl GapSet {
     pub(super) fn is_empty(&self) -> bool {
-        self.by_end.is_empty()
+        self.gaps.is_empty()
+    }
+
+    /// The first one that ends at `from` or behind it.
+    fn first_to(&self, order: &KeyOrder, from: &Boundary) -> usize {
+        self.gaps.partition_point(|gap| gap.to.compare(order, from).is_lt())
     }
 
     /// Whether the first one that ends at `from` or behind it is known since `seq` or longer.
     pub(super) fn reaches_back_to(&self, order: &KeyOrder, seq: Seq, from: &Boundary) -> bool {
-        let from = Bound::Included(GapEnd::new(order, from.clone()));
-        let first = self.by_end.range((from, Bound::Unbounded)).next();
-        first.is_some_and(|(_, gap)| gap.since <= seq)
+        self.gaps.get(self.first_to(order, from)).is_some_and(|gap| gap.since <= seq)
+    }
+
+    /// Which gap `key` is in.
+    fn position(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
+        let at = self.gaps.partition_point(|gap| gap.to.is_before(order, key));
+        self.gaps.get(at)?.from.is_before(order, key).then_some(at)
     }
 
     /// The gap that `key` is in.
-    pub(super) fn find(&mut self, order: &KeyOrder, key: &[u8]) -> Option<FoundGap<'_>> {
-        if self.is_empty() {
-            return None;
-        }
-        let long;
-        let from = match &mut self.probe {
-            _ if key.len() > LONGEST_PROBE => {
-                long = GapEnd::new(order, Boundary::Behind(key.to_vec()));
-                &long
-            }
-            Some(GapEnd { at: Boundary::Behind(own), .. }) => {
-                own.clear();
-                own.extend_from_slice(key);
-                self.probe.as_ref()?
-            }
-            other => other.insert(GapEnd::new(order, Boundary::Behind(key.to_vec()))),
-        };
-        let (end, gap) = self.by_end.range_mut((Bound::Included(from), Bound::Unbounded)).next()?;
-        gap.from.is_before(order, key).then_some(FoundGap { gap, to: &end.at })
+    pub(super) fn find(&mut self, order: &KeyOrder, key: &[u8]) -> Option<&mut Gap> {
+        let at = self.position(order, key)?;
+        Some(&mut self.gaps[at])
     }
 
     /// The gap before all keys.
-    pub(super) fn first(&mut self) -> Option<FoundGap<'_>> {
-        let (end, gap) = self.by_end.iter_mut().next()?;
-        (gap.from == Boundary::Front).then_some(FoundGap { gap, to: &end.at })
+    pub(super) fn first(&mut self) -> Option<&mut Gap> {
+        let gap = self.gaps.first_mut()?;
+        (gap.from == Boundary::Front).then_some(gap)
     }
 
     /// The gap behind all keys.
-    pub(super) fn last(&mut self) -> Option<FoundGap<'_>> {
-        let (end, gap) = self.by_end.iter_mut().next_back()?;
-        (end.at == Boundary::Back).then_some(FoundGap { gap, to: &end.at })
+    pub(super) fn last(&mut self) -> Option<&mut Gap> {
+        let gap = self.gaps.last_mut()?;
+        (gap.to == Boundary::Back).then_some(gap)
     }
 
     /// Adds a gap. Those that it overlaps or touches become one with it, which is as true as the youngest of them.
     pub(super) fn add(&mut self, order: &KeyOrder, since: Seq, from: Boundary, to: Boundary) {
-        let mut new = Gap { from, since, used: false, ever_used: false };
-        let mut end = GapEnd::new(order, to);
-        loop {
-            let from = GapEnd::new(order, std::mem::replace(&mut new.from, Boundary::Front));
-            let met = self.by_end.range((Bound::Included(&from), Bound::Unbounded)).next();
-            let met = met.filter(|(_, gap)| gap.from.compare(order, &end.at).is_le());
-            let met = met.map(|(met, _)| met.clone());
-            new.from = from.at;
-            let Some(met) = met else { break };
-            // An order that contradicts itself may not find what is there.
-            let Some(gap) = self.remove(&met) else { return self.clear() };
+        let at = self.first_to(order, &from);
+        let mut new = Gap { from, to, since, used: false, ever_used: false };
+        let meets = |gap: &Gap, new: &Gap| gap.from.compare(order, &new.to).is_le();
+        while self.gaps.get(at).is_some_and(|gap| meets(gap, &new)) {
+            let met = self.remove(at);
             new = Gap {
-                from: new.from.min(order, gap.from),
-                since: new.since.max(gap.since),
-                used: new.used | gap.used,
-                ever_used: new.ever_used | gap.ever_used,
+                from: new.from.min(order, met.from),
+                to: new.to.max(order, met.to),
+                since: new.since.max(met.since),
+                used: new.used | met.used,
+                ever_used: new.ever_used | met.ever_used,
             };
-            end = end.max(met);
         }
-        self.insert(end, new);
+        self.insert(at, new);
     }
 
     /// A put: of a gap that it falls into the parts on both sides are left.
     pub(super) fn cut(&mut self, order: &KeyOrder, key: &[u8]) {
-        let Some(FoundGap { gap, to }) = self.find(order, key) else { return };
-        let (before, behind) = (Boundary::Before(key.to_vec()), Boundary::Behind(key.to_vec()));
-        let left = gap.clone();
-        if behind.compare(order, to).is_lt() {
-            gap.from = behind;
-            self.bytes = (self.bytes + key.len()).saturating_sub(left.from.len());
-        } else {
-            let end = GapEnd::new(order, to.clone());
-            self.remove(&end);
-        }
-        if left.from.compare(order, &before).is_lt() {
-            self.insert(GapEnd::new(order, before), left);
+        let Some(at) = self.position(order, key) else { return };
+        let gap = self.remove(at);
+        let behind = Gap { from: Boundary::Behind(key.to_vec()), ..gap.clone() };
+        let before = Gap { to: Boundary::Before(key.to_vec()), ..gap };
+        for part in [behind, before] {
+            if part.from.compare(order, &part.to).is_lt() {
+                self.insert(at, part);
+            }
         }
     }
 
-    fn insert(&mut self, end: GapEnd, gap: Gap) {
-        self.bytes += bytes_of(&gap.from, &end.at);
-        self.by_end.insert(end, gap);
+    fn insert(&mut self, at: usize, gap: Gap) {
+        self.bytes += gap.bytes();
+        self.hand += usize::from(at < self.hand);
+        self.gaps.insert(at, Box::new(gap));
     }
 
-    fn remove(&mut self, end: &GapEnd) -> Option<Gap> {
-        let gap = self.by_end.remove(end)?;
-        self.bytes = self.bytes.saturating_sub(bytes_of(&gap.from, &end.at));
-        Some(gap)
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = GapSet::default();
+    fn remove(&mut self, at: usize) -> Gap {
+        let gap = self.gaps.remove(at);
+        self.bytes -= gap.bytes();
+        self.hand -= usize::from(at < self.hand);
+        *gap
     }
 
     /// Gives up gaps until they take at most so many bytes, first those of which nobody made use for longest, or
@@ -197,24 +133,14 @@ impl GapSet {
     pub(super) fn shrink(&mut self, most: usize) -> u32 {
         let mut useless = 0;
         while self.bytes > most {
-            if self.by_end.is_empty() {
-                self.clear();
-                break;
+            if self.hand >= self.gaps.len() {
+                self.hand = 0;
             }
-            let from = self.hand.take().map_or(Bound::Unbounded, Bound::Excluded);
-            let Some((end, gap)) = self.by_end.range_mut((from, Bound::Unbounded)).next() else {
-                continue;
-            };
-            let end = end.clone();
-            if !std::mem::take(&mut gap.used) {
-                // An order that contradicts itself may not find what is there.
-                let Some(gap) = self.remove(&end) else {
-                    self.clear();
-                    break;
-                };
-                useless += u32::from(!gap.ever_used);
+            if std::mem::take(&mut self.gaps[self.hand].used) {
+                self.hand += 1;
+            } else {
+                useless += u32::from(!self.remove(self.hand).ever_used);
             }
-            self.hand = Some(end);
         }
         useless
     }
@@ -279,9 +205,9 @@ mod tests {
                     let from = place(&back).div_ceil(2);
                     assert!((from.max(1)..key).all(|n| dead.contains(&n)), "seed {seed}, {from}");
                 }
-                assert!(gaps.by_end.len() < 100);
+                assert!(gaps.gaps.len() < 100);
             }
-            let sum: usize = gaps.by_end.iter().map(|(e, g)| bytes_of(&g.from, &e.at)).sum();
+            let sum: usize = gaps.gaps.iter().map(|gap| gap.bytes()).sum();
             assert_eq!(gaps.bytes, sum, "seed {seed}");
         }
     }
@@ -320,7 +246,7 @@ mod tests {
                 useless += gaps.shrink(most);
                 assert!(gaps.bytes <= most);
             }
-            assert_eq!(useless as usize + gaps.by_end.len(), 2000);
+            assert_eq!(useless as usize + gaps.gaps.len(), 2000);
         }
     }
 }

@@ -24,7 +24,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::boundary::Boundary;
-use super::gap_set::{FoundGap, GapSet};
+use super::gap_set::{Gap, GapSet};
 use super::last_puts::LastPuts;
 use crate::key::{KeyOrder, Seq};
 
@@ -136,7 +136,7 @@ impl KeyGaps {
     /// Any number of puts, under the writer's lock until readers see them.
     pub(crate) fn forget(&self) {
         let mut known = self.known.lock();
-        known.present.clear();
+        known.present = GapSet::default();
         known.measured.clear();
         self.listening.store(false, Relaxed);
     }
@@ -237,7 +237,7 @@ impl KeyGaps {
         &self,
         seq: Seq,
         forward: bool,
-        find: impl for<'s> Fn(&'s mut GapSet) -> Option<FoundGap<'s>>,
+        find: impl for<'s> Fn(&'s mut GapSet) -> Option<&'s mut Gap>,
     ) -> GapLookup {
         let Some(mut known) = self.known.try_lock() else { return GapLookup::Unknown };
         let known = &mut *known;

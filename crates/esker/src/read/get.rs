@@ -31,12 +31,12 @@ fn find<'a>(
 ) -> Result<Option<ValueSource<'a>>> {
     let hash = key_hash(key);
     // The usual settled store: one run and empty memtables.
-    if let ([run], true) = (view.runs.as_slice(), view.memtables.iter().all(|m| m.is_empty())) {
+    if let ([run], true) = (view.runs(), view.memtables.iter().all(|m| m.is_empty())) {
         let Some(table) = run.find(order, key) else { return Ok(None) };
         return find_in_table(table, hash, key, seq);
     }
     let mut candidates: [Option<&Arc<LoadedTable>>; MAX_AHEAD] = [None; MAX_AHEAD];
-    for (slot, run) in candidates.iter_mut().zip(&view.runs) {
+    for (slot, run) in candidates.iter_mut().zip(view.runs()) {
         *slot = run.find(order, key);
         if let Some(table) = slot {
             table.table.prefetch(hash);
@@ -50,7 +50,7 @@ fn find<'a>(
             });
         }
     }
-    for (at, run) in view.runs.iter().enumerate() {
+    for (at, run) in view.runs().iter().enumerate() {
         let table = if at < MAX_AHEAD { candidates[at] } else { run.find(order, key) };
         if let Some(table) = table
             && let Some(found) = table.table.get(hash, key, seq)?
@@ -126,7 +126,7 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
         for m in &view.memtables {
             m.prefetch(hash);
         }
-        for run in &view.runs {
+        for run in view.runs() {
             if let Some(table) = run.find(order, key.as_ref()) {
                 table.table.prefetch(hash);
             }

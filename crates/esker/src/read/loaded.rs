@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
-use crate::key::{KeyOrder, Seq, ValuePointer};
+use crate::key::{Seq, ValuePointer};
 use crate::obsolete_files::{Obsolete, ObsoleteFiles};
 use crate::table::Table;
 use crate::version::{HasMeta, Run, TableMeta};
@@ -142,37 +142,5 @@ impl HasMeta for LoadedTable {
     }
 }
 
-/// A run of open tables, with what a reader asks of it again and again.
-#[derive(Debug)]
-pub(crate) struct LoadedRun {
-    /// The tables and the search among them.
-    pub run: Arc<Run<Arc<LoadedTable>>>,
-    /// Whether every key has one version.
-    pub unique: bool,
-    /// The same, and none is a tombstone.
-    pub clean: bool,
-    /// The largest sequence in it.
-    pub max_seq: Seq,
-}
-
-impl LoadedRun {
-    pub(crate) fn new(run: Arc<Run<Arc<LoadedTable>>>) -> LoadedRun {
-        let tables = run.tables();
-        let unique = tables.iter().all(|t| t.meta.unique_keys);
-        let clean = unique && tables.iter().all(|t| t.meta.tombstones == 0);
-        let max_seq = tables.iter().map(|t| t.meta.max_seq).max().unwrap_or(0);
-        LoadedRun { run, unique, clean, max_seq }
-    }
-
-    /// Its tables, by ascending key.
-    #[inline]
-    pub(crate) fn tables(&self) -> &[Arc<LoadedTable>] {
-        self.run.tables()
-    }
-
-    /// The one table that can hold `key`.
-    #[inline]
-    pub(crate) fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<&Arc<LoadedTable>> {
-        self.run.find(order, key)
-    }
-}
+/// A run of open tables.
+pub(crate) type LoadedRun = Run<Arc<LoadedTable>>;

@@ -31,7 +31,7 @@ impl RunCursor {
     /// Whether no key has two versions in the run.
     #[inline]
     pub(super) fn has_unique_keys(&self) -> bool {
-        self.run.unique
+        self.run.has_unique_keys()
     }
 
     /// Whether the entry is a put whose value is stored as it is. Only when valid.
@@ -68,8 +68,8 @@ impl RunCursor {
     /// are given the same.
     pub(super) fn approach(&mut self, key: &[u8], forward: bool) {
         let at = match forward {
-            true => Some(self.run.run.seek(&self.order, key)),
-            false => self.run.run.seek_for_prev(&self.order, key),
+            true => Some(self.run.seek(&self.order, key)),
+            false => self.run.seek_for_prev(&self.order, key),
         };
         match at.filter(|at| *at < self.run.tables().len()) {
             Some(at) => self.open(at).approach(),

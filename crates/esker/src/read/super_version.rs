@@ -15,8 +15,6 @@ pub(crate) struct SuperVersion {
     pub memtables: Vec<Arc<Memtable>>,
     /// The tables, by age and key.
     pub version: KeyspaceVersion<Arc<LoadedTable>>,
-    /// The runs of `version`, newest first.
-    pub runs: Vec<Arc<LoadedRun>>,
     /// The directory lock: a slice or cursor that outlives its handle must keep another process
     /// from recycling the files under it.
     pub lock: Arc<dyn Lock>,
@@ -27,13 +25,7 @@ impl SuperVersion {
         lock: Arc<dyn Lock>,
         version: KeyspaceVersion<Arc<LoadedTable>>,
     ) -> SuperVersion {
-        SuperVersion {
-            memtables: Vec::new(),
-            version: KeyspaceVersion::default(),
-            runs: Vec::new(),
-            lock,
-        }
-        .with_version(version)
+        SuperVersion { memtables: Vec::new(), version, lock }
     }
 
     /// Of a keyspace that is gone, or whose store was closed: it keeps nothing, no directory either.
@@ -43,26 +35,25 @@ impl SuperVersion {
 
     /// The same with other tables.
     pub(crate) fn with_version(&self, version: KeyspaceVersion<Arc<LoadedTable>>) -> SuperVersion {
-        let runs = version
-            .runs()
-            .iter()
-            .map(|run| match self.runs.iter().find(|r| Arc::ptr_eq(&r.run, run)) {
-                Some(same) => Arc::clone(same),
-                None => Arc::new(LoadedRun::new(Arc::clone(run))),
-            })
-            .collect();
-        SuperVersion {
-            memtables: self.memtables.clone(),
-            version,
-            runs,
-            lock: Arc::clone(&self.lock),
-        }
+        SuperVersion { memtables: self.memtables.clone(), version, lock: Arc::clone(&self.lock) }
+    }
+
+    /// The runs, newest first.
+    #[inline]
+    pub(crate) fn runs(&self) -> &[Arc<LoadedRun>] {
+        self.version.runs()
     }
 
     /// Of the tables those in the run `run` and older ones, and nothing else.
     pub(crate) fn tables_upto(&self, run: u64) -> SuperVersion {
         let tables = self.with_version(self.version.upto(run));
         SuperVersion { memtables: Vec::new(), ..tables }
+    }
+
+    /// The memtables over segments below this one, oldest first.
+    pub(crate) fn memtables_below(&self, segment: u64) -> Vec<Arc<Memtable>> {
+        let older = |m: &&Arc<Memtable>| m.segment().number() < segment;
+        self.memtables.iter().rev().filter(older).cloned().collect()
     }
 
     /// Whether any bytes of this log segment can be reached from here.
@@ -74,14 +65,15 @@ impl SuperVersion {
     /// The only run, when nothing else holds entries and every entry of it is visible at `seq`.
     /// Then a scan needs neither merging nor visibility checks.
     pub(crate) fn single_clean_run(&self, seq: u64) -> Option<&Arc<LoadedRun>> {
-        let [run] = self.runs.as_slice() else { return None };
+        let [run] = self.runs() else { return None };
         let quiet = self.memtables.iter().all(|m| m.is_empty() || m.min_seq() > seq);
-        (quiet && run.clean && run.max_seq <= seq).then_some(run)
+        let clean = run.has_unique_keys() && run.tombstones() == 0;
+        (quiet && clean && run.max_seq() <= seq).then_some(run)
     }
 }
 
 impl std::fmt::Debug for SuperVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SuperVersion({} memtables, {} runs)", self.memtables.len(), self.runs.len())
+        write!(f, "SuperVersion({} memtables, {} runs)", self.memtables.len(), self.runs().len())
     }
 }

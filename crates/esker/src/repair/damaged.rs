@@ -8,42 +8,8 @@ use super::losses::Losses;
 use crate::error::{Error, Finding, Result};
 use crate::filename;
 use crate::key::{Codec, KeyOrder, Seq, Stored, ValuePointer};
-use crate::table::{self, Dictionary, Remains, Table};
+use crate::table::{self, DamagedTable, Dictionary, Table};
 use crate::version::TableMeta;
-
-/// How a damaged table is read.
-pub(super) enum Source {
-    /// It opens, and some of it cannot be read.
-    Opened(Arc<Table>),
-    /// It does not open.
-    Remains(Box<Remains>),
-}
-
-/// A damaged table and what is known of it.
-pub(super) struct Damaged {
-    pub source: Source,
-    pub number: u64,
-    pub base_seq: Seq,
-    pub entries: u64,
-    pub smallest: Vec<u8>,
-    pub largest: Vec<u8>,
-}
-
-impl Source {
-    fn dictionary(&self) -> Option<&Arc<Dictionary>> {
-        match self {
-            Source::Opened(t) => t.dictionary(),
-            Source::Remains(r) => r.dictionary(),
-        }
-    }
-
-    fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
-        match self {
-            Source::Opened(t) => t.decompress(stored, out).map_err(|e| Finding::from(&e).what),
-            Source::Remains(r) => r.decompress(stored, out).map_err(str::to_string),
-        }
-    }
-}
 
 impl Repair<'_> {
     /// Copies what is intact to new tables in the same run, says what is not, and puts the file aside.
@@ -52,10 +18,10 @@ impl Repair<'_> {
         id: u32,
         run: u64,
         order: KeyOrder,
-        damaged: &Damaged,
+        source: &DamagedTable,
+        meta: &TableMeta,
     ) -> Result<()> {
-        let name = filename::table(damaged.number);
-        let source = &damaged.source;
+        let name = filename::table(meta.number);
         let ranges = order.clone();
         let mut copy = self.copy(id, order, source.dictionary().cloned());
         let mut losses = Losses::default();
@@ -85,9 +51,9 @@ impl Repair<'_> {
                     .map(|()| if copy.takes(&stored) { stored } else { Stored::Inline(&buf) }),
                 Stored::Inline(_) => Ok(stored),
             };
-            let seq = (seq != damaged.base_seq).then_some(seq);
-            let within = ranges.compare(&damaged.smallest, key).is_le()
-                && ranges.compare(key, &damaged.largest).is_le();
+            let seq = (seq != meta.base_seq).then_some(seq);
+            let within = ranges.compare(&meta.smallest, key).is_le()
+                && ranges.compare(key, &meta.largest).is_le();
             let saved = match value {
                 _ if !within => Err("a key is outside of the table's range".to_string()),
                 Err(why) => Err(format!("a value cannot be read: {why}")),
@@ -100,16 +66,11 @@ impl Repair<'_> {
             }
             Ok(())
         };
-        let lost = match source {
-            Source::Opened(t) => t.salvage(&mut each)?,
-            Source::Remains(r) => {
-                r.salvage(damaged.base_seq, damaged.entries, &damaged.largest, &mut each)?
-            }
-        };
-        let saved = copy.finish(damaged.base_seq)?;
+        let lost = source.salvage(meta, &mut each)?;
+        let saved = copy.finish(meta.base_seq)?;
         for l in lost {
-            let from = l.after.as_ref().unwrap_or(&damaged.smallest);
-            let to = l.before.as_ref().unwrap_or(&damaged.largest);
+            let from = l.after.as_ref().unwrap_or(&meta.smallest);
+            let to = l.before.as_ref().unwrap_or(&meta.largest);
             self.lose(Finding::new(&name, l.what()).at(l.offset).keys(from, to));
         }
         losses.findings(&name).for_each(|lost| self.lose(lost));
@@ -131,15 +92,7 @@ impl Repair<'_> {
             self.found.push((id, run, meta));
             return Ok(());
         }
-        let damaged = Damaged {
-            number: meta.number,
-            base_seq: meta.base_seq,
-            entries: meta.entries,
-            smallest: meta.smallest,
-            largest: meta.largest,
-            source: Source::Opened(t),
-        };
-        self.copy_intact(id, run, order, &damaged)
+        self.copy_intact(id, run, order, &DamagedTable::Opened(t), &meta)
     }
 
     /// Whether all values that the table points to are there.

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Repair;
-use super::damaged::{Damaged, Source};
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
 use crate::filename;
 use crate::key::KeyOrder;
-use crate::table::{Described, Remains, Table};
+use crate::table::{DamagedTable, Remains, Table};
 use crate::verify::stand_in;
 use crate::version::TableMeta;
 
@@ -52,15 +51,8 @@ impl Repair<'_> {
                             self.lose_table(&e, &meta)
                         }
                         Ok(remains) => {
-                            let damaged = Damaged {
-                                source: Source::Remains(Box::new(remains)),
-                                number,
-                                base_seq: meta.base_seq,
-                                entries: meta.entries,
-                                smallest: meta.smallest,
-                                largest: meta.largest,
-                            };
-                            self.copy_intact(id, run, order, &damaged)?;
+                            let source = DamagedTable::Remains(Box::new(remains));
+                            self.copy_intact(id, run, order, &source, &meta)?;
                         }
                         Err(e) if is_no_damage(&e) => return Err(e),
                         Err(e) => self.lose_table(&e, &meta),
@@ -137,15 +129,12 @@ impl Repair<'_> {
                     return Err(e.clone());
                 }
                 if let Ok(remains) = remains
-                    && let Some((id, order, entries, smallest, largest)) = remains.properties()
+                    && let Some((id, order, meta)) = remains.described()
                     && self.know_keyspace(id, order)
                     && let Some(order) = self.order_of(id)
                 {
-                    let (smallest, largest) = (smallest.to_vec(), largest.to_vec());
-                    let source = Source::Remains(Box::new(remains));
-                    let damaged =
-                        Damaged { source, number, base_seq: 0, entries, smallest, largest };
-                    return self.copy_intact(id, 0, order, &damaged);
+                    let source = DamagedTable::Remains(Box::new(remains));
+                    return self.copy_intact(id, 0, order, &source, &meta);
                 }
                 let found = Finding::from(&e);
                 let what = format!("{}; it may have been part of the store", found.what);
@@ -167,9 +156,9 @@ impl Repair<'_> {
 /// Whether what lies in the place of this table is one of another store, whose entries are none of its. That
 /// of another number is known by its checksums.
 fn is_another(remains: &Remains, keyspace: u32, meta: &TableMeta) -> bool {
-    let differs = |(id, _, entries, smallest, largest): Described<'_>| {
-        (id, entries) != (keyspace, meta.entries)
-            || (smallest, largest) != (&meta.smallest, &meta.largest)
+    let differs = |(id, _, own): (u32, _, TableMeta)| {
+        (id, own.entries) != (keyspace, meta.entries)
+            || (&own.smallest, &own.largest) != (&meta.smallest, &meta.largest)
     };
-    remains.properties().is_some_and(differs)
+    remains.described().is_some_and(differs)
 }

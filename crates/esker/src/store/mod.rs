@@ -463,12 +463,7 @@ impl Store {
         for ks in self.all_keyspaces() {
             let view = ks.view.load();
             bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
-            bytes += view
-                .runs
-                .iter()
-                .flat_map(|r| r.tables())
-                .map(|t| t.table.memory() as u64)
-                .sum::<u64>();
+            bytes += view.version.tables().map(|t| t.table.memory() as u64).sum::<u64>();
         }
         bytes
     }

@@ -60,7 +60,7 @@ pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use dictionary::{Dictionary, SAMPLE};
 pub(crate) use reader::Table;
-pub(crate) use salvage::{Described, Remains};
+pub(crate) use salvage::{DamagedTable, Remains};
 
 /// How a table is written.
 #[derive(Debug, Clone)]

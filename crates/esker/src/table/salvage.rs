@@ -10,15 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
-use super::dictionary::Dictionary;
-use super::dictionary::Problem;
+use super::dictionary::{Dictionary, Problem};
 use super::footer::{FOOTER_LEN, Properties};
 use super::memory::SLACK;
 use super::reader::Table;
 use super::wire::checksum;
 use crate::env::{Env, Map, OpenMode};
-use crate::error::{Error, Result};
-use crate::key::{Kind, MAX_KEY_LEN, Seq, Stored};
+use crate::error::{Error, Finding, Result};
+use crate::key::{Kind, MAX_KEY_LEN, Seq, Stored, TableMeta};
 
 /// A part of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +43,6 @@ impl Lost {
         }
     }
 }
-
-/// What its properties say of a table: keyspace, name of the order, entries, first and last key.
-pub(crate) type Described<'a> = (u32, &'a str, u64, &'a [u8], &'a [u8]);
 
 /// Takes an entry: key, sequence, kind, value.
 pub(crate) type Visit<'v> = dyn FnMut(&[u8], Seq, Kind, Stored<'_>) -> Result<()> + 'v;
@@ -119,20 +115,53 @@ impl Table {
         }
         Ok(salvage.lost)
     }
+}
+
+/// A table that is read for what of it is left.
+pub(crate) enum DamagedTable {
+    /// It opens, and some of it cannot be read.
+    Opened(Arc<Table>),
+    /// It does not open.
+    Remains(Box<Remains>),
+}
+
+impl DamagedTable {
+    /// The dictionary of its packed values, if it has one that is not lost.
+    pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        match self {
+            DamagedTable::Opened(t) => t.dictionary(),
+            DamagedTable::Remains(r) => r.dictionary(),
+        }
+    }
+
+    /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
+    pub(crate) fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+        match self {
+            DamagedTable::Opened(t) => {
+                t.decompress(stored, out).map_err(|e| Finding::from(&e).what)
+            }
+            DamagedTable::Remains(r) => r.decompress(stored, out).map_err(str::to_string),
+        }
+    }
+
+    /// Calls `each` for every entry of every intact block, of a table that the manifest says this of. Returns what was lost.
+    pub(crate) fn salvage(&self, meta: &TableMeta, each: &mut Visit<'_>) -> Result<Vec<Lost>> {
+        match self {
+            DamagedTable::Opened(t) => t.salvage(each),
+            DamagedTable::Remains(r) => r.salvage(meta, each),
+        }
+    }
 
     /// How many entries of its intact blocks can be read: not those whose values are packed with what is lost.
-    pub(crate) fn intact_entries(&self) -> u64 {
+    pub(crate) fn intact_entries(&self, meta: &TableMeta) -> u64 {
         let (mut entries, mut buf) = (0, Vec::new());
-        drop(self.salvage(&mut |_, _, _, stored| {
-            entries += u64::from(!is_packed(stored) || self.decompress(stored, &mut buf).is_ok());
+        drop(self.salvage(meta, &mut |_, _, _, stored| {
+            let packed = matches!(stored, Stored::Compressed { .. });
+            entries += u64::from(!packed || self.decompress(stored, &mut buf).is_ok());
             Ok(())
         }));
         entries
     }
-}
-
-fn is_packed(stored: Stored<'_>) -> bool {
-    matches!(stored, Stored::Compressed { .. })
 }
 
 /// What a table has that does not open.
@@ -198,36 +227,18 @@ impl Remains {
         self.map.as_ref().map_or(&[], |map| unsafe { map.bytes() })
     }
 
-    /// The keyspace of its entries, the name of their order, how many there were, and the first and
-    /// the last key; `None` when the properties cannot be found.
-    pub(crate) fn properties(&self) -> Option<Described<'_>> {
-        self.props
-            .as_ref()
-            .map(|p| (p.keyspace, &p.order[..], p.entries, &p.smallest[..], &p.largest[..]))
+    /// The keyspace of its entries, the name of their order, and what else it says of itself, its own sequences left aside;
+    /// `None` when the properties cannot be found.
+    pub(crate) fn described(&self) -> Option<(u32, &str, TableMeta)> {
+        let props = self.props.as_ref()?;
+        Some((props.keyspace, &props.order, props.meta(self.number, self.len(), 0)))
     }
 
-    /// The dictionary of its packed values, if it has one that is not lost.
-    pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+    fn dictionary(&self) -> Option<&Arc<Dictionary>> {
         self.props.as_ref()?.dictionary.as_ref()
     }
 
-    /// As [`Table::intact_entries`], of a table that the manifest says this of.
-    pub(crate) fn intact_entries(&self, entries: u64, largest: &[u8]) -> u64 {
-        let (mut intact, mut buf) = (0, Vec::new());
-        let mut each = |_: &[u8], _: Seq, _: Kind, stored: Stored<'_>| {
-            intact += u64::from(!is_packed(stored) || self.decompress(stored, &mut buf).is_ok());
-            Ok(())
-        };
-        drop(self.salvage(0, entries, largest, &mut each));
-        intact
-    }
-
-    /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
-    pub(crate) fn decompress(
-        &self,
-        stored: Stored<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), &'static str> {
+    fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
         let lost = matches!(stored, Stored::Compressed { dict: NO_DICTIONARY, .. });
         let decompressed = super::codec::decompress(stored, self.dictionary().map(|d| &**d), out);
         decompressed.map_err(|problem| match problem {
@@ -237,18 +248,12 @@ impl Remains {
         })
     }
 
-    /// Calls `each` for every entry of every intact block, as they lie in the file. Returns what was
-    /// lost of the table, which had so many `entries`, the last of them `largest`.
-    pub(crate) fn salvage(
-        &self,
-        base_seq: Seq,
-        entries: u64,
-        largest: &[u8],
-        each: &mut Visit<'_>,
-    ) -> Result<Vec<Lost>> {
+    /// Its entries as they lie in the file.
+    fn salvage(&self, meta: &TableMeta, each: &mut Visit<'_>) -> Result<Vec<Lost>> {
+        let entries = meta.entries;
         let bytes = &self.bytes()[..self.end];
         let dict_id = self.dictionary().map_or(NO_DICTIONARY, |d| d.id());
-        let mut salvage = Salvage::new(each, base_seq, dict_id);
+        let mut salvage = Salvage::new(each, meta.base_seq, dict_id);
         let mut patience = PATIENCE.max(8 * bytes.len());
         let (mut at, mut gap, mut copy) = (0, None, Vec::new());
         while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= PAGE) {
@@ -281,7 +286,7 @@ impl Remains {
             return Ok(Vec::new());
         }
         // Behind the last block lie the index and more, which are no loss.
-        if salvage.lost.is_empty() || salvage.last_key().is_none_or(|last| last != largest) {
+        if salvage.lost.is_empty() || salvage.last_key().is_none_or(|last| last != &meta.largest) {
             salvage.lose(gap.unwrap_or(at) as u64, "no intact block is from here on");
         }
         for lost in &mut salvage.lost {

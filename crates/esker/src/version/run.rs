@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::file_bounds::FileBounds;
 use super::{HasMeta, Invalid};
-use crate::key::KeyOrder;
+use crate::key::{KeyOrder, Seq};
 
 /// Disjoint tables in key order.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub(crate) struct Run<T> {
     bytes: u64,
     entries: u64,
     tombstones: u64,
+    max_seq: Seq,
+    unique_keys: bool,
     /// Only for bytewise order.
     bounds: Option<FileBounds>,
 }
@@ -58,6 +60,17 @@ impl<T: HasMeta> Run<T> {
     /// Tombstones among the entries.
     pub(crate) fn tombstones(&self) -> u64 {
         self.tombstones
+    }
+
+    /// The largest sequence in it.
+    pub(crate) fn max_seq(&self) -> Seq {
+        self.max_seq
+    }
+
+    /// Whether every key has one version.
+    #[inline]
+    pub(crate) fn has_unique_keys(&self) -> bool {
+        self.unique_keys
     }
 
     /// Index of the first table that ends at or after `key`; the number of tables when none does.
@@ -115,7 +128,11 @@ impl<T: HasMeta> Run<T> {
 
     /// Sorts and checks. Without an order (a comparator that the caller does not have) tables stay
     /// as they come and overlaps go unseen.
-    fn build(order: Option<&KeyOrder>, id: u64, mut tables: Vec<T>) -> Result<Run<T>, Invalid> {
+    pub(crate) fn build(
+        order: Option<&KeyOrder>,
+        id: u64,
+        mut tables: Vec<T>,
+    ) -> Result<Run<T>, Invalid> {
         if let Some(order) = order {
             order.sort_by_key(&mut tables, |t| &t.meta().smallest);
             for t in &tables {
@@ -146,6 +163,8 @@ impl<T: HasMeta> Run<T> {
             bytes: sum(|t| t.meta().size),
             entries: sum(|t| t.meta().entries),
             tombstones: sum(|t| t.meta().tombstones),
+            max_seq: tables.iter().map(|t| t.meta().max_seq).max().unwrap_or(0),
+            unique_keys: tables.iter().all(|t| t.meta().unique_keys),
             bounds: match order {
                 Some(KeyOrder::Bytewise) => {
                     Some(FileBounds::new(tables.iter().map(|t| &t.meta().largest[..])))
@@ -175,6 +194,12 @@ impl<T: HasMeta + Clone> KeyspaceVersion<T> {
     #[inline]
     pub(crate) fn runs(&self) -> &[Arc<Run<T>>] {
         &self.runs
+    }
+
+    /// Of runs as they come.
+    #[cfg(test)]
+    pub(crate) fn of(runs: Vec<Arc<Run<T>>>) -> KeyspaceVersion<T> {
+        KeyspaceVersion { runs }
     }
 
     /// The run of this number and older ones.
