@@ -1,10 +1,10 @@
-//! Keys and values that the program passes.
+//! Keys and values that the program passes, and those it is given.
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 
-use crate::error::no_bytes;
+use crate::error::{Fail, Outcome, no_bytes};
 
 /// `bytes` as they are; a copy of any other object with a buffer, for that may change while the interpreter's lock is not held.
 #[derive(Clone)]
@@ -26,4 +26,19 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given<'py> {
         let view = PyMemoryView::from(&object).map_err(|_| no_bytes(&object))?;
         Ok(Given(view.call_method0("tobytes")?.cast_into::<PyBytes>()?))
     }
+}
+
+/// `bytes` for the program. Where there is no memory for them that is Python's `MemoryError`; `PyBytes::new` would panic.
+pub fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, from.len(), |to| {
+        to.copy_from_slice(from);
+        Ok(())
+    })
+}
+
+/// Puts what is read behind the rest, to be kept without the interpreter's lock. Without memory for it nothing is added.
+pub fn append(to: &mut Vec<u8>, from: &[u8]) -> Outcome<()> {
+    to.try_reserve(from.len()).map_err(|_| Fail::Memory)?;
+    to.extend_from_slice(from);
+    Ok(())
 }

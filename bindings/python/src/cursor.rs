@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bytes::Given;
+use crate::bytes::{Given, append, bytes};
 use crate::error::{Fail, Outcome};
 use crate::fork::Own;
 
@@ -24,57 +24,68 @@ impl Cursor {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut esker::Cursor) -> esker::Result<T> + Send,
+        work: impl FnOnce(&mut esker::Cursor) -> Outcome<T> + Send,
     ) -> Outcome<T> {
         let inner = self.inner.get()?;
         crate::wait::detach(py, || {
             let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
             let cursor = inner.as_mut().ok_or(Fail::Closed("cursor"))?;
-            Ok(work(cursor)?)
+            work(cursor)
         })
+    }
+
+    /// A part of the entry under the cursor.
+    fn copied<'py>(
+        &self,
+        py: Python<'py>,
+        part: impl FnOnce(&esker::Cursor) -> &[u8] + Send,
+    ) -> Outcome<Option<Bound<'py, PyBytes>>> {
+        let copy = self.with(py, |c| {
+            let mut copy = Vec::new();
+            c.valid().then(|| append(&mut copy, part(c))).transpose().map(|on| on.map(|()| copy))
+        })?;
+        Ok(copy.map(|copy| bytes(py, &copy)).transpose()?)
     }
 }
 
 #[pymethods]
 impl Cursor {
     fn first(&self, py: Python<'_>) -> Outcome<bool> {
-        self.with(py, |c| c.first())
+        self.with(py, |c| Ok(c.first()?))
     }
 
     fn last(&self, py: Python<'_>) -> Outcome<bool> {
-        self.with(py, |c| c.last())
+        self.with(py, |c| Ok(c.last()?))
     }
 
     #[pyo3(signature = (key, /))]
     fn seek(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {
         let key = key.get();
-        self.with(py, |c| c.seek(key))
+        self.with(py, |c| Ok(c.seek(key)?))
     }
 
     #[pyo3(signature = (key, /))]
     fn seek_for_prev(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {
         let key = key.get();
-        self.with(py, |c| c.seek_for_prev(key))
+        self.with(py, |c| Ok(c.seek_for_prev(key)?))
     }
 
     fn next(&self, py: Python<'_>) -> Outcome<bool> {
-        self.with(py, |c| c.next())
+        self.with(py, |c| Ok(c.next()?))
     }
 
     fn prev(&self, py: Python<'_>) -> Outcome<bool> {
-        self.with(py, |c| c.prev())
+        self.with(py, |c| Ok(c.prev()?))
     }
 
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> Outcome<Option<Bound<'py, PyBytes>>> {
-        let key = self.with(py, |c| Ok(c.valid().then(|| c.key().to_vec())))?;
-        Ok(key.map(|key| PyBytes::new(py, &key)))
+        self.copied(py, esker::Cursor::key)
     }
 
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Outcome<Option<Bound<'py, PyBytes>>> {
-        let value = self.with(py, |c| Ok(c.valid().then(|| c.value().to_vec())))?;
-        Ok(value.map(|value| PyBytes::new(py, &value)))
+        self.copied(py, esker::Cursor::value)
     }
 
     fn close(&self, py: Python<'_>) {

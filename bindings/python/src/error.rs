@@ -1,7 +1,7 @@
 //! Errors as the exceptions of `python/esker/_errors.py`.
 
 use esker::Error;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -19,6 +19,8 @@ pub enum Fail {
     Invalid(String),
     /// The key has no value.
     NotFound(Vec<u8>),
+    /// There is no memory for what was read.
+    Memory,
 }
 
 pub type Outcome<T> = Result<T, Fail>;
@@ -101,6 +103,7 @@ impl From<Fail> for PyErr {
             ),
             Fail::Invalid(what) => exception(py, "InvalidArgumentError", what),
             Fail::NotFound(key) => exception(py, "NotFoundError", PyBytes::new(py, &key)),
+            Fail::Memory => PyMemoryError::new_err(()),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::bytes::Given;
+use crate::bytes::{Given, append, bytes};
 use crate::error::{Fail, Outcome};
 use crate::fork::Own;
 
@@ -77,9 +77,14 @@ impl Fetched {
         self.given = 0;
     }
 
-    fn push(&mut self, part: &[u8]) {
-        self.bytes.extend_from_slice(part);
-        self.ends.push(self.bytes.len());
+    /// Adds an entry; without memory for it none of it.
+    fn push(&mut self, key: &[u8], value: &[u8]) -> Outcome<()> {
+        let before = self.bytes.len();
+        append(&mut self.bytes, key)?;
+        let middle = self.bytes.len();
+        append(&mut self.bytes, value).inspect_err(|_| self.bytes.truncate(before))?;
+        self.ends.extend([middle, self.bytes.len()]);
+        Ok(())
     }
 
     fn is_empty(&self) -> bool {
@@ -93,6 +98,11 @@ impl Fetched {
         self.given += 2;
         Some((&self.bytes[start..key], &self.bytes[key..value]))
     }
+
+    /// The entry that was taken last is the next one again.
+    fn take_back(&mut self) {
+        self.given -= 2;
+    }
 }
 
 struct Entries {
@@ -100,7 +110,7 @@ struct Entries {
     iter: Option<esker::Iter>,
     fetched: Fetched,
     /// What was met behind them.
-    error: Option<esker::Error>,
+    error: Option<Fail>,
     /// How many to fetch next.
     count: usize,
 }
@@ -110,16 +120,14 @@ impl Entries {
         let Some(iter) = &mut self.iter else { return };
         self.fetched.clear();
         while self.fetched.ends.len() < 2 * self.count && self.fetched.bytes.len() < MOST_BYTES {
-            match if reverse { iter.next_back_ref() } else { iter.next_ref() } {
-                Some(Ok((key, value))) => {
-                    self.fetched.push(key);
-                    self.fetched.push(value);
-                }
-                end => {
-                    self.error = end.and_then(Result::err);
-                    self.iter = None;
-                    return;
-                }
+            let pushed = match if reverse { iter.next_back_ref() } else { iter.next_ref() } {
+                Some(Ok((key, value))) => self.fetched.push(key, value),
+                Some(Err(e)) => Err(e.into()),
+                None => return self.iter = None,
+            };
+            if let Err(e) = pushed {
+                self.error = Some(e);
+                return self.iter = None;
             }
         }
         self.count = (self.count * 2).min(MOST);
@@ -161,16 +169,19 @@ impl Walk {
             };
             if let Some(mut entries) = free {
                 if let Some((key, value)) = entries.fetched.take() {
-                    return Ok(Some(match self.what {
-                        What::Keys => Copied::One(PyBytes::new(py, key)),
-                        What::Values => Copied::One(PyBytes::new(py, value)),
-                        What::Items => {
-                            Copied::Both([PyBytes::new(py, key), PyBytes::new(py, value)])
-                        }
-                    }));
+                    let copied = match self.what {
+                        What::Keys => bytes(py, key).map(Copied::One),
+                        What::Values => bytes(py, value).map(Copied::One),
+                        What::Items => bytes(py, key)
+                            .and_then(|key| Ok(Copied::Both([key, bytes(py, value)?]))),
+                    };
+                    if copied.is_err() {
+                        entries.fetched.take_back();
+                    }
+                    return Ok(Some(copied?));
                 }
                 if entries.iter.is_none() {
-                    return entries.error.take().map_or(Ok(None), |e| Err(e.into()));
+                    return entries.error.take().map_or(Ok(None), Err);
                 }
             }
             crate::wait::detach(py, || {

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
-use crate::bytes::Given;
+use crate::bytes::{Given, bytes};
 use crate::cursor::Cursor;
 use crate::error::{Fail, Outcome};
 use crate::fork::Own;
@@ -103,7 +103,7 @@ impl Reader {
 impl Reader {
     fn __getitem__<'py>(&self, py: Python<'py>, key: Given<'py>) -> Outcome<Bound<'py, PyBytes>> {
         match self.value(py, &key)? {
-            Some(value) => Ok(PyBytes::new(py, &value)),
+            Some(value) => Ok(bytes(py, &value)?),
             None => Err(Fail::NotFound(key.get().to_vec())),
         }
     }
@@ -116,7 +116,7 @@ impl Reader {
         default: Option<Bound<'py, PyAny>>,
     ) -> Outcome<Option<Bound<'py, PyAny>>> {
         Ok(match self.value(py, &key)? {
-            Some(value) => Some(PyBytes::new(py, &value).into_any()),
+            Some(value) => Some(bytes(py, &value)?.into_any()),
             None => default,
         })
     }
@@ -141,8 +141,8 @@ impl Reader {
         let keys: Vec<&[u8]> = keys.iter().map(Given::get).collect();
         let source = self.source()?;
         let values = crate::wait::detach(py, || read!(source, of => of.multi_get(&keys)))?;
-        let values = values.iter().map(|v| v.as_ref().map(|v| PyBytes::new(py, v)));
-        Ok(PyList::new(py, values)?)
+        let values = values.iter().map(|v| v.as_ref().map(|v| bytes(py, v)).transpose());
+        Ok(PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?)
     }
 
     fn __contains__(&self, py: Python<'_>, key: Given<'_>) -> Outcome<bool> {

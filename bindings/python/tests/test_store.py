@@ -323,3 +323,33 @@ db.close()
     assert esker.verify(path)["problems"] == []
     with esker.open(path) as db:
         assert list(db) == ([b"b"] if b"a" not in db else [b"a", b"b"])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the system for less memory, and for what is in use")
+def test_a_value_without_memory_for_it_is_a_memory_error(path):
+    """Making the bytes panicked, and copying them ended the process."""
+    program = f"""if True:
+        import esker, resource
+        with esker.open({str(path)!r}) as db:
+            db[b"large"] = b"v" * (256 << 20)
+            db[b"small"] = b"1"
+        with esker.open({str(path)!r}) as db:
+            cursor, items, values = db.cursor(), db.items(), db.values()
+            assert cursor.seek(b"large") and db[b"small"] == b"1"
+            before = resource.getrlimit(resource.RLIMIT_AS)
+            with open("/proc/self/statm") as statm:
+                used = int(statm.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (128 << 20), before[1]))
+            reads = [lambda: db[b"large"], lambda: db.get(b"large"), lambda: db.multi_get([b"large"])]
+            for read in [*reads, lambda: cursor.value, lambda: next(items), lambda: next(values)]:
+                try:
+                    read()
+                except MemoryError:
+                    continue
+                raise SystemExit("no MemoryError")
+            assert db[b"small"] == b"1" and cursor.key == b"large" and len(db.get_view(b"large")) == 256 << 20
+            resource.setrlimit(resource.RLIMIT_AS, before)
+            assert len(cursor.value) == 256 << 20
+        """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
