@@ -326,17 +326,20 @@ final class EntryTable implements AutoCloseable {
         } catch (EskerException e) {
             // What failed may be its sync: the record is there then, and stays when the store goes on. Whatever is written from now
             // on goes where it leads, or the next start would drop it.
-            if (next.equals(Layout.read(esker))) {
-                generation = empty;
-            }
             counts.forget();
+            try {
+                if (next.equals(Layout.read(esker))) {
+                    generation = empty;
+                }
+            } catch (RuntimeException again) {
+                e.addSuppressed(again);
+            }
             throw e;
         }
         generation = empty;
-        // Also where a drop fails: what it leaves goes when the store is opened again.
+        // Also where a drop fails: what it leaves goes at the next such removal, or when the store is opened again.
         counts.reset();
-        esker.dropKeyspace(now.layout().entriesName());
-        esker.dropKeyspace(now.layout().expiryName());
+        dropLeftovers(esker, next);
     }
 
     /** Entries of these segments are kept from here on. */
@@ -557,9 +560,7 @@ final class EntryTable implements AutoCloseable {
             ending = true;
             // Whatever goes wrong, it is closed: its directory would stay locked.
             try (Esker closing = esker) {
-                for (AutoCloseable walk : open) {
-                    closeQuietly(walk);
-                }
+                closeAll(open);
                 if (closing.isOpen()) {
                     leaveCounts();
                 }
@@ -574,6 +575,25 @@ final class EntryTable implements AutoCloseable {
             counts.leave(esker);
         } catch (EskerException e) {
             // Halted, or a full disk: the next start counts.
+        }
+    }
+
+    /** Closes all of them, also behind one that fails to. */
+    private static void closeAll(Iterable<AutoCloseable> walks) {
+        RuntimeException first = null;
+        for (AutoCloseable walk : walks) {
+            try {
+                closeQuietly(walk);
+            } catch (RuntimeException e) {
+                if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
         }
     }
 

@@ -16,6 +16,9 @@ final class SegmentCounts {
 
     private volatile AtomicLongArray counts;
     private volatile boolean known;
+    /** How often they were forgotten, and how often when the count that is under way began. */
+    private long forgotten;
+    private long forgottenBefore;
 
     private SegmentCounts(AtomicLongArray counts, boolean known) {
         this.counts = counts;
@@ -72,8 +75,9 @@ final class SegmentCounts {
         known = true;
     }
 
-    /** They must be counted anew. To be called while nobody counts. */
-    void forget() {
+    /** They must be counted anew, also where a count is under way: it may have begun before what is not known now. */
+    synchronized void forget() {
+        forgotten++;
         known = false;
     }
 
@@ -81,13 +85,14 @@ final class SegmentCounts {
      * Begins anew with 0 in each; whoever counts adds what there is now, while writes add what they change. To be called while
      * nobody writes.
      */
-    void startCounting() {
+    synchronized void startCounting() {
         counts = new AtomicLongArray(counts.length());
         known = false;
+        forgottenBefore = forgotten;
     }
 
     /** All entries that there were at {@link #startCounting} were added. */
-    void counted() {
-        known = true;
+    synchronized void counted() {
+        known = forgotten == forgottenBefore;
     }
 }
