@@ -110,7 +110,7 @@ fn check(found: &serde_json::Value, width: u32, dark: bool, context: &str) {
     assert_eq!(found["problems"], serde_json::json!([]), "{context}");
     assert_eq!(found["viewport"], width, "{context}");
     assert_eq!(found["dark"], dark, "{context}");
-    for (what, least) in [("charts", 60), ("bars", 450), ("lines", 400)] {
+    for (what, least) in [("charts", 60), ("bars", 350), ("lines", 400)] {
         assert!(found[what].as_u64().unwrap() > least, "few {what}: {context}");
     }
 }

@@ -3,11 +3,12 @@
 use super::format;
 use super::input::Record;
 use super::layout::{self, Bar, Bars, Kind, SMALL};
-use super::model::{Row, Unit};
+use super::model::Row;
 use super::palette;
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;
+use crate::plan::Unit;
 use crate::results::OURS;
 
 /// Width of a panel: what a phone shows, and a third of a desk's screen.
@@ -28,14 +29,14 @@ pub(crate) fn of_row(row: &Row, published: &[(&str, f64)], not_installed: &[&str
     let mut left = published.to_vec();
     for record in &row.records {
         if !not_installed.contains(&record.engine.as_str()) {
-            bars.push(of_record(record, |value| at_end(&row.unit, value)));
+            bars.push(of_record(record, |value| at_end(row.unit, value)));
         }
         while let Some(i) = left.iter().position(|(engine, _)| *engine == record.engine) {
-            bars.push(of_document(left.remove(i), &row.unit));
+            bars.push(of_document(left.remove(i), row.unit));
         }
     }
-    bars.extend(left.into_iter().map(|figure| of_document(figure, &row.unit)));
-    draw(&row.name, &row.unit, &bars)
+    bars.extend(left.into_iter().map(|figure| of_document(figure, row.unit)));
+    draw(&row.name, row.unit, &bars)
 }
 
 /// An engine's bar, and how its value is written.
@@ -55,7 +56,7 @@ pub(crate) fn of_record(record: &Record, show: impl Fn(f64) -> String) -> Bar {
 }
 
 /// A figure of the report of 2011, the only one with operations a second.
-fn of_document((engine, value): (&str, f64), unit: &Unit) -> Bar {
+fn of_document((engine, value): (&str, f64), unit: Unit) -> Bar {
     Bar {
         name: format!("{} 2011", palette::shown(engine)),
         mark: String::new(),
@@ -67,26 +68,17 @@ fn of_document((engine, value): (&str, f64), unit: &Unit) -> Bar {
 }
 
 /// What stands at the end of a bar; the axis names the unit where it is the same for all.
-fn at_end(unit: &Unit, value: f64) -> String {
-    match unit {
-        Unit::OpsPerSecond | Unit::Other(_) => format::rounded(value),
-        _ => unit.show(value),
-    }
+fn at_end(unit: Unit, value: f64) -> String {
+    if unit == Unit::OpsPerSecond { format::rounded(value) } else { unit.show(value) }
 }
 
 /// How an axis writes its values.
-fn on_axis(unit: &Unit) -> fn(f64) -> String {
-    match unit {
-        Unit::Bytes => format::bytes,
-        Unit::Seconds => |v| Unit::Seconds.show(v),
-        Unit::Milliseconds => |v| Unit::Milliseconds.show(v),
-        Unit::Times => |v| Unit::Times.show(v),
-        Unit::OpsPerSecond | Unit::Other(_) => format::short,
-    }
+fn on_axis(unit: Unit) -> impl Fn(f64) -> String {
+    move |value| if unit == Unit::OpsPerSecond { format::short(value) } else { unit.show(value) }
 }
 
 /// Draws bars on an axis.
-pub(crate) fn draw(title: &str, unit: &Unit, bars: &[Bar]) -> Panel {
+pub(crate) fn draw(title: &str, unit: Unit, bars: &[Bar]) -> Panel {
     let layout = layout::bars(bars, PANEL, 6.0, on_axis(unit), Scale::for_bars);
     let mut svg = Svg::new(PANEL, layout.height);
     let (top, bottom) = layout.axis;
@@ -100,7 +92,7 @@ pub(crate) fn draw(title: &str, unit: &Unit, bars: &[Bar]) -> Panel {
 }
 
 /// Draws bars from zero, whatever their ratios, with no other axis than their values at their ends.
-pub(crate) fn plain(title: &str, unit: &Unit, bars: &[Bar], width: f64) -> Panel {
+pub(crate) fn plain(title: &str, unit: Unit, bars: &[Bar], width: f64) -> Panel {
     let layout = layout::bars(bars, width, 6.0, on_axis(unit), Scale::from_zero);
     let mut svg = Svg::new(width, layout.axis.1 + 2.0);
     place(&mut svg, &layout, bars);
@@ -137,18 +129,14 @@ fn place(svg: &mut Svg, layout: &Bars, bars: &[Bar]) {
     svg.line((layout.start, top), (layout.start, bottom), "axis");
 }
 
-fn axis_text(unit: &Unit, log: bool) -> String {
-    let direction = match unit {
-        Unit::Other(_) => "",
-        unit if unit.more_is_better() => ", longer is better",
-        _ => ", shorter is better",
-    };
+fn axis_text(unit: Unit, log: bool) -> String {
+    let direction = if unit.more_is_better() { "longer" } else { "shorter" };
     let scale = if log { "logarithmic axis: " } else { "" };
-    text::fit(&format!("{scale}{}{direction}", unit.name()), SMALL, PANEL)
+    text::fit(&format!("{scale}{}, {direction} is better", unit.name()), SMALL, PANEL)
 }
 
 /// The picture in words, for those who hear it.
-fn describe(unit: &Unit, bars: &[Bar], log: bool) -> String {
+fn describe(unit: Unit, bars: &[Bar], log: bool) -> String {
     let list: Vec<String> = bars.iter().map(|b| format!("{} {}", b.name, b.shown)).collect();
     format!(
         "Bars on a {} axis, {}: {}.",

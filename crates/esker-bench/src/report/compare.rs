@@ -3,7 +3,7 @@
 
 use super::format;
 use super::input::{self, Record};
-use super::model::Unit;
+use crate::plan::Unit;
 use crate::turns::MACHINE;
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Line {
     /// The engine.
     pub engine: String,
     /// `ops_per_second`, `seconds`, `milliseconds` or `bytes`.
-    pub unit: String,
+    pub unit: Unit,
     /// The figure of the first result.
     pub before: Option<f64>,
     /// The figure of the second.
@@ -100,15 +100,16 @@ fn same_cell(a: &Record, b: &Record) -> bool {
 }
 
 fn line(old: Option<&Record>, new: Option<&Record>, threshold: f64) -> Line {
-    // One of the two is there; a missing engine may not know the unit.
+    // One of the two is there.
     let any = |of: &dyn Fn(&Record) -> Option<String>| {
         old.and_then(of).or_else(|| new.and_then(of)).unwrap_or_default()
     };
     let figure = |r: Option<&Record>| r.and_then(Record::figure);
     let (before, after) = (figure(old), figure(new));
-    let unit = any(&|r| r.unit.clone());
-    let parsed = Unit::parse(Some(unit.as_str()).filter(|u| !u.is_empty()));
-    let ratio = before.zip(after).and_then(|(b, a)| parsed.ratio(a, b));
+    // A missing engine may not know it.
+    let unit = [old, new].into_iter().flatten().find_map(|r| r.unit);
+    let unit = unit.unwrap_or(Unit::OpsPerSecond);
+    let ratio = before.zip(after).map(|(b, a)| unit.times_better(a, b));
     let spread = [old, new].into_iter().flatten().filter_map(|r| r.spread).fold(0.0, f64::max);
     let fails = new.is_some_and(|r| r.failed.is_some() && r.missing.is_none());
     let margin = (threshold / 100.0).max(spread);
@@ -196,8 +197,7 @@ impl Comparison {
 
 impl Line {
     fn cells(&self) -> [String; 7] {
-        let unit = Unit::parse(Some(self.unit.as_str()).filter(|u| !u.is_empty()));
-        let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), |v| unit.show(v));
+        let show = |v: Option<f64>| v.map_or_else(|| "-".to_string(), |v| self.unit.show(v));
         let name = [&self.suite, &self.section, &self.row];
         let name: Vec<&str> =
             name.into_iter().map(String::as_str).filter(|s| !s.is_empty()).collect();

@@ -48,7 +48,7 @@ fn measured(name: &str, engine: &str, sections: &[Section]) -> Option<f64> {
     let mut rows = sections.iter().flat_map(|s| &s.rows);
     let row = rows.find(|row| row.name == name)?;
     let [theirs, leveldb] = [engine, "leveldb"].map(|name| row.of(name).and_then(|r| r.figure()));
-    row.unit.ratio(theirs?, leveldb?)
+    Some(row.unit.times_better(theirs?, leveldb?))
 }
 
 fn times(document: &Document) -> Option<Table> {

@@ -4,6 +4,7 @@
 use crate::engine::Unsupported;
 use crate::interval;
 use crate::over_time::OverTime;
+use crate::plan::Unit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -34,7 +35,7 @@ pub(crate) struct Record {
     pub version: Option<String>,
     #[serde(deserialize_with = "text")]
     pub class: Option<String>,
-    pub unit: Option<String>,
+    pub unit: Option<Unit>,
     pub value: Option<f64>,
     #[serde(alias = "ratio_to_best_peer")]
     pub ratio_best_peer: Option<f64>,
@@ -52,16 +53,10 @@ pub(crate) struct Record {
     /// Pairs of percentile and microseconds.
     pub hist: Option<Vec<(f64, f64)>>,
     pub cpu_s: Option<f64>,
-    /// Operations behind the figure.
-    pub ops: Option<f64>,
     pub written_bytes: Option<f64>,
     #[serde(alias = "rss_bytes")]
     pub peak_memory_bytes: Option<f64>,
-    /// Of files that the engine maps, and of pages that are in no file yet.
-    pub peak_mapped_bytes: Option<f64>,
-    pub peak_dirty_bytes: Option<f64>,
     pub disk_bytes: Option<f64>,
-    pub raw_bytes: Option<f64>,
     pub entries: Option<f64>,
     #[serde(deserialize_with = "text")]
     pub key_len: Option<String>,
@@ -211,6 +206,11 @@ impl Record {
             && self.suite == other.suite
     }
 
+    /// What its value counts.
+    pub fn unit(&self) -> Unit {
+        self.unit.unwrap_or(Unit::OpsPerSecond)
+    }
+
     /// The value, where there is one that counts.
     pub fn figure(&self) -> Option<f64> {
         self.value.filter(|v| v.is_finite() && *v >= 0.0 && self.absent().is_none())
@@ -288,6 +288,9 @@ mod tests {
         std::fs::write(&file, "{\"engine\":\"a\"}\n").unwrap();
         let error = format!("{:#}", read(&file).unwrap_err());
         assert!(error.contains("line 1 names no engine or no row"), "{error}");
+        std::fs::write(&file, "{\"engine\":\"a\",\"row\":\"b\",\"unit\":\"ells\"}\n").unwrap();
+        let error = format!("{:#}", read(&file).unwrap_err());
+        assert!(error.contains("line 1") && error.contains("`ells`"), "{error}");
         std::fs::write(&file, "\n").unwrap();
         assert!(format!("{:#}", read(&file).unwrap_err()).contains("has no results"));
         let error = format!("{:#}", read(&dir.path().join("none")).unwrap_err());

@@ -86,7 +86,7 @@ pub(crate) fn bars(
     bars: &[Bar],
     width: f64,
     top: f64,
-    show: fn(f64) -> String,
+    show: impl Fn(f64) -> String,
     scale_of: fn(&[f64]) -> Scale,
 ) -> Bars {
     let widest = |of: &dyn Fn(&Bar) -> f64| bars.iter().map(of).fold(0.0, f64::max);
@@ -137,7 +137,7 @@ pub(crate) fn ticks(
     scale: &Scale,
     start: f64,
     length: f64,
-    show: fn(f64) -> String,
+    show: impl Fn(f64) -> String,
 ) -> Vec<(f64, String)> {
     let at = |v: f64| (start + scale.at(v) * length, show(v));
     for count in (1..=5).rev() {

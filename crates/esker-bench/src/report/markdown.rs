@@ -187,7 +187,7 @@ fn classes(section: &Section, engine: &str) -> String {
 fn figure(row: &Row, engine: &str) -> String {
     let Some(record) = row.of(engine) else { return String::new() };
     match record.figure() {
-        Some(value) => with_interval(&row.unit, value, record),
+        Some(value) => with_interval(row.unit, value, record),
         None => record.absent().unwrap_or_default().to_string(),
     }
 }

@@ -6,7 +6,6 @@ mod cli;
 mod compare;
 mod documents;
 mod first;
-mod footprint;
 mod format;
 pub mod html;
 mod input;

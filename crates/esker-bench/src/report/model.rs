@@ -5,7 +5,7 @@ use super::input::Record;
 use super::palette;
 use crate::device;
 use crate::interval::{self, ALIKE};
-use crate::plan::{self, Bound};
+use crate::plan::{Bound, Unit};
 use crate::published;
 use crate::results::OURS;
 use crate::turns::MACHINE;
@@ -45,18 +45,6 @@ pub(crate) struct Row {
     pub records: Vec<Record>,
 }
 
-/// What a value counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unit {
-    OpsPerSecond,
-    Seconds,
-    Milliseconds,
-    Bytes,
-    Times,
-    /// Unknown here: shown as it is, and never compared.
-    Other(String),
-}
-
 /// Esker beside the best of the others in its class.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
@@ -87,35 +75,23 @@ impl Standing {
 }
 
 impl Unit {
-    pub fn parse(name: Option<&str>) -> Unit {
-        match name {
-            Some("ops_per_second" | "OpsPerSecond") | None => Unit::OpsPerSecond,
-            Some("seconds" | "Seconds") => Unit::Seconds,
-            Some("milliseconds" | "Milliseconds") => Unit::Milliseconds,
-            Some("bytes" | "Bytes") => Unit::Bytes,
-            Some("times") => Unit::Times,
-            Some(other) => Unit::Other(other.to_string()),
-        }
-    }
-
     /// Whether more is better.
-    pub fn more_is_better(&self) -> bool {
-        *self == Unit::OpsPerSecond
+    pub(crate) fn more_is_better(self) -> bool {
+        self == Unit::OpsPerSecond
     }
 
     /// Its name on an axis.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::OpsPerSecond => "operations a second",
             Unit::Seconds | Unit::Milliseconds => "time",
             Unit::Bytes => "bytes",
             Unit::Times => "times",
-            Unit::Other(name) => name,
         }
     }
 
     /// A value with its unit, short.
-    pub fn show(&self, value: f64) -> String {
+    pub(crate) fn show(self, value: f64) -> String {
         use super::format::{bytes, micros, rounded};
         match self {
             Unit::OpsPerSecond => format!("{}/s", rounded(value)),
@@ -123,36 +99,12 @@ impl Unit {
             Unit::Milliseconds => micros(value * 1e3),
             Unit::Bytes => bytes(value),
             Unit::Times => format!("{}×", rounded(value)),
-            Unit::Other(name) => format!("{} {name}", rounded(value)),
         }
     }
 
-    /// How many times better `a` is than `b`: none of what is to be little is better than any other figure. `None` where it
-    /// is not known which way is better.
-    pub fn ratio(&self, a: f64, b: f64) -> Option<f64> {
-        let unit = self.known()?;
-        Some(if a == b { 1.0 } else { unit.ratio(a, b) })
-    }
-
-    /// What the ratio of these two says.
-    fn bound(&self, a: f64, b: f64) -> Bound {
-        self.known().map_or(Bound::Exact, |unit| unit.bound(a, b))
-    }
-
-    /// The smallest value that counts as different from none.
-    fn least(&self) -> f64 {
-        self.known().map_or(0.0, plan::Unit::least)
-    }
-
-    fn known(&self) -> Option<plan::Unit> {
-        match self {
-            Unit::OpsPerSecond => Some(plan::Unit::OpsPerSecond),
-            Unit::Seconds => Some(plan::Unit::Seconds),
-            Unit::Milliseconds => Some(plan::Unit::Milliseconds),
-            Unit::Bytes => Some(plan::Unit::Bytes),
-            Unit::Times => Some(plan::Unit::Times),
-            Unit::Other(_) => None,
-        }
+    /// How many times better `a` is than `b`; two figures that are none are alike.
+    pub(crate) fn times_better(self, a: f64, b: f64) -> f64 {
+        if a == b { 1.0 } else { self.ratio(a, b) }
     }
 }
 
@@ -310,13 +262,13 @@ impl Section {
             Some(row) => {
                 // A missing engine may not know the unit.
                 if row.records.iter().all(|r| r.figure().is_none()) && record.unit.is_some() {
-                    row.unit = Unit::parse(record.unit.as_deref());
+                    row.unit = record.unit();
                 }
                 row.records.push(record);
             }
             None => self.rows.push(Row {
                 name: record.row.clone(),
-                unit: Unit::parse(record.unit.as_deref()),
+                unit: record.unit(),
                 records: vec![record],
             }),
         }
@@ -397,9 +349,11 @@ impl Row {
         }
         let others = self.records.iter().filter(|r| r.engine != OURS && counts(&r.engine));
         let peers = others.filter(|r| r.class == ours.class);
-        let peers: Vec<(f64, f64, &Record)> = peers
-            .filter_map(|r| Some((self.unit.ratio(value, r.figure()?)?, r.figure()?, r)))
-            .collect();
+        let with_ratio = |r| {
+            let theirs = Record::figure(r)?;
+            Some((self.unit.times_better(value, theirs), theirs, r))
+        };
+        let peers: Vec<(f64, f64, &Record)> = peers.filter_map(with_ratio).collect();
         // Beside none of ours all are alike.
         let sign = if self.unit.more_is_better() { -1.0 } else { 1.0 };
         let order = |p: &(f64, f64, &Record)| (p.0, sign * p.1);
@@ -421,12 +375,12 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn record(engine: &str, row: &str, value: f64, unit: &str, class: &str) -> Record {
+    fn record(engine: &str, row: &str, value: f64, unit: Unit, class: &str) -> Record {
         Record {
             engine: engine.into(),
             row: row.into(),
             value: Some(value),
-            unit: Some(unit.into()),
+            unit: Some(unit),
             class: Some(class.into()),
             ..Record::default()
         }
@@ -435,24 +389,25 @@ mod tests {
     #[test]
     fn the_best_peer_is_of_our_class_and_only_rates_that_all_are_held_to_are_left_out() {
         let model = Model::new(vec![
-            record("lmdb", "w", 90.0, "ops_per_second", "F"),
-            record("leveldb", "w", 40.0, "ops_per_second", "K"),
-            record(OURS, "w", 50.0, "ops_per_second", "K"),
-            record(OURS, "disk", 50.0, "bytes", "K"),
-            record("lmdb", "disk", 25.0, "bytes", "K"),
-            record(MACHINE, "limit.memcpy", 1.0, "bytes", "K"),
+            record("lmdb", "w", 90.0, Unit::OpsPerSecond, "F"),
+            record("leveldb", "w", 40.0, Unit::OpsPerSecond, "K"),
+            record(OURS, "w", 50.0, Unit::OpsPerSecond, "K"),
+            record(OURS, "disk", 50.0, Unit::Bytes, "K"),
+            record("lmdb", "disk", 25.0, Unit::Bytes, "K"),
+            record(MACHINE, "limit.memcpy", 1.0, Unit::Bytes, "K"),
         ]);
         let rows = &model.sections[0].rows;
         let standing = rows[0].standing().unwrap();
         assert_eq!((standing.peer.as_str(), standing.ratio), ("leveldb", 1.25));
         let standing = rows[1].standing().unwrap();
         assert_eq!((standing.peer.as_str(), standing.ratio), ("lmdb", 0.5));
-        let rate = |engine: &str, row: &str, unit: &str| Record {
+        let rate = |engine: &str, row: &str, unit: Unit| Record {
             target: Some(0.0),
             ..record(engine, row, 10_000.0, unit, "K")
         };
-        let both = |row: &str, unit: &str| vec![rate(OURS, row, unit), rate("lmdb", row, unit)];
-        let held = Model::new([both("writes", "ops_per_second"), both("disk", "bytes")].concat());
+        let both = |row: &str, unit: Unit| vec![rate(OURS, row, unit), rate("lmdb", row, unit)];
+        let held =
+            Model::new([both("writes", Unit::OpsPerSecond), both("disk", Unit::Bytes)].concat());
         let compared = held.sections[0].rows.iter().map(|r| r.standing().is_some());
         assert_eq!(compared.collect::<Vec<_>>(), [false, true]);
         assert_eq!(model.limits.len(), 1);
@@ -461,35 +416,35 @@ mod tests {
 
     #[test]
     fn times_too_short_to_be_noticed_are_alike() {
-        let shown = |unit: &str, ours: f64, theirs: f64| {
+        let shown = |unit: Unit, ours: f64, theirs: f64| {
             let of = |engine: &str, value| record(engine, "r", value, unit, "K");
             let model = Model::new(vec![of(OURS, ours), of("lmdb", theirs)]);
             model.sections[0].rows[0].standing().map(|s| s.shown())
         };
         let (nothing, something) = (40e-9, 20e-3);
-        assert_eq!(shown("seconds", nothing, 900e-6).as_deref(), Some(ALIKE));
-        assert_eq!(shown("seconds", something, nothing).as_deref(), Some("<0.050×"));
-        assert_eq!(shown("seconds", nothing, something).as_deref(), Some(">20×"));
-        assert_eq!(shown("seconds", something, 2.0 * something).as_deref(), Some("2.0×"));
-        assert_eq!(shown("seconds", 0.0, something).as_deref(), Some(">20×"));
+        assert_eq!(shown(Unit::Seconds, nothing, 900e-6).as_deref(), Some(ALIKE));
+        assert_eq!(shown(Unit::Seconds, something, nothing).as_deref(), Some("<0.050×"));
+        assert_eq!(shown(Unit::Seconds, nothing, something).as_deref(), Some(">20×"));
+        assert_eq!(shown(Unit::Seconds, something, 2.0 * something).as_deref(), Some("2.0×"));
+        assert_eq!(shown(Unit::Seconds, 0.0, something).as_deref(), Some(">20×"));
         // A store that opens in 171 µs is three times as fast as one that takes 488.
-        assert_eq!(shown("milliseconds", 0.488, 0.171).as_deref(), Some("0.35×"));
+        assert_eq!(shown(Unit::Milliseconds, 0.488, 0.171).as_deref(), Some("0.35×"));
     }
 
     #[test]
     fn who_needs_nothing_is_first() {
-        let standing = |unit: &str, ours: f64, lmdb: f64, leveldb: f64| {
+        let standing = |unit: Unit, ours: f64, lmdb: f64, leveldb: f64| {
             let of = |engine: &str, value| record(engine, "r", value, unit, "K");
             let model = Model::new(vec![of(OURS, ours), of("lmdb", lmdb), of("leveldb", leveldb)]);
             let standing = model.sections[0].rows[0].standing().unwrap();
             (standing.peer.clone(), standing.shown())
         };
         let told = |peer: &str, shown: &str| (peer.to_string(), shown.to_string());
-        assert_eq!(standing("bytes", 71.0, 0.0, 67.0), told("lmdb", "<0.001×"));
-        assert_eq!(standing("bytes", 0.0, 9.0, 67.0), told("lmdb", ">1,000×"));
-        assert_eq!(standing("bytes", 0.0, 0.0, 67.0), told("lmdb", ALIKE));
-        assert_eq!(standing("ops_per_second", 0.0, 9.0, 3.0), told("lmdb", "<0.001×"));
-        assert_eq!(standing("ops_per_second", 9.0, 0.0, 3.0), told("leveldb", "3.0×"));
+        assert_eq!(standing(Unit::Bytes, 71.0, 0.0, 67.0), told("lmdb", "<0.001×"));
+        assert_eq!(standing(Unit::Bytes, 0.0, 9.0, 67.0), told("lmdb", ">1,000×"));
+        assert_eq!(standing(Unit::Bytes, 0.0, 0.0, 67.0), told("lmdb", ALIKE));
+        assert_eq!(standing(Unit::OpsPerSecond, 0.0, 9.0, 3.0), told("lmdb", "<0.001×"));
+        assert_eq!(standing(Unit::OpsPerSecond, 9.0, 0.0, 3.0), told("leveldb", "3.0×"));
     }
 
     #[test]
@@ -505,7 +460,7 @@ mod tests {
         let in_suite = |suite: &str, section: &str| Record {
             suite: Some(suite.into()),
             section: Some(section.into()),
-            ..record(OURS, "r", 1.0, "bytes", "K")
+            ..record(OURS, "r", 1.0, Unit::Bytes, "K")
         };
         let model = Model::new(vec![in_suite("b", "1"), in_suite("a", "1"), in_suite("b", "2")]);
         let order: Vec<_> = model.suites().iter().map(|(s, of)| (*s, of.len())).collect();

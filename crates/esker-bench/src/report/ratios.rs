@@ -2,9 +2,10 @@
 
 use super::format;
 use super::input::Record;
-use super::model::{Model, Row, Section, Standing, Unit};
+use super::model::{Model, Row, Section, Standing};
 use super::palette;
 use crate::interval::WIDE;
+use crate::plan::Unit;
 use crate::results::OURS;
 
 /// A row and how Esker stands in it.
@@ -74,7 +75,7 @@ pub(crate) fn worst_heading(left: usize) -> String {
 }
 
 /// A figure, and from where to where its median lies.
-pub(crate) fn with_interval(unit: &Unit, value: f64, record: &Record) -> String {
+pub(crate) fn with_interval(unit: Unit, value: f64, record: &Record) -> String {
     let shown = unit.show(value);
     match record.interval() {
         Some((low, high)) => format!("{shown} ({} to {})", unit.show(low), unit.show(high)),
@@ -103,7 +104,7 @@ impl Place<'_> {
     pub fn own(&self) -> String {
         let record = self.row.of(OURS);
         match record.and_then(|r| Some((r, r.figure()?))) {
-            Some((record, value)) => with_interval(&self.row.unit, value, record),
+            Some((record, value)) => with_interval(self.row.unit, value, record),
             None => record.and_then(Record::absent).unwrap_or("not measured").to_string(),
         }
     }
@@ -111,7 +112,7 @@ impl Place<'_> {
     /// The best of the others, with its interval.
     pub fn theirs(&self) -> Option<String> {
         let peer = self.standing.as_ref()?;
-        let shown = with_interval(&self.row.unit, peer.theirs, self.row.of(&peer.peer)?);
+        let shown = with_interval(self.row.unit, peer.theirs, self.row.of(&peer.peer)?);
         Some(format!("{} {shown}", palette::shown(&peer.peer)))
     }
 

@@ -10,10 +10,11 @@ use super::bars;
 use super::format;
 use super::input::Record;
 use super::layout::Bar;
-use super::model::{Model, Row, Section, Unit};
+use super::model::{Model, Row, Section};
 use super::palette;
 use super::settings::{self, Parts};
 use crate::first::{Group, PEERS, SHOWN, Stand};
+use crate::plan::Unit;
 use crate::results::OURS;
 
 /// What a letter behind a name means, which is said where one is seen first.
@@ -200,11 +201,7 @@ fn place(section: &Section, row: &Row, usual: &Parts) -> String {
         .into_iter()
         .zip(usual)
         .map(|(own, usual)| own.filter(|part| Some(part) != usual.as_ref()));
-    let less = match &row.unit {
-        unit if unit.more_is_better() => None,
-        Unit::Other(_) => None,
-        _ => Some("Less is better.".to_string()),
-    };
+    let less = (!row.unit.more_is_better()).then(|| "Less is better.".to_string());
     let said =
         [Some(format!("{}.", section.place())), Some(settings::sentence(own)), less, flood(row)];
     let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();

@@ -43,7 +43,7 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
             }
             let below = y + title.len() as f64 * LINE;
             let below = words(&mut svg, &format!("{}.", card.verdict), (x, below), PANEL);
-            let panel = bars::plain(&card.title, &card.row.unit, &card.bars(&first.peers), PANEL);
+            let panel = bars::plain(&card.title, card.row.unit, &card.bars(&first.peers), PANEL);
             svg.place(x, below + 2.0, &panel.svg);
             let bottom = below + 2.0 + panel.svg.size().1;
             lowest = words(&mut svg, &card.place, (x, bottom), PANEL).max(lowest);

@@ -69,17 +69,17 @@ fn groups_without_rows_are_left_out_and_only_the_known_engines_count() {
 
 #[test]
 fn whatever_else_is_worst_stands_on_it_too() {
-    let of = |suite: &str, key: &str, unit: &str, [ours, lmdb, sled]: [f64; 3]| {
+    let of = |suite: &str, key: &str, unit: Unit, [ours, lmdb, sled]: [f64; 3]| {
         [(OURS, ours), ("lmdb", lmdb), ("sled", sled)]
-            .map(|(e, value)| Record { unit: Some(unit.into()), ..record(suite, key, e, value) })
+            .map(|(e, value)| Record { unit: Some(unit), ..record(suite, key, e, value) })
     };
     let lost = [
-        of("core", "settle", "seconds", [0.5, 0.01, 1e-4]),
-        of("core", "disk", "bytes", [9e6, 8e6, 1.0]),
-        of("motion", "queue", "ops_per_second", [1e5, 2e5, 3e5]),
-        of("core", "memory", "bytes", [1e6, 9e6, 1.0]),
-        of("core", "open.killed", "milliseconds", [30.0, 3.0, 1.0]),
-        of("core", "fillsync", "ops_per_second", [1.0, 50.0, 1.0]),
+        of("core", "settle", Unit::Seconds, [0.5, 0.01, 1e-4]),
+        of("core", "disk", Unit::Bytes, [9e6, 8e6, 1.0]),
+        of("motion", "queue", Unit::OpsPerSecond, [1e5, 2e5, 3e5]),
+        of("core", "memory", Unit::Bytes, [1e6, 9e6, 1.0]),
+        of("core", "open.killed", Unit::Milliseconds, [30.0, 3.0, 1.0]),
+        of("core", "fillsync", Unit::OpsPerSecond, [1.0, 50.0, 1.0]),
     ];
     let model = Model::new([document(), lost.concat()].concat());
     let first = First::of(&model);

@@ -3,9 +3,10 @@
 
 use super::super::format;
 use super::super::input::Record;
-use super::super::model::{Model, Section, Unit};
+use super::super::model::{Model, Section};
 use super::super::palette;
 use super::page::Page;
+use crate::plan::Unit;
 
 pub(super) fn how_to_read(page: &mut Page) {
     page.heading(2, "reading", "here", "How to read the pictures");
@@ -44,7 +45,7 @@ pub(super) fn figures(page: &mut Page, section: &Section) {
     page.raw("<tbody>\n");
     for row in &section.rows {
         for record in &row.records {
-            let cells = figure_cells(&row.name, &row.unit, record);
+            let cells = figure_cells(&row.name, row.unit, record);
             let cells: Vec<(&str, &str)> =
                 cells.iter().zip(&head).map(|(cell, (class, _))| (*class, cell.as_str())).collect();
             page.cells(&cells);
@@ -53,7 +54,7 @@ pub(super) fn figures(page: &mut Page, section: &Section) {
     page.raw("</tbody>\n</table></div></details>\n");
 }
 
-fn figure_cells(row: &str, unit: &Unit, record: &Record) -> Vec<String> {
+fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
     let text =
         |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map(show).unwrap_or_default();
     let value = match record.figure() {
@@ -93,7 +94,7 @@ pub(super) fn machine(page: &mut Page, model: &Model) {
     page.head("", &[("", "limit"), ("n", "measured"), ("", "remarks")]);
     page.raw("<tbody>\n");
     for limit in &model.limits {
-        let value = limit.figure().map(|v| Unit::parse(limit.unit.as_deref()).show(v));
+        let value = limit.figure().map(|v| limit.unit().show(v));
         let remark = limit.reason().or(limit.note.as_deref()).unwrap_or_default();
         page.cells(&[("", &limit.row), ("n", &value.unwrap_or_default()), ("", remark)]);
     }

@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, first: &First<'_>) {
         page.raw("<div class=\"cards\">\n");
         for card in cards {
             let bars = card.bars(&first.peers);
-            let panel = bars::plain(&card.title, &card.row.unit, &bars, PANEL);
+            let panel = bars::plain(&card.title, card.row.unit, &bars, PANEL);
             page.card(&panel, &card.verdict, &card.place);
         }
         page.raw("</div>\n</div>\n");

@@ -1,11 +1,12 @@
 //! The tables of ratios, the worst row first.
 
 use super::super::input::Record;
-use super::super::model::{Model, Unit};
+use super::super::model::Model;
 use super::super::palette;
 use super::super::ratios::{self, Place, places};
 use super::super::svg::num;
 use super::page::{Page, escape};
+use crate::plan::Unit;
 use crate::results::OURS;
 
 /// The result in two sentences.
@@ -110,7 +111,7 @@ fn open_table(page: &mut Page) {
 
 fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     let record = place.row.of(OURS);
-    let unit = &place.row.unit;
+    let unit = place.row.unit;
     let standing = place.standing.as_ref();
     let share = place.of_limit().unwrap_or_default();
     let own = record.and_then(|r| Some(figure(unit, r.figure()?, r))).unwrap_or_default();
@@ -147,7 +148,7 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
 }
 
 /// A figure, and its interval below it.
-fn figure(unit: &Unit, value: f64, record: &Record) -> String {
+fn figure(unit: Unit, value: f64, record: &Record) -> String {
     let shown = escape(&unit.show(value));
     let Some((low, high)) = record.interval() else { return shown };
     let interval = format!("{} to {}", unit.show(low), unit.show(high));

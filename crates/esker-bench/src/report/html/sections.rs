@@ -1,8 +1,7 @@
-//! A suite: for each of its sections the bars, then threads over time, latencies, disk and memory.
+//! A suite: for each of its sections the bars, then threads over time and latencies.
 
 use super::super::bars::{self, Panel};
 use super::super::documents;
-use super::super::footprint;
 use super::super::format;
 use super::super::latency;
 use super::super::lines;
@@ -63,21 +62,7 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     threads(page, section);
     in_motion(page, section);
     curves(page, section);
-    let footprint = footprint::of_section(section, &gone);
-    footprints(page, &footprint);
     details::figures(page, section);
-}
-
-fn footprints(page: &mut Page, panels: &[Panel]) {
-    if panels.is_empty() {
-        return;
-    }
-    page.element("div", "part", "Disk and memory");
-    page.raw("<div class=\"panels\">\n");
-    for panel in panels {
-        page.figure(panel, "", "");
-    }
-    page.raw("</div>\n");
 }
 
 /// Latencies of each row that has a distribution, in a width for desks and one for phones.
