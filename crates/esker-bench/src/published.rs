@@ -1,78 +1,49 @@
-//! What the documents published, so that a measured row can be shown beside it. `data/published.json`
-//! has their figures; here is which row of ours repeats which of them.
+//! What the documents published, so that a measured row can be shown beside it: `data/published.json`, by the rows of ours
+//! that repeat theirs.
 
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// A published figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Deserialize)]
 pub struct Figure {
+    /// The section of ours that repeats it.
+    pub section: String,
+    /// The row there. Of each operation the document of 2013 counts the last instance, and that of reads comes behind a
+    /// compaction of everything.
+    pub row: String,
     /// The engine, by our name.
-    pub engine: &'static str,
+    pub engine: String,
     /// Its name in the document.
     pub named: String,
     /// The figure.
+    #[serde(flatten)]
     pub value: Value,
 }
 
 /// What is published of an engine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Value {
     /// Operations a second.
     OpsPerSecond(f64),
     /// How many times as fast as LevelDB.
-    TimesLevelDb(f64),
+    TimesLeveldb(f64),
     /// The time to complete, in the document's words.
-    Duration(String),
+    Time(String),
 }
 
 /// A document whose tables a suite repeats.
 #[derive(Debug, Deserialize)]
 pub struct Document {
+    /// The suite.
+    pub suite: String,
     /// Its title, its authors and when it was published.
     pub source: String,
     /// What it was measured on; empty where it does not say.
-    #[serde(default)]
     pub hardware: String,
-    #[serde(default)]
-    results: Vec<Result2011>,
-    /// WiredTiger beside LevelDB.
-    #[serde(default)]
-    pub relative_to_leveldb: Vec<Relative2013>,
-    /// Readers beside a writer.
-    #[serde(default)]
-    pub scenarios: Vec<Scenario2014>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Result2011 {
-    section: String,
-    config: Option<String>,
-    workload: String,
-    engine: String,
-    ops_per_s: f64,
-}
-
-/// WiredTiger's speed as a multiple of LevelDB's.
-#[derive(Debug, Deserialize)]
-pub struct Relative2013 {
-    /// The name of the row.
-    pub workload: String,
-    /// With a B-tree.
-    pub wt_btree: Option<f64>,
-    /// With an LSM tree.
-    pub wt_lsm: Option<f64>,
-}
-
-/// A set of data and how long it took.
-#[derive(Debug, Deserialize)]
-pub struct Scenario2014 {
-    /// What it is called.
-    pub name: String,
-    /// The time to complete by engine, in the document's words.
-    #[serde(default)]
-    pub published: BTreeMap<String, String>,
+    /// What it published that can stand beside ours.
+    pub figures: Vec<Figure>,
 }
 
 fn documents() -> &'static [Document] {
@@ -83,97 +54,29 @@ fn documents() -> &'static [Document] {
     })
 }
 
-/// The document that a suite repeats, if it published figures.
+/// The document that a suite repeats.
 pub fn of_suite(suite: &str) -> Option<&'static Document> {
-    documents().iter().find(|document| match suite {
-        "leveldb2011" => !document.results.is_empty(),
-        "wiredtiger2013" => !document.relative_to_leveldb.is_empty(),
-        "symas2014" => !document.scenarios.is_empty(),
-        _ => false,
-    })
+    documents().iter().find(|document| document.suite == suite)
 }
 
-/// The document that a suite repeats, in words; also one that published no figures that can stand beside ours.
+/// The same in words.
 pub fn source(suite: &str) -> Option<&'static str> {
-    if let Some(document) = of_suite(suite) {
-        return Some(&document.source);
-    }
-    let of = |start: &str| documents().iter().find(|d| d.source.starts_with(start));
-    match suite {
-        "voldemort" => of("Voldemort").map(|d| d.source.as_str()),
-        "ycsb" => Some("Yahoo! Cloud Serving Benchmark, Cooper et al., 2010"),
-        _ => None,
-    }
-}
-
-impl Result2011 {
-    /// Section "2. Write ..." with configuration "C. Synchronous ..." is our section 2C.
-    fn section(&self) -> String {
-        let first = |text: &str| text.chars().next().map(String::from).unwrap_or_default();
-        first(&self.section) + &self.config.as_deref().map(first).unwrap_or_default()
-    }
-    /// The baseline's workloads have letters of their own, "A. Sequential Reads".
-    fn row(&self) -> &str {
-        self.workload.split_once(". ").map_or(&self.workload, |(_, name)| name)
-    }
-}
-
-impl Relative2013 {
-    /// Of each operation the document counts the last instance, and that of reads comes behind a compaction of everything.
-    pub fn row_of_ours(&self) -> String {
-        let settled = if self.workload.contains(" read") { ", settled" } else { "" };
-        format!("{}{settled}", self.workload)
-    }
+    of_suite(suite).map(|document| document.source.as_str())
 }
 
 /// The published figures of a row, engine by engine; none where the documents have none.
-pub fn for_row(suite: &str, section: &str, row: &str) -> Vec<Figure> {
-    let figure =
-        |named: &str, value| Figure { engine: our_name(named), named: named.to_string(), value };
-    let Some(document) = of_suite(suite) else { return Vec::new() };
-    let mut all = Vec::new();
-    let of_row = document.results.iter().filter(|r| r.section() == section && r.row() == row);
-    all.extend(of_row.map(|r| figure(&r.engine, Value::OpsPerSecond(r.ops_per_s))));
-    let measured = document.relative_to_leveldb.iter().filter(|r| r.row_of_ours() == row);
-    for relative in measured {
-        let both = [("WiredTiger Btree", relative.wt_btree), ("WiredTiger LSM", relative.wt_lsm)];
-        let some = both.into_iter().filter_map(|(name, times)| Some((name, times?)));
-        all.extend(some.map(|(name, times)| figure(name, Value::TimesLevelDb(times))));
-    }
-    let larger = section == "3" && row == "time to complete";
-    for scenario in document.scenarios.iter().filter(|s| larger && s.name.starts_with("larger")) {
-        let named = scenario.published.iter();
-        all.extend(named.map(|(name, time)| figure(name, Value::Duration(time.clone()))));
-    }
-    all
+pub fn for_row(suite: &str, section: &str, row: &str) -> Vec<&'static Figure> {
+    let all = of_suite(suite).into_iter().flat_map(|document| &document.figures);
+    all.filter(|figure| figure.section == section && figure.row == row).collect()
 }
 
 /// The published operations a second of a row by engine: what can stand beside a measured one.
 pub fn rates(suite: &str, section: &str, row: &str) -> Vec<(&'static str, f64)> {
-    let rate = |figure: Figure| match figure.value {
-        Value::OpsPerSecond(value) => Some((figure.engine, value)),
+    let rate = |figure: &'static Figure| match figure.value {
+        Value::OpsPerSecond(value) => Some((figure.engine.as_str(), value)),
         _ => None,
     };
     for_row(suite, section, row).into_iter().filter_map(rate).collect()
-}
-
-/// Our name of an engine of the documents.
-pub fn our_name(named: &str) -> &'static str {
-    match named {
-        "LevelDB" => "leveldb",
-        "Kyoto TreeDB" => "kyoto",
-        "SQLite3" => "sqlite",
-        "WiredTiger Btree" => "wiredtiger",
-        "WiredTiger LSM" => "wiredtiger-lsm",
-        "LMDB" => "lmdb",
-        "RocksDB" => "rocksdb",
-        "RocksDBpfx" => "rocksdb-prefix",
-        "BerkeleyDB" => "bdb",
-        "Basho LevelDB" => "basho",
-        "HyperLevelDB" => "hyperleveldb",
-        "TokuDB" => "tokudb",
-        _ => "",
-    }
 }
 
 #[cfg(test)]
@@ -186,20 +89,13 @@ mod tests {
         let sections = Suite::Leveldb2011.sections(&base());
         let document = of_suite("leveldb2011").unwrap();
         assert!(document.hardware.contains("X5650") && document.source.contains("2011"));
-        let published: Vec<&Result2011> = document.results.iter().collect();
-        assert_eq!(published.len(), 52);
-        for result in published {
-            let place = sections
-                .iter()
-                .flat_map(|s| s.places())
-                .find(|p| p.section.id == result.section() && p.row.name == result.row());
-            let place = place.unwrap_or_else(|| {
-                panic!("no row for {} {:?} {}", result.section, result.config, result.workload)
-            });
-            let figures = for_row("leveldb2011", &place.section.id, &place.row.name);
-            let ours = figures.iter().find(|f| f.named == result.engine).unwrap();
-            assert_eq!(ours.value, Value::OpsPerSecond(result.ops_per_s));
-            assert!(!ours.engine.is_empty());
+        assert_eq!(document.figures.len(), 52);
+        for figure in &document.figures {
+            let mut places = sections.iter().flat_map(|s| s.places());
+            let is_here =
+                places.any(|p| p.section.id == figure.section && p.row.name == figure.row);
+            assert!(is_here, "no row for {figure:?}");
+            assert!(crate::engines::exists(&figure.engine), "{figure:?}");
         }
     }
 
@@ -227,17 +123,15 @@ mod tests {
     #[test]
     fn every_comparison_of_2013_is_a_row_of_ours() {
         let sections = Suite::Wiredtiger2013.sections(&base());
-        let published = &of_suite("wiredtiger2013").unwrap().relative_to_leveldb;
-        assert_eq!(published.len(), 7);
-        for relative in published {
+        let published = &of_suite("wiredtiger2013").unwrap().figures;
+        assert_eq!(published.len(), 13);
+        for figure in published {
             let rows = sections.iter().flat_map(|s| s.places());
-            let row = relative.row_of_ours();
-            assert_eq!(rows.filter(|p| p.row.name == row).count(), 1);
-            assert!(!for_row("wiredtiger2013", "1", &row).is_empty());
+            assert_eq!(rows.filter(|p| p.row.name == figure.row).count(), 1, "{figure:?}");
         }
         assert!(for_row("wiredtiger2013", "1", "random read").is_empty(), "right after the load");
         assert_eq!(for_row("symas2014", "3", "time to complete").len(), 8);
-        assert_eq!(for_row("leveldb2011", "beyond", "Overwrites"), []);
+        assert!(for_row("leveldb2011", "beyond", "Overwrites").is_empty());
     }
 
     #[test]

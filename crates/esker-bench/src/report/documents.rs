@@ -4,7 +4,7 @@
 use super::format;
 use super::model::Section;
 use super::palette;
-use crate::published::{self, Document, Relative2013};
+use crate::published::{self, Document, Figure, Value};
 
 /// A table for readers.
 #[derive(Debug, PartialEq)]
@@ -19,18 +19,23 @@ pub(crate) fn of_suite(suite: &str, sections: &[Section]) -> Option<Table> {
     let document = published::of_suite(suite)?;
     match suite {
         "wiredtiger2013" => Some(relative(document, sections)),
-        "symas2014" => times(document),
+        "symas2014" => Some(times(document)),
         _ => None,
     }
 }
 
 fn relative(document: &Document, sections: &[Section]) -> Table {
     let shown = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_string(), format::ratio);
-    let line = |r: &Relative2013| {
-        let here = |engine: &str| shown(measured(&r.row_of_ours(), engine, sections));
-        let [btree, lsm] = [here("wiredtiger"), here("wiredtiger-lsm")];
-        vec![r.workload.clone(), shown(r.wt_btree), btree, shown(r.wt_lsm), lsm]
+    let line = |row: &str| {
+        let mut line = vec![row.strip_suffix(", settled").unwrap_or(row).to_string()];
+        for engine in ["wiredtiger", "wiredtiger-lsm"] {
+            line.push(shown(document.times_leveldb(row, engine)));
+            line.push(shown(measured(row, engine, sections)));
+        }
+        line
     };
+    let mut rows: Vec<&str> = document.figures.iter().map(|f| f.row.as_str()).collect();
+    rows.dedup();
     Table {
         caption: format!(
             "Speed as a multiple of LevelDB's, as published ({}; {}) and as measured here",
@@ -39,7 +44,18 @@ fn relative(document: &Document, sections: &[Section]) -> Table {
         columns: ["workload", "B-tree, published", "B-tree, here", "LSM, published", "LSM, here"]
             .map(String::from)
             .to_vec(),
-        lines: document.relative_to_leveldb.iter().map(line).collect(),
+        lines: rows.into_iter().map(line).collect(),
+    }
+}
+
+impl Document {
+    /// A published multiple of LevelDB's speed.
+    fn times_leveldb(&self, row: &str, engine: &str) -> Option<f64> {
+        let figure = self.figures.iter().find(|f| f.row == row && f.engine == engine)?;
+        match figure.value {
+            Value::TimesLeveldb(times) => Some(times),
+            _ => None,
+        }
     }
 }
 
@@ -51,22 +67,21 @@ fn measured(name: &str, engine: &str, sections: &[Section]) -> Option<f64> {
     Some(row.unit.times_better(theirs?, leveldb?))
 }
 
-fn times(document: &Document) -> Option<Table> {
-    let scenario = document.scenarios.iter().find(|s| !s.published.is_empty())?;
-    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
-    for (engine, time) in &scenario.published {
-        let place = palette::order(published::our_name(engine)).0;
-        lines.push((place, vec![engine.clone(), time.clone()]));
-    }
-    lines.sort();
-    Some(Table {
+fn times(document: &Document) -> Table {
+    let mut figures: Vec<&Figure> = document.figures.iter().collect();
+    figures.sort_by_key(|figure| palette::order(&figure.engine).0);
+    let time = |figure: &Figure| match &figure.value {
+        Value::Time(time) => time.clone(),
+        _ => String::new(),
+    };
+    Table {
         caption: format!(
-            "Time to complete the {}, as published ({})",
-            scenario.name, document.source
+            "Time to complete the larger set in memory, as published ({})",
+            document.source
         ),
         columns: vec!["engine".to_string(), "time".to_string()],
-        lines: lines.into_iter().map(|(_, line)| line).collect(),
-    })
+        lines: figures.iter().map(|figure| vec![figure.named.clone(), time(figure)]).collect(),
+    }
 }
 
 #[cfg(test)]

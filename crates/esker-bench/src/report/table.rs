@@ -266,8 +266,8 @@ fn published(section: &Section, rows: &[&Row]) -> String {
             Value::OpsPerSecond(value) => {
                 format!("{} {} ops/s", figure.named, format::grouped(*value))
             }
-            Value::TimesLevelDb(times) => format!("{} {times}x LevelDB", figure.named),
-            Value::Duration(time) => format!("{} {time}", figure.named),
+            Value::TimesLeveldb(times) => format!("{} {times}x LevelDB", figure.named),
+            Value::Time(time) => format!("{} {time}", figure.named),
         });
         let shown: Vec<String> = shown.collect();
         if !shown.is_empty() {
