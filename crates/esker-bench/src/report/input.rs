@@ -7,7 +7,6 @@ use crate::over_time::OverTime;
 use crate::plan::Unit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The file in a directory of results.
@@ -17,31 +16,22 @@ pub(crate) const FILE_NAME: &str = "results.jsonl";
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Record {
-    #[serde(deserialize_with = "text")]
     pub suite: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub section: Option<String>,
     /// What the section is about.
-    #[serde(deserialize_with = "text")]
     pub title: Option<String>,
     /// Which table of which document it repeats.
-    #[serde(deserialize_with = "text")]
     pub table: Option<String>,
     pub row: String,
     /// What the case that measures it calls it.
     pub key: Option<String>,
     pub engine: String,
-    #[serde(deserialize_with = "text")]
     pub version: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub class: Option<String>,
     pub unit: Option<Unit>,
     pub value: Option<f64>,
-    #[serde(alias = "ratio_to_best_peer")]
-    pub ratio_best_peer: Option<f64>,
     /// The ratio that is aimed at; 0 for none, as for a rate that all are held to.
     pub target: Option<f64>,
-    #[serde(alias = "ratio_to_limit")]
     pub ratio_limit: Option<f64>,
     pub spread: Option<f64>,
     pub interval: Option<(f64, f64)>,
@@ -54,25 +44,18 @@ pub(crate) struct Record {
     pub hist: Option<Vec<(f64, f64)>>,
     pub cpu_s: Option<f64>,
     pub written_bytes: Option<f64>,
-    #[serde(alias = "rss_bytes")]
     pub peak_memory_bytes: Option<f64>,
     pub disk_bytes: Option<f64>,
     pub entries: Option<f64>,
-    #[serde(deserialize_with = "text")]
-    pub key_len: Option<String>,
-    #[serde(deserialize_with = "text")]
+    pub key_len: Option<u64>,
     pub value_size: Option<String>,
     /// What keys look like.
-    #[serde(deserialize_with = "text")]
     pub keys: Option<String>,
     pub memory_bytes: Option<f64>,
     pub memory_limit_bytes: Option<f64>,
-    #[serde(deserialize_with = "text")]
-    pub compression: Option<String>,
-    #[serde(deserialize_with = "text")]
-    pub sync: Option<String>,
-    #[serde(deserialize_with = "text")]
-    pub seed: Option<String>,
+    pub compression: Option<bool>,
+    pub sync: Option<bool>,
+    pub seed: Option<u64>,
     pub sync_delay_ms: Option<f64>,
     pub device_fdatasync_us: Option<f64>,
     pub device_waits_per_op: Option<f64>,
@@ -80,28 +63,20 @@ pub(crate) struct Record {
     pub writer: Option<Writer>,
     pub over_time: Option<OverTime>,
     pub cv: Option<f64>,
-    #[serde(deserialize_with = "text")]
     pub settings: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub note: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub failed: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub missing: Option<String>,
-    #[serde(deserialize_with = "text")]
+    /// What measured it, as a shell takes it.
+    #[serde(deserialize_with = "command")]
     pub command: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub cpu: Option<String>,
     pub cores: Option<u64>,
-    #[serde(deserialize_with = "text")]
     pub kernel: Option<String>,
     pub read_ahead_kib: Option<u64>,
-    #[serde(deserialize_with = "text")]
     pub date: Option<String>,
-    #[serde(deserialize_with = "text")]
     pub bench_version: Option<String>,
     /// What was not quiet on the machine, in a sentence without its end.
-    #[serde(deserialize_with = "text")]
     pub unquiet: Option<String>,
 }
 
@@ -124,36 +99,18 @@ pub(crate) struct Writer {
     pub ops_per_s: f64,
 }
 
-/// Anything that is to be shown as text: writers differ in whether a setting is a string, a number,
-/// a switch, or a list of words.
-fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::Null => None,
-        value => Some(flat(&value)).filter(|s| !s.is_empty()),
-    })
+/// The words of a command in one line.
+fn command<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let words = Option::<Vec<String>>::deserialize(from)?;
+    Ok(words.map(|words| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")))
 }
 
-fn flat(value: &Value) -> String {
-    let joined = |parts: Vec<String>, by: &str| parts.join(by);
-    match value {
-        Value::Null => String::new(),
-        Value::String(s) => s.clone(),
-        Value::Bool(on) => if *on { "on" } else { "off" }.to_string(),
-        Value::Number(n) => n.to_string(),
-        Value::Array(items) => joined(items.iter().map(word).collect(), " "),
-        Value::Object(map) => {
-            joined(map.iter().map(|(k, v)| format!("{k} {}", flat(v))).collect(), ", ")
-        }
-    }
-}
-
-/// A word of a command, quoted where a shell needs that.
-fn word(value: &Value) -> String {
-    let text = flat(value);
+/// A word, quoted where a shell needs that.
+fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);
-    match text.is_empty() || !text.chars().all(plain) {
-        true => format!("'{}'", text.replace('\'', r"'\''")),
-        false => text,
+    match word.is_empty() || !word.chars().all(plain) {
+        true => format!("'{}'", word.replace('\'', r"'\''")),
+        false => word.to_string(),
     }
 }
 
@@ -265,15 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_fields_are_none_and_settings_become_text() {
-        let line = r#"{"engine":"x","row":"r","value":2.5,"command":["a b","--c"],"sync":false,
-            "settings":{"cache":4,"mode":"wal"},"threads":[{"name":"r","window_s":0.5,"ops_per_s":[1,null]}],
+    fn missing_fields_are_none_and_a_command_becomes_a_line() {
+        let line = r#"{"engine":"x","row":"r","value":2.5,"command":["a b","--c"],
+            "threads":[{"name":"r","window_s":0.5,"ops_per_s":[1,null]}],
             "unknown":[1]}"#;
         let record = &parse(&line.replace('\n', " ")).unwrap()[0];
         assert_eq!(record.figure(), Some(2.5));
         assert_eq!(record.command.as_deref(), Some("'a b' --c"));
-        assert_eq!(record.sync.as_deref(), Some("off"));
-        assert_eq!(record.settings.as_deref(), Some("cache 4, mode wal"));
         assert_eq!(record.threads.as_ref().unwrap()[0].ops_per_s, [Some(1.0), None]);
         assert_eq!(record.hist, None);
     }

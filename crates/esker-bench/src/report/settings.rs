@@ -8,7 +8,7 @@ impl Section {
     /// Sizes, memory, compression, durability and seed, as far as they are known.
     pub(crate) fn settings_line(&self) -> String {
         let records: Vec<&Record> = self.rows.iter().flat_map(|r| &r.records).collect();
-        let seed = words(&records, &|r| r.seed.clone()).map(|w| format!("seed {w}"));
+        let seed = words(&records, &|r| Some(r.seed?.to_string())).map(|w| format!("seed {w}"));
         sentence(parts(&records).into_iter().chain([seed]))
     }
 }
@@ -25,20 +25,24 @@ pub(crate) fn parts(records: &[&Record]) -> Parts {
     let keys = words(&|r| r.keys.clone()).map_or_else(String::new, |shape| format!("{shape} "));
     [
         numbers(&|r| r.entries, &format::grouped).map(|n| format!("{n} entries")),
-        words(&|r| r.key_len.clone()).map(|n| format!("{keys}keys of {n} B")),
+        words(&|r| Some(r.key_len?.to_string())).map(|n| format!("{keys}keys of {n} B")),
         words(&|r| r.value_size.as_deref().map(format::value_size))
             .map(|n| format!("values of {n}")),
         numbers(&|r| r.memory_bytes, &format::memory)
             .map(|n| format!("{n} of memory for each engine")),
         numbers(&|r| r.memory_limit_bytes, &format::memory)
             .map(|n| format!("{n} of memory and page cache in all")),
-        words(&|r| r.compression.clone()).map(|w| format!("compression {w}")),
-        words(&|r| r.sync.clone()).map(|w| match w.as_str() {
+        words(&|r| r.compression.map(switch)).map(|w| format!("compression {w}")),
+        words(&|r| r.sync.map(switch)).map(|w| match w.as_str() {
             "on" => "every write waits for the device".to_string(),
             "off" => "writes do not wait for the device".to_string(),
             both => format!("sync {both}"),
         }),
     ]
+}
+
+fn switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_string()
 }
 
 /// What most of some rows have, of what each of them tells; and whether all of them do.

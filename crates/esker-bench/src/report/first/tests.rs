@@ -13,12 +13,12 @@ fn record(suite: &str, key: &str, engine: &str, value: f64) -> Record {
         value: Some(value),
         class: Some("K".into()),
         entries: Some(1e6),
-        key_len: Some("16".into()),
+        key_len: Some(16),
         keys: Some("decimal".into()),
         value_size: Some("100".into()),
         memory_bytes: Some(4.0 * 1024.0 * 1024.0),
-        compression: Some("on".into()),
-        sync: Some("off".into()),
+        compression: Some(true),
+        sync: Some(false),
         ..Record::default()
     }
 }
