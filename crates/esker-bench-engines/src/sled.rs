@@ -1,6 +1,6 @@
 //! sled: a lock-free tree over a log-structured page store. Buffered: writes reach the file every
 //! half second (its default), so a kill loses the last ones. Synced: `flush` after each write. Its
-//! manual promises that this survives a crash of the system; on Linux it calls `sync_file_range`,
+//! manual promises that this survives a crash of the system; it calls `sync_file_range`,
 //! which neither empties the device's cache nor writes the file's metadata, so it is told as what
 //! survives a kill.
 
@@ -42,10 +42,9 @@ impl Engine for Sled {
     fn settings(&self) -> String {
         let flush = match self.config.sync {
             Sync::Buffered => format!("flush every {FLUSH_EVERY_MS} ms"),
-            Sync::Synced if cfg!(target_os = "linux") => {
+            Sync::Synced => {
                 "flush after each write, by sync_file_range: no device flush".to_string()
             }
-            Sync::Synced => "flush after each write".to_string(),
         };
         format!("cache {} MiB, HighThroughput, {flush}", self.config.memory >> 20)
     }
@@ -53,8 +52,7 @@ impl Engine for Sled {
     fn class(&self) -> Class {
         match self.config.sync {
             Sync::Buffered => Class::V,
-            Sync::Synced if cfg!(target_os = "linux") => Class::K,
-            Sync::Synced => Class::F,
+            Sync::Synced => Class::K,
         }
     }
 

@@ -32,7 +32,7 @@ fn fjall_conforms() {
 
 #[test]
 fn sled_conforms() {
-    conforms::<sled::Sled>(Class::V, if cfg!(target_os = "linux") { Class::K } else { Class::F });
+    conforms::<sled::Sled>(Class::V, Class::K);
 }
 
 #[test]

@@ -70,7 +70,6 @@ fn mapped(ctx: &Ctx, name: &str, bytes: u64) -> Result<MmapMut> {
     file.set_len(bytes)?;
     // Space first, so that a full disk is an error here and not a fault in the mapping. Not every
     // file system can; then the limit is what it is.
-    #[cfg(target_os = "linux")]
     let _ = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes);
     // SAFETY: a new file in a directory of our own, which nobody else truncates.
     unsafe { MmapMut::map_mut(&file) }.with_context(|| format!("map {}", path.display()))

@@ -1,5 +1,6 @@
 //! What this process has of memory, by kind, and the most it had. The kernel keeps no such peaks, so a thread looks.
 
+use procfs::process::{MMapPath, Process};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,50 +52,29 @@ impl Memory {
 
     /// All kinds now; nothing where the system does not tell.
     fn now(store: &Path) -> Memory {
-        let mapped = look::mappings(store).unwrap_or_default();
-        Memory { anonymous: look::anonymous().unwrap_or(0), ..mapped }
+        let mapped = mappings(store).unwrap_or_default();
+        Memory { anonymous: anonymous().unwrap_or(0), ..mapped }
     }
 }
 
-#[cfg(target_os = "linux")]
-mod look {
-    use super::Memory;
-    use procfs::process::{MMapPath, Process};
-    use std::path::Path;
+/// `RssAnon` of `/proc/self/status`.
+fn anonymous() -> Option<u64> {
+    Some(Process::myself().ok()?.status().ok()?.rssanon? << 10)
+}
 
-    /// `RssAnon` of `/proc/self/status`.
-    pub fn anonymous() -> Option<u64> {
-        Some(Process::myself().ok()?.status().ok()?.rssanon? << 10)
-    }
-
-    /// The sums of `/proc/self/smaps`, of which only this file says what each mapping is of.
-    pub fn mappings(store: &Path) -> Option<Memory> {
-        let mut sum = Memory::default();
-        for map in Process::myself().ok()?.smaps().ok()? {
-            let bytes = |name: &str| map.extension.map.get(name).copied().unwrap_or(0);
-            let dirty = bytes("Private_Dirty");
-            sum.private += bytes("Private_Clean") + dirty;
-            sum.dirty += bytes("Shared_Dirty") + dirty;
-            if matches!(&map.pathname, MMapPath::Path(path) if path.starts_with(store)) {
-                sum.mapped += bytes("Rss");
-            }
+/// The sums of `/proc/self/smaps`, of which only this file says what each mapping is of.
+fn mappings(store: &Path) -> Option<Memory> {
+    let mut sum = Memory::default();
+    for map in Process::myself().ok()?.smaps().ok()? {
+        let bytes = |name: &str| map.extension.map.get(name).copied().unwrap_or(0);
+        let dirty = bytes("Private_Dirty");
+        sum.private += bytes("Private_Clean") + dirty;
+        sum.dirty += bytes("Shared_Dirty") + dirty;
+        if matches!(&map.pathname, MMapPath::Path(path) if path.starts_with(store)) {
+            sum.mapped += bytes("Rss");
         }
-        Some(sum)
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod look {
-    use super::Memory;
-    use std::path::Path;
-
-    pub fn anonymous() -> Option<u64> {
-        None
-    }
-
-    pub fn mappings(_store: &Path) -> Option<Memory> {
-        None
-    }
+    Some(sum)
 }
 
 /// Watches this process's memory.
@@ -132,9 +112,9 @@ impl Watched {
                 self.look_at_everything();
                 due = start + EVERYTHING_EVERY.max(start.elapsed() * PART);
             } else {
-                let anonymous = look::anonymous().unwrap_or(0);
+                let now = anonymous().unwrap_or(0);
                 let mut peak = self.peak();
-                peak.anonymous = peak.anonymous.max(anonymous);
+                peak.anonymous = peak.anonymous.max(now);
             }
             std::thread::sleep(EVERY);
         }
@@ -185,7 +165,7 @@ impl Drop for MemoryWatch {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;

@@ -26,7 +26,6 @@ impl Rest {
     /// Writes what the file system of `root` owes the device and waits until the whole machine owes little; whether it came to
     /// rest.
     pub fn bring(&mut self, root: &Path) -> bool {
-        #[cfg(target_os = "linux")]
         if let Ok(dir) = File::open(root) {
             // What cannot be written shows in the wait.
             let _ = rustix::fs::syncfs(&dir);

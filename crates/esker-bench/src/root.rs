@@ -72,16 +72,8 @@ fn default_parent() -> PathBuf {
 }
 
 fn in_memory(dir: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        const TMPFS: u64 = 0x0102_1994;
-        rustix::fs::statfs(dir).is_ok_and(|fs| fs.f_type as u64 == TMPFS)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = dir;
-        false
-    }
+    const TMPFS: u64 = 0x0102_1994;
+    rustix::fs::statfs(dir).is_ok_and(|fs| fs.f_type as u64 == TMPFS)
 }
 
 #[cfg(test)]

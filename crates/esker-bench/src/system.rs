@@ -1,6 +1,11 @@
 //! What the operating system tells: processor time, disk, the machine.
 
+use procfs::process::{Io, Process};
+use procfs::{CpuInfo, Current};
 use serde::{Deserialize, Serialize};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What this process took of the machine: since its start, or between two moments.
@@ -17,9 +22,9 @@ pub struct Usage {
 impl Usage {
     /// Since the process began.
     pub fn now() -> Self {
-        let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-        let [written_bytes, read_bytes] = device_bytes(&io);
-        Usage { cpu_s: cpu_seconds(), written_bytes, read_bytes }
+        let io = Process::myself().and_then(|process| process.io()).ok();
+        let written_bytes = io.as_ref().map_or(0, written);
+        Usage { cpu_s: cpu_seconds(), written_bytes, read_bytes: io.map_or(0, |io| io.read_bytes) }
     }
     /// Since an earlier moment.
     pub fn since(self, earlier: Usage) -> Usage {
@@ -31,19 +36,14 @@ impl Usage {
     }
 }
 
-/// Bytes written and read, of `/proc/self/io`. The kernel counts a page as written when it becomes dirty, and counts apart
-/// those of files that were cut off or deleted before the device had them.
-fn device_bytes(io: &str) -> [u64; 2] {
-    let field = |name: &str| {
-        let line = io.lines().find_map(|l| l.strip_prefix(name));
-        line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0u64)
-    };
-    let written = field("write_bytes:").saturating_sub(field("cancelled_write_bytes:"));
-    [written, field("read_bytes:")]
+/// Bytes that were written, of what the kernel tells. It counts a page as written when it becomes dirty, and counts apart those
+/// of files that were cut off or deleted before the device had them.
+fn written(io: &Io) -> u64 {
+    io.write_bytes.saturating_sub(io.cancelled_write_bytes)
 }
 
 /// Processor time of all threads, those that ended included.
-fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
     let at = clock_gettime(ClockId::ProcessCPUTime);
     at.tv_sec as f64 + at.tv_nsec as f64 / 1e9
@@ -55,39 +55,41 @@ pub fn free_bytes(dir: &Path) -> Option<u64> {
     Some(stat.f_bavail * stat.f_frsize)
 }
 
-/// Writes a directory's files to the device and drops them from the page cache, as if the machine
-/// had been started again.
-pub fn make_cold(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.metadata()?.is_dir() {
-            make_cold(&entry.path())?;
-            continue;
+/// Hands over every file below a directory, in the order of their names. What an engine deletes meanwhile is passed over.
+pub fn each_file(
+    dir: &Path,
+    see: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut entries = std::fs::read_dir(dir)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_cached_key(|entry| entry.file_name());
+    for entry in entries {
+        let path = entry.path();
+        let seen = match entry.metadata() {
+            Ok(meta) if meta.is_dir() => each_file(&path, see),
+            Ok(meta) => see(&path, &meta),
+            Err(e) => Err(e),
+        };
+        match seen {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            seen => seen?,
         }
-        let file = std::fs::File::open(entry.path())?;
-        file.sync_all()?;
-        #[cfg(target_os = "linux")]
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
     }
     Ok(())
 }
 
+/// Writes a directory's files to the device and drops them from the page cache, as if the machine
+/// had been started again.
+pub fn make_cold(dir: &Path) -> io::Result<()> {
+    each_file(dir, &mut |path, _| {
+        let file = File::open(path)?;
+        file.sync_all()?;
+        Ok(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?)
+    })
+}
+
 /// Writes a directory's files to the device, so that none of their pages is dirty.
-pub fn write_back(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            write_back(&entry.path())?;
-            continue;
-        }
-        match std::fs::File::open(entry.path()) {
-            Ok(file) => file.sync_all()?,
-            // A file that an engine deleted meanwhile.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
+pub fn write_back(dir: &Path) -> io::Result<()> {
+    each_file(dir, &mut |path, _| File::open(path)?.sync_all())
 }
 
 /// How many processors there are for us.
@@ -123,40 +125,32 @@ fn date_of(seconds: u64) -> String {
 
 /// Bytes that a directory's files occupy: blocks, so that holes cost nothing and preallocation does.
 pub fn disk_bytes(dir: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     let mut bytes = 0;
-    for entry in entries.flatten() {
-        match entry.metadata() {
-            Ok(meta) if meta.is_dir() => bytes += disk_bytes(&entry.path()),
-            Ok(meta) => bytes += std::os::unix::fs::MetadataExt::blocks(&meta) * 512,
-            // A file that an engine deleted meanwhile.
-            Err(_) => {}
-        }
-    }
+    // As far as it can be looked at.
+    let _ = each_file(dir, &mut |_, meta| {
+        bytes += meta.blocks() * 512;
+        Ok(())
+    });
     bytes
 }
 
 /// The processor's name, or what is known of it.
 pub fn cpu_name() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = info.lines().find(|l| l.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_string())
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let name = field("model name").unwrap_or_else(|| std::env::consts::ARCH.to_string());
-    match (field("cpu family"), field("model\t")) {
+    let info = CpuInfo::current().ok();
+    let field = |name: &str| info.as_ref()?.get_field(0, name);
+    let name = field("model name").unwrap_or(std::env::consts::ARCH);
+    match (field("cpu family"), field("model")) {
         (Some(family), Some(model)) => {
-            format!("{name} (family {family}, model {model}), {cores} cores")
+            format!("{name} (family {family}, model {model}), {} cores", cores())
         }
-        _ => format!("{name}, {cores} cores"),
+        _ => format!("{name}, {} cores", cores()),
     }
 }
 
 /// How many KiB the kernel reads ahead on the device that holds `path`: what a random read through a
 /// mapping costs when it is not in memory, unless an engine asks otherwise.
 pub fn read_ahead_kib(path: &Path) -> Option<u64> {
-    let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(path).ok()?);
+    let device = std::fs::metadata(path).ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let base = format!("/sys/dev/block/{major}:{minor}");
     // A partition has its queue at the disk it is a part of.
@@ -171,21 +165,15 @@ pub fn kernel() -> String {
 
 /// Dies with the parent, so that a killed benchmark leaves no child behind.
 pub fn die_with_parent() {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Signal, set_parent_process_death_signal};
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    }
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Lets this thread's sleeps end within microseconds; the default slack of 50 µs is half the
 /// distance of two throttled writes.
 pub fn precise_sleeps() {
-    #[cfg(target_os = "linux")]
-    {
-        // Refused at worst; then the paced rows show the slack in their latencies.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
-    }
+    // Refused at worst; then the paced rows show the slack in their latencies.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
 }
 
 #[cfg(test)]
@@ -204,9 +192,9 @@ mod tests {
 
     #[test]
     fn what_was_deleted_before_the_device_had_it_was_not_written() {
-        let io = "rchar: 1\nwchar: 9\nread_bytes: 8192\nwrite_bytes: 16384\ncancelled_write_bytes: 12288\n";
-        assert_eq!(device_bytes(io), [4096, 8192]);
-        assert_eq!(device_bytes(""), [0, 0], "where the system does not tell");
+        let io = Process::myself().unwrap().io().unwrap();
+        assert_eq!(written(&Io { write_bytes: 16384, cancelled_write_bytes: 12288, ..io }), 4096);
+        assert_eq!(written(&Io { write_bytes: 4096, cancelled_write_bytes: 12288, ..io }), 0);
     }
 
     #[test]

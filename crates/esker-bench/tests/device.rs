@@ -1,5 +1,4 @@
 //! A device that is made slower, and what rows of synced writes say of the device beside them.
-#![cfg(target_os = "linux")]
 
 use serde_json::Value;
 use std::process::Command;

@@ -263,7 +263,6 @@ fn chance_is_told_in_every_line() {
     assert!(table.contains("median of 3, engines in an order drawn from seed 301"), "{table}");
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupt_removes_the_stores_and_ends_the_child() {
     let dir = tempfile::tempdir().unwrap();

@@ -345,7 +345,6 @@ fn too_little_space_is_said_before_anything_is_measured() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_a_report_of_what_was_done() {
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,5 +1,6 @@
 //! The page cache as it is after one reading of a store's files, whoever used them before: as much of them as fits.
 
+use crate::system;
 use anyhow::Result;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,22 +11,16 @@ const CHUNK: usize = 1 << 20;
 
 /// Reads every file below a directory once, in the order of their names.
 pub fn read_once(dir: &Path) -> Result<()> {
-    let mut entries = std::fs::read_dir(dir)?.collect::<std::io::Result<Vec<_>>>()?;
-    entries.sort_by_key(|entry| entry.file_name());
     let mut buffer = vec![0; CHUNK];
-    for entry in entries {
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            read_once(&entry.path())?;
-        } else if kind.is_file() {
-            read_file(&File::open(entry.path())?, &mut buffer)?;
-        }
-    }
+    system::each_file(dir, &mut |path, meta| match meta.is_file() {
+        true => read_file(&File::open(path)?, &mut buffer),
+        false => Ok(()),
+    })?;
     Ok(())
 }
 
 /// Reads what a file has, and passes over its holes: some engines make a file as large as the store may ever become.
-fn read_file(file: &File, buffer: &mut [u8]) -> Result<()> {
+fn read_file(file: &File, buffer: &mut [u8]) -> std::io::Result<()> {
     let mut at = 0;
     while let Some(data) = next_data(file, at) {
         match file.read_at(buffer, data)? {
@@ -38,18 +33,10 @@ fn read_file(file: &File, buffer: &mut [u8]) -> Result<()> {
 
 /// Where the next bytes are from `at` on; on a file system that cannot say, right there.
 fn next_data(file: &File, at: u64) -> Option<u64> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{SeekFrom, seek};
-        match seek(file, SeekFrom::Data(at)) {
-            Err(rustix::io::Errno::NXIO) => None,
-            found => Some(found.unwrap_or(at)),
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = file;
-        Some(at)
+    use rustix::fs::{SeekFrom, seek};
+    match seek(file, SeekFrom::Data(at)) {
+        Err(rustix::io::Errno::NXIO) => None,
+        found => Some(found.unwrap_or(at)),
     }
 }
 

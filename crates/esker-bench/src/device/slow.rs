@@ -1,7 +1,7 @@
 //! The library that makes a device slower (`shim/device.c`): put before a process, and asked from inside it.
 
 use crate::engines::shim::DEVICE;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -16,9 +16,6 @@ const PRELOAD: &str = "LD_PRELOAD";
 pub fn apply(command: &mut Command, delay_ms: f64) -> Result<()> {
     if delay_ms <= 0.0 {
         return Ok(());
-    }
-    if !cfg!(target_os = "linux") {
-        bail!("--sync-delay is for Linux");
     }
     let mut preload = DEVICE.made().context("--sync-delay")?.into_os_string();
     if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {

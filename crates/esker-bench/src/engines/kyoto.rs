@@ -75,7 +75,7 @@ fn api() -> Result<&'static Api> {
 }
 
 fn load() -> Result<Api> {
-    let names = ["libkyotocabinet.so.16", "libkyotocabinet.so", "libkyotocabinet.dylib"];
+    let names = ["libkyotocabinet.so.16", "libkyotocabinet.so"];
     let library = library::load(&names, "libkyotocabinet16v5")?;
     // SAFETY: both are constants of type `const char*`, set when the library is loaded.
     unsafe {

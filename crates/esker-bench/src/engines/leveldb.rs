@@ -102,7 +102,7 @@ macro_rules! fork {
 fork! {
     /// LevelDB itself.
     Original, built::LEVELDB, None, "", {
-        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so", "libleveldb.dylib"];
+        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so"];
         library::load(&names, "libleveldb1d")
     }
 }

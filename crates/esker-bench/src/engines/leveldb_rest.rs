@@ -2,6 +2,7 @@
 //! be seen of them.
 
 use crate::engine::Unsupported;
+use crate::system;
 use anyhow::Result;
 use std::time::Duration;
 
@@ -11,22 +12,16 @@ use std::time::Duration;
 pub fn wait_until_quiet(tables: impl Fn() -> String) -> Result<()> {
     const STEP: Duration = Duration::from_millis(100);
     const STEPS_MAX: u32 = 6000;
-    let mut before = (tables(), processor_time());
+    let mut before = (tables(), system::cpu_seconds());
     for _ in 0..STEPS_MAX {
         std::thread::sleep(STEP);
-        let now = (tables(), processor_time());
-        if now.0 == before.0 && now.1.saturating_sub(before.1) < STEP / 10 {
+        let now = (tables(), system::cpu_seconds());
+        if now.0 == before.0 && now.1 - before.1 < STEP.as_secs_f64() / 10.0 {
             return Ok(());
         }
         before = now;
     }
     Err(Unsupported::too_slow("it still compacts after ten minutes").into())
-}
-
-/// What all threads of this process have computed for.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Whether LevelDB has something to compact by its own rules (`VersionSet::Finalize`): four files that were flushed, or ten

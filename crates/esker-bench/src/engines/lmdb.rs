@@ -90,7 +90,7 @@ const RENEW_EVERY: u32 = 256;
 
 fn api() -> Result<&'static Api> {
     static API: Loaded<Api> = Loaded::new();
-    let names = ["liblmdb.so.0", "liblmdb.so", "liblmdb.dylib"];
+    let names = ["liblmdb.so.0", "liblmdb.so"];
     API.get(&built::LMDB, || library::load(&names, "liblmdb0"), Api::load)
 }
 

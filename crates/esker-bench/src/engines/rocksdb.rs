@@ -16,6 +16,7 @@ use super::built::{self, Loaded};
 use super::library::{self, View, c_api};
 use super::rocksdb_settings::Settings;
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
+use crate::system;
 use anyhow::{Context, Result, bail};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_uchar, c_void};
@@ -183,7 +184,6 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
     /// The options of the database; the caller destroys them.
     fn options(&self) -> Handle {
         let (api, settings) = (self.api, &self.settings);
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         // SAFETY: the filter policy and the prefix extractor belong to the options they are given
         // to; the table options are copied; the cache is shared.
         unsafe {
@@ -205,7 +205,7 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
             (api.rocksdb_block_based_options_set_data_block_hash_ratio)(table, 0.75);
             (api.rocksdb_block_based_options_set_format_version)(table, 5);
 
-            (api.rocksdb_options_increase_parallelism)(options, cores.max(2) as c_int);
+            (api.rocksdb_options_increase_parallelism)(options, system::cores().max(2) as c_int);
             (api.rocksdb_options_set_write_buffer_size)(options, settings.write_buffer);
             (api.rocksdb_options_set_max_write_buffer_number)(options, 2);
             (api.rocksdb_options_set_level_compaction_dynamic_level_bytes)(options, 1);

@@ -44,7 +44,7 @@ const DONE: c_int = 101;
 
 fn api() -> Result<&'static Api> {
     static API: Loaded<Api> = Loaded::new();
-    let names = ["libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"];
+    let names = ["libsqlite3.so.0", "libsqlite3.so"];
     API.get(&built::SQLITE, || library::load(&names, "libsqlite3-0"), Api::load)
 }
 

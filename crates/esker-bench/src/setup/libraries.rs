@@ -7,6 +7,7 @@ use super::command::run;
 use super::crc32c;
 use super::recipe::{Kitchen, Recipe};
 use crate::engines::built::{self, Built};
+use crate::system;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
@@ -170,7 +171,7 @@ fn wiredtiger(kitchen: &Kitchen) -> Result<()> {
         run(cmake.args(kitchen.recipe.how).args(more))
     };
     let compile = |target: &str| {
-        let jobs = std::thread::available_parallelism().map_or(1, |n| n.get()).to_string();
+        let jobs = system::cores().to_string();
         let mut cmake = Command::new("cmake");
         run(cmake.arg("--build").arg(kitchen.work).args(["--target", target, "-j", &jobs]))
     };

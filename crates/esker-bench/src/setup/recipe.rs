@@ -8,7 +8,7 @@ use super::outcome::{Outcome, Place};
 use crate::engines;
 use crate::engines::built::Built;
 use crate::engines::library::load_built;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
@@ -56,7 +56,6 @@ impl Recipe {
         if same && load_built(&dir.join(self.built.file)).is_ok() {
             return said().map(Outcome::Present);
         }
-        ensure!(cfg!(target_os = "linux"), "it is made for Linux only");
         let scratch = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(root)?;
         let [sources, work, to] = ["sources", "work", "made"].map(|name| scratch.path().join(name));
         for dir in [&sources, &work, &to] {

@@ -2,18 +2,20 @@
 
 use super::{Base, Section, second_passes, settled, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits};
+use crate::system;
 
 const NAME: &str = "core";
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     use limits::*;
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()) as u64;
     let plan = base.plan.clone();
     let threads = plan.sync_threads;
     let readers = plan.readers.clone();
     let beside = readers.into_iter().map(|n| {
         // One reader a core reaches the limit.
-        Row::ops(format!("readwhilewriting{n}"), ACCESS).times(n.min(cores) as f64).aiming_at(1.5)
+        Row::ops(format!("readwhilewriting{n}"), ACCESS)
+            .times(n.min(system::cores() as u64) as f64)
+            .aiming_at(1.5)
     });
     let compressed = Plan { compression: true, ..plan.clone() };
     let mut section = Section::new(NAME, NAME, "Every kind of operation", plan)

@@ -54,16 +54,12 @@ pub fn run<E: Engine>(job: &Job) -> Result<()> {
 
 /// No memory beyond measure, no files of dead processes.
 fn limit() -> Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Resource, Rlimit, setrlimit};
-        let limit = |n, most| Rlimit { current: Some(n), maximum: Some(most) };
-        setrlimit(Resource::As, limit(ADDRESS_SPACE, ADDRESS_SPACE))?;
-        // At the first of the two it is a signal of its own, which tells a loop from other ends.
-        setrlimit(Resource::Cpu, limit(CPU_SECONDS, CPU_SECONDS + 10))?;
-        setrlimit(Resource::Core, limit(0, 0))?;
-    }
-    Ok(())
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = |n, most| Rlimit { current: Some(n), maximum: Some(most) };
+    setrlimit(Resource::As, limit(ADDRESS_SPACE, ADDRESS_SPACE))?;
+    // At the first of the two it is a signal of its own, which tells a loop from other ends.
+    setrlimit(Resource::Cpu, limit(CPU_SECONDS, CPU_SECONDS + 10))?;
+    Ok(setrlimit(Resource::Core, limit(0, 0))?)
 }
 
 fn open<E: Engine>(job: &Job) -> Result<E> {
