@@ -1,6 +1,6 @@
 //! Bf-Tree: a B-tree whose hot records live in pages of variable size in a ring of memory.
 //!
-//! What it has no call for: transactions and batches (entries of a batch go in one by one), scans
+//! What it has no call for: compaction, transactions and batches (entries of a batch go in one by one), scans
 //! from the end, empty values, values larger than half a page. What it writes is lost when the
 //! process is killed: a store is opened again from the snapshot that closing takes. It has a log,
 //! but its crate calls recovery from it incomplete, so nothing here is class F.
@@ -117,21 +117,12 @@ impl Engine for BfTree {
         Class::V
     }
 
-    fn compresses(&self) -> bool {
-        false
-    }
-
     fn writer(&self, _hint: Hint) -> Result<BfTreeWriter<'_>> {
         Ok(BfTreeWriter(&self.tree))
     }
 
     fn reader(&self, _access: Access) -> Result<BfTreeReader<'_>> {
         Ok(BfTreeReader { tree: &self.tree, buffer: vec![0; 64 << 10] })
-    }
-
-    /// It has no call to compact.
-    fn settle(&self) -> Result<()> {
-        Ok(())
     }
 
     fn close(self) -> Result<()> {

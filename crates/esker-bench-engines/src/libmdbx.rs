@@ -162,10 +162,6 @@ impl Engine for Mdbx {
         if self.config.sync == Sync::Synced { Class::F } else { Class::K }
     }
 
-    fn compresses(&self) -> bool {
-        false
-    }
-
     fn writer(&self, hint: Hint) -> Result<MdbxWriter<'_>> {
         let put_flags = if hint == Hint::Ascending { mdbx::MDBX_APPEND } else { mdbx::MDBX_UPSERT };
         Ok(MdbxWriter { store: self, put_flags, batch: None })
@@ -177,15 +173,6 @@ impl Engine for Mdbx {
         let mut reader = MdbxReader { store: self, txn, cursor, access, reads, is_reset };
         reader.cursor = self.cursor(txn)?;
         Ok(reader)
-    }
-
-    /// A B-tree written in place owes nothing.
-    fn settle(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn close(self) -> Result<()> {
-        Ok(())
     }
 }
 

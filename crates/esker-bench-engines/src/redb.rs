@@ -91,10 +91,6 @@ impl Engine for Redb {
         }
     }
 
-    fn compresses(&self) -> bool {
-        false
-    }
-
     fn writer(&self, _hint: Hint) -> Result<RedbWriter<'_>> {
         Ok(RedbWriter { store: self, batch: Gathered::default() })
     }
@@ -107,10 +103,6 @@ impl Engine for Redb {
     fn settle(&self) -> Result<()> {
         // As every transaction of which nothing else is said.
         Ok(self.db.begin_write()?.commit()?)
-    }
-
-    fn close(self) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! half second (its default), so a kill loses the last ones. Synced: `flush` after each write. Its
 //! manual promises that this survives a crash of the system; it calls `sync_file_range`,
 //! which neither empties the device's cache nor writes the file's metadata, so it is told as what
-//! survives a kill.
+//! survives a kill. Its compression needs a version of the zstd library that cannot be linked beside Esker's.
 
 use crate::versions;
 use anyhow::{Context, Result};
@@ -54,11 +54,6 @@ impl Engine for Sled {
             Sync::Buffered => Class::V,
             Sync::Synced => Class::K,
         }
-    }
-
-    /// Its compression needs a version of the zstd library that cannot be linked beside Esker's.
-    fn compresses(&self) -> bool {
-        false
     }
 
     fn writer(&self, _hint: Hint) -> Result<SledWriter<'_>> {

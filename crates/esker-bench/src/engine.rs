@@ -161,7 +161,9 @@ pub trait Engine: Sized + std::marker::Sync {
     /// What a write of this store survives once it has returned.
     fn class(&self) -> Class;
     /// Whether values are compressed on disk now.
-    fn compresses(&self) -> bool;
+    fn compresses(&self) -> bool {
+        false
+    }
     /// Whether ascending writers of an empty store take a path that does not log.
     fn loads_in_bulk(&self) -> bool {
         false
@@ -176,8 +178,11 @@ pub trait Engine: Sized + std::marker::Sync {
         Ok(false)
     }
     /// Pays the debts that writing left: flushes, and compacts until the engine has nothing more to do by its own rules;
-    /// where it has no call for just that, until a read is as fast as it gets.
-    fn settle(&self) -> Result<()>;
+    /// where it has no call for just that, until a read is as fast as it gets. Nothing for an engine that owes nothing, as a
+    /// B-tree that is written in place.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
     /// Makes the reads of a settled store as fast as they get, where that is more than the engine owed. Never timed.
     fn compact(&self) -> Result<()> {
         Ok(())
@@ -192,8 +197,10 @@ pub trait Engine: Sized + std::marker::Sync {
     fn put_in_order(_dir: &Path, _config: &Config) -> Result<()> {
         Ok(())
     }
-    /// Closes the store.
-    fn close(self) -> Result<()>;
+    /// Closes the store; nothing where its end does.
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A thread's way to write.

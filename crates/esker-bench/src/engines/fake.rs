@@ -121,17 +121,11 @@ impl Engine for Fake {
     fn class(&self) -> Class {
         if self.config.sync == Sync::Synced { Class::F } else { Class::K }
     }
-    fn compresses(&self) -> bool {
-        false
-    }
     fn writer(&self, _hint: Hint) -> Result<FakeWriter<'_>> {
         Ok(FakeWriter { fake: self, batch: Vec::new(), truth: Truth::new(self, None) })
     }
     fn reader(&self, access: Access) -> Result<FakeReader<'_>> {
         Ok(FakeReader(self, Truth::new(self, Some(access))))
-    }
-    fn settle(&self) -> Result<()> {
-        Ok(())
     }
     fn close(self) -> Result<()> {
         std::thread::sleep(Duration::from_millis(self.tuned("close_ms").unwrap_or(0)));

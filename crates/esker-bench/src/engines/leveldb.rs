@@ -358,10 +358,6 @@ impl<F: Fork> Engine for Store<F> {
         unsafe { (self.api.leveldb_compact_range)(self.db, ptr::null(), 0, ptr::null(), 0) };
         Ok(())
     }
-
-    fn close(self) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Writes; holds a batch that is cleared, not freed, between uses.

@@ -209,10 +209,6 @@ impl Engine for Lmdb {
         if self.flags & NOSYNC != 0 { Class::K } else { Class::F }
     }
 
-    fn compresses(&self) -> bool {
-        false
-    }
-
     fn writer(&self, hint: Hint) -> Result<LmdbWriter<'_>> {
         let put_flags = if hint == Hint::Ascending { APPEND } else { 0 };
         Ok(LmdbWriter { lmdb: self, put_flags, batch: None })
@@ -224,11 +220,6 @@ impl Engine for Lmdb {
         let mut reader = LmdbReader { lmdb: self, txn, cursor, access, reads, is_reset };
         reader.cursor = self.cursor(txn)?;
         Ok(reader)
-    }
-
-    /// A B-tree written in place owes nothing.
-    fn settle(&self) -> Result<()> {
-        Ok(())
     }
 
     /// In the place of the environment a compacting copy of it, which is what its manual has for that.
@@ -245,10 +236,6 @@ impl Engine for Lmdb {
         // It knows the transactions of the file that is gone, and is made anew.
         std::fs::remove_file(dir.join(LOCK))?;
         Ok(std::fs::remove_dir(copy)?)
-    }
-
-    fn close(self) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -333,10 +333,6 @@ impl<const PREFIX: bool> Engine for RocksDb<PREFIX> {
         unsafe { (self.api.rocksdb_compact_range)(self.db, ptr::null(), 0, ptr::null(), 0) };
         Ok(())
     }
-
-    fn close(self) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Writes; holds a batch that is cleared, not freed, between uses.

@@ -204,10 +204,6 @@ impl Engine for Sqlite {
         if self.config.sync == Sync::Synced { Class::F } else { Class::K }
     }
 
-    fn compresses(&self) -> bool {
-        false
-    }
-
     fn writer(&self, _hint: Hint) -> Result<SqliteWriter<'_>> {
         let link = self.link(self.config.memory / 2)?;
         let put = link.connection.prepare(if self.clustered { REPLACE } else { UPSERT })?;
@@ -249,10 +245,6 @@ impl Engine for Sqlite {
         drop(connection);
         ensure!(!dir.join(format!("{FILE}-wal")).exists(), "the log is still in use");
         Ok(std::fs::rename(copy, path)?)
-    }
-
-    fn close(self) -> Result<()> {
-        Ok(())
     }
 }
 
