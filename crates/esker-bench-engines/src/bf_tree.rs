@@ -6,7 +6,7 @@
 //! but its crate calls recovery from it incomplete, so nothing here is class F.
 
 use crate::versions;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use bf_tree::{LeafInsertResult, LeafReadResult, ScanReturnField, StorageBackend};
 use esker_bench::engine::{
     Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Unsupported, Writer,
@@ -36,29 +36,12 @@ const CLOSED: &str = "closed.bftree";
 
 /// The largest record that its checks of the configuration allow: two of them, the fences (twice
 /// the longest key) and headers must fit into a page.
-fn record_bytes_max(page: usize) -> usize {
-    (page - 2 * KEY_BYTES_MAX - 256) / 2
-}
+const RECORD_BYTES_MAX: usize = (PAGE_BYTES - 2 * KEY_BYTES_MAX - 256) / 2;
 
 /// The ring's size must be a power of two.
 fn ring_bytes(memory: u64) -> usize {
     let power = if memory.is_power_of_two() { memory } else { memory.next_power_of_two() / 2 };
     (power as usize).max(1 << 20)
-}
-
-/// Bytes of a page, 32768 at most.
-fn page_bytes(config: &Config) -> Result<usize> {
-    match config.tuning.get("leaf_page") {
-        None => Ok(PAGE_BYTES),
-        Some(text) => {
-            let bytes: usize = text.parse().context("leaf_page is a number of bytes")?;
-            ensure!(
-                bytes.is_power_of_two() && (4096..=32768).contains(&bytes),
-                "leaf_page is 4096, 8192, 16384 or 32768"
-            );
-            Ok(bytes)
-        }
-    }
 }
 
 impl Engine for BfTree {
@@ -87,14 +70,13 @@ impl Engine for BfTree {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
                 _ => {}
             }
-            let page = page_bytes(config)?;
             let mut settings = bf_tree::Config::new(&live, ring);
             settings
                 .storage_backend(StorageBackend::Std)
-                .leaf_page_size(page)
+                .leaf_page_size(PAGE_BYTES)
                 .cb_max_key_len(KEY_BYTES_MAX)
-                .cb_min_record_size(RECORD_BYTES_MIN.max(page / 4096))
-                .cb_max_record_size(record_bytes_max(page))
+                .cb_min_record_size(RECORD_BYTES_MIN)
+                .cb_max_record_size(RECORD_BYTES_MAX)
                 .use_snapshot(true);
             bf_tree::BfTree::with_config(settings, None)
         };
@@ -140,14 +122,11 @@ impl Writer for BfTreeWriter<'_> {
         match self.0.insert(key, value) {
             LeafInsertResult::Success => Ok(()),
             LeafInsertResult::InvalidKV(_) => {
-                let (least, most) = (RECORD_BYTES_MIN, self.0.config().get_cb_max_record_size());
+                let (least, most) = (RECORD_BYTES_MIN, RECORD_BYTES_MAX);
                 let why = if value.is_empty() {
                     "the engine has no empty values".to_string()
                 } else {
-                    format!(
-                        "the engine has no records outside {least} to {most} bytes (of up to 15 KiB \
-                         with --set leaf_page=32768)"
-                    )
+                    format!("the engine has no records outside {least} to {most} bytes")
                 };
                 Err(Unsupported::new(why).into())
             }

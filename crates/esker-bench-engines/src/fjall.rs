@@ -1,8 +1,6 @@
 //! fjall: a log-structured merge tree. Buffered: each write is handed to the operating system
 //! (`PersistMode::Buffer`, its default). Synced: `PersistMode::SyncData` after each write. Large values are kept apart from
 //! their keys, as it offers for blobs, in stores that mostly have such.
-//!
-//! Tuning: `kv_separation` (`on` or `off`).
 
 use crate::versions;
 use anyhow::{Context, Result};
@@ -34,12 +32,9 @@ fn cache_bytes(memory: u64) -> u64 {
 /// From so many bytes on values are large.
 const LARGE: u64 = 16 << 10;
 
-/// Whether large values are kept apart: where most entries have one, unless the command line says otherwise.
+/// Whether large values are kept apart: where most entries have one.
 fn separates(config: &Config) -> bool {
-    match config.tuning.get("kv_separation") {
-        Some(asked) => asked == "on",
-        None => config.entry_bytes >= LARGE,
-    }
+    config.entry_bytes >= LARGE
 }
 
 impl Engine for Fjall {
@@ -224,12 +219,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_values_are_kept_apart_unless_somebody_says_otherwise() {
+    fn large_values_are_kept_apart() {
         let mut config = esker_bench::conformance::config(Sync::Buffered, false);
         assert!(!separates(&config));
         config.entry_bytes = 100_016;
         assert!(separates(&config));
-        config.tuning.insert("kv_separation".into(), "off".into());
-        assert!(!separates(&config));
     }
 }

@@ -5,18 +5,16 @@
 //! a commit waits for the device.
 //!
 //! Where one thread has the store to itself there are no locks, and handles are its own (no `DB_INIT_LOCK`, no `DB_THREAD`).
-//!
-//! Tuning: `page_size` (bytes; 0 for the library's choice).
 
 use super::shim::{BDB, Shim};
 use super::shimmed::{Kind, Loaded, Setup, Shimmed};
 use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 /// Bytes of a page that holds about eight entries, or 0 for the library's choice, the block of the file system, which
 /// is 4 KiB or more. A page that holds two or three is empty for a quarter.
-fn page_for(entry_bytes: u64) -> u64 {
+fn page_for(entry_bytes: u64) -> u32 {
     match entry_bytes * 8 {
         0..=4096 => 0,
         4097..=8192 => 8192,
@@ -74,12 +72,7 @@ impl Kind for Bdb {
     }
 
     fn setup(config: &Config) -> Result<Setup> {
-        let page_size = super::tuned(config, "page_size")?;
-        let page_size = page_size.unwrap_or_else(|| page_for(config.entry_bytes));
-        ensure!(
-            page_size == 0 || (page_size.is_power_of_two() && (512..=65536).contains(&page_size)),
-            "--set page_size={page_size}: a power of two from 512 to 65536"
-        );
+        let page_size = page_for(config.entry_bytes);
         let (class, commit) = match config.sync {
             Sync::Buffered => (Class::K, "DB_TXN_WRITE_NOSYNC"),
             Sync::Synced => (Class::F, "full sync"),
@@ -91,7 +84,7 @@ impl Kind for Bdb {
         Ok(Setup {
             connection: String::new(),
             table: String::new(),
-            page_size: page_size as u32,
+            page_size,
             bulk: false,
             class,
             compresses: false,
@@ -111,15 +104,13 @@ mod tests {
     use crate::engine::Engine;
 
     #[test]
-    fn a_page_holds_about_eight_entries_unless_it_is_told_otherwise() {
+    fn a_page_holds_about_eight_entries() {
         assert_eq!((page_for(116), page_for(512)), (0, 0));
         assert_eq!((page_for(513), page_for(1016), page_for(1024)), (8192, 8192, 8192));
         assert_eq!((page_for(1025), page_for(100_016)), (16384, 16384));
         let mut config = crate::conformance::config(Sync::Buffered, false);
         config.entry_bytes = 1016;
         assert_eq!(Bdb::setup(&config).unwrap().page_size, 8192);
-        config.tuning.insert("page_size".to_string(), "4096".to_string());
-        assert_eq!(Bdb::setup(&config).unwrap().page_size, 4096);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! Buffered: what is in its page cache is lost with the process, hence class V. Synced: each write
 //! is a transaction that ends with a sync.
 //!
-//! Tuning: `psiz` (bytes of a page), `opts` (its letters).
+//! Tuning: `psiz` (bytes of a page).
 
 use super::library::{self, c_api};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
@@ -206,14 +206,9 @@ fn parameters(config: &Config) -> Result<String> {
         true => buckets * 8 + (1 << 20),
         false => (config.expected_bytes * 2).clamp(64 << 20, 16 << 30),
     };
-    let letters = if config.compression { "slc" } else { "sl" };
-    let letters = config.tuning.get("opts").map_or(letters, String::as_str);
-    ensure!(letters.chars().all(|c| "slc".contains(c)), "--set opts={letters}: letters of slc");
-    let compressor = if letters.contains('c') { "#zcomp=lzo" } else { "" };
+    let options = if config.compression { "slc#zcomp=lzo" } else { "sl" };
     let cache = config.memory;
-    Ok(format!(
-        "#opts={letters}{compressor}#bnum={buckets}#psiz={page}#pccap={cache}#msiz={map}#dfunit=8"
-    ))
+    Ok(format!("#opts={options}#bnum={buckets}#psiz={page}#pccap={cache}#msiz={map}#dfunit=8"))
 }
 
 impl Engine for Kyoto {

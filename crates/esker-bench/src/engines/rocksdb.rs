@@ -8,13 +8,12 @@
 //! filters. A seek there must still see keys of other prefixes, as every engine's does, so it asks
 //! for total order.
 //!
-//! Tuning: `write_buffer` (bytes of each of two) and `cache` (bytes), `block_size` (bytes), `mmap_reads` (0 or 1), `prefix_len` (bytes), `verify_checksums` (0 or
-//! 1, at each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `level_base` (bytes of the first level
-//! below the flushed files), `min_blob_size` (bytes; 0: no blob files), `defaults` (1: none of all this is set).
+//! Tuning: `write_buffer` (bytes of each of two) and `cache` (bytes), `mmap_reads` (0 or 1), `verify_checksums` (0 or 1, at
+//! each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `defaults` (1: none of all this is set).
 
 use super::built::{self, Loaded};
 use super::library::{self, View, c_api};
-use super::rocksdb_settings::Settings;
+use super::rocksdb_settings::{self, Settings};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use crate::system;
 use anyhow::{Context, Result, bail};
@@ -196,7 +195,7 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
                 return options;
             }
             let table = (api.rocksdb_block_based_options_create)();
-            (api.rocksdb_block_based_options_set_block_size)(table, settings.block_size);
+            (api.rocksdb_block_based_options_set_block_size)(table, rocksdb_settings::BLOCK);
             (api.rocksdb_block_based_options_set_block_cache)(table, self.cache);
             let filter = (api.rocksdb_filterpolicy_create_bloom_full)(10.0);
             (api.rocksdb_block_based_options_set_filter_policy)(table, filter);
@@ -217,18 +216,17 @@ impl<const PREFIX: bool> RocksDb<PREFIX> {
             // What is merged again soon is not worth it; the last of them holds for all deeper levels.
             let levels = [NO_COMPRESSION, compression];
             (api.rocksdb_options_set_compression_per_level)(options, levels.as_ptr(), levels.len());
-            if settings.min_blob_size > 0 {
-                (api.rocksdb_options_set_enable_blob_files)(options, 1);
-                (api.rocksdb_options_set_min_blob_size)(options, settings.min_blob_size);
-                (api.rocksdb_options_set_blob_compression_type)(options, compression);
-                (api.rocksdb_options_set_enable_blob_gc)(options, 1);
-            }
+            (api.rocksdb_options_set_enable_blob_files)(options, 1);
+            (api.rocksdb_options_set_min_blob_size)(options, rocksdb_settings::BLOB);
+            (api.rocksdb_options_set_blob_compression_type)(options, compression);
+            (api.rocksdb_options_set_enable_blob_gc)(options, 1);
             if let Some(mode) = settings.wal_recovery {
                 (api.rocksdb_options_set_wal_recovery_mode)(options, mode as c_int);
             }
             (api.rocksdb_options_set_allow_mmap_reads)(options, settings.mmap_reads as c_uchar);
             if PREFIX {
-                let prefix = (api.rocksdb_slicetransform_create_fixed_prefix)(settings.prefix_len);
+                let length = rocksdb_settings::PREFIX;
+                let prefix = (api.rocksdb_slicetransform_create_fixed_prefix)(length);
                 (api.rocksdb_options_set_prefix_extractor)(options, prefix);
                 (api.rocksdb_options_set_memtable_prefix_bloom_size_ratio)(options, 0.1);
                 (api.rocksdb_options_set_memtable_whole_key_filtering)(options, 1);

@@ -5,6 +5,12 @@ use anyhow::Result;
 
 /// Flushed files that are merged into the next level together (its default).
 const FLUSHED_FILES: u64 = 4;
+/// Bytes of a block.
+pub const BLOCK: usize = 4096;
+/// Bytes of a key's prefix.
+pub const PREFIX: usize = 12;
+/// From so many bytes on a value is a blob.
+pub const BLOB: u64 = 4096;
 
 /// What a configuration comes to.
 pub struct Settings {
@@ -14,12 +20,8 @@ pub struct Settings {
     pub write_buffer: usize,
     /// Bytes of the block cache.
     pub cache: usize,
-    /// Bytes.
-    pub block_size: usize,
     /// Whether files are mapped.
     pub mmap_reads: bool,
-    /// Bytes of a key's prefix.
-    pub prefix_len: usize,
     /// At each read of a block.
     pub verify_checksums: bool,
     /// `WALRecoveryMode`.
@@ -28,8 +30,6 @@ pub struct Settings {
     pub level_base: u64,
     /// Bytes of a file there.
     pub file_size: u64,
-    /// From so many bytes on a value is a blob; 0: none is.
-    pub min_blob_size: u64,
 }
 
 impl Settings {
@@ -51,18 +51,14 @@ impl Settings {
         let write_buffer = if to_read { memory / 16 } else { to_write };
         let cache = super::tuned_for(config, "rocksdb", "cache")?;
         // The level below the flushed files as large as these together, and ten files in it; as it was written, for who only reads.
-        let level_base = super::tuned(config, "level_base")?;
-        let level_base = level_base.unwrap_or(to_write as u64 * FLUSHED_FILES);
+        let level_base = to_write as u64 * FLUSHED_FILES;
         Ok(Settings {
             defaults: super::as_it_comes(config)?,
             level_base,
             file_size: (level_base / 10).max(1 << 20),
-            min_blob_size: super::tuned(config, "min_blob_size")?.unwrap_or(4096),
             write_buffer,
             cache: cache.map_or(memory.saturating_sub(write_buffer), |bytes| bytes as usize),
-            block_size: super::tuned(config, "block_size")?.unwrap_or(4096) as usize,
             mmap_reads: mmap_reads != 0,
-            prefix_len: super::tuned(config, "prefix_len")?.unwrap_or(12) as usize,
             // A mapped block is never cached, so its checksum would be computed at each read.
             verify_checksums: super::tuned(config, "verify_checksums")?.unwrap_or(0) != 0,
             wal_recovery: super::tuned(config, "wal_recovery")?,
@@ -80,23 +76,18 @@ impl Settings {
             );
         }
         let prefix = if prefix {
-            format!(", prefix bloom of {} bytes in tables and memtables", s.prefix_len)
+            format!(", prefix bloom of {PREFIX} bytes in tables and memtables")
         } else {
             String::new()
         };
         format!(
-            "a write buffer of {} and another on top, block cache {}, first level of {} in files of {}, blob files {}, blocks of {} \
+            "a write buffer of {} and another on top, block cache {}, first level of {} in files of {}, blob files for values from {BLOB} bytes on, blocks of {BLOCK} \
              bytes with hash index, bloom 10 bits{prefix}, mmap reads {}, checksums {}verified at reads, \
              compression {}, files written back every 1 MiB (bytes_per_sync), log on, sync {}, C interface",
             super::mib(s.write_buffer as u64),
             super::mib(s.cache as u64),
             super::mib(s.level_base),
             super::mib(s.file_size),
-            match s.min_blob_size {
-                0 => "off".to_string(),
-                bytes => format!("for values from {bytes} bytes on"),
-            },
-            s.block_size,
             if s.mmap_reads { "on" } else { "off" },
             if s.verify_checksums { "" } else { "not " },
             if config.compression { "lz4 but for flushed files" } else { "off" },

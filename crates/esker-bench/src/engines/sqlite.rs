@@ -5,11 +5,9 @@
 //! the log; otherwise each thread has a connection.
 //!
 //! Buffered: `synchronous=OFF`; a commit has written its pages to the log file, so it survives a
-//! killed process, but a power cut may damage the file (`--set synchronous=1` means NORMAL: it
-//! then loses the last commits only). Synced: `synchronous=FULL`, a sync of the log per commit.
-//! `--set mmap=BYTES` maps as much of the file, or nothing of it, `--set page_size=BYTES` has other pages,
-//! `--set exclusive=0` locks as if there were threads, `--set defaults=1` leaves all but the log and `synchronous` as
-//! it comes.
+//! killed process, but a power cut may damage the file. Synced: `synchronous=FULL`, a sync of the log per commit.
+//! `--set mmap=BYTES` maps as much of the file, or nothing of it, `--set defaults=1` leaves all but the log and
+//! `synchronous` as it comes.
 //!
 //! Where there are several, writers take turns by a lock of our own: SQLite lets one of them write at a time, and its own
 //! way to wait for that is to sleep.
@@ -67,7 +65,6 @@ pub struct Sqlite {
     only: Option<ThreadId>,
     /// Held by whoever writes.
     turn: Mutex<()>,
-    synchronous: u64,
     page: u64,
     clustered: bool,
     checkpoint_pages: u64,
@@ -99,7 +96,7 @@ impl Sqlite {
         connection.exec(&format!(
             "PRAGMA synchronous={}; PRAGMA mmap_size={}; PRAGMA wal_autocheckpoint={}; \
              PRAGMA cache_size=-{}",
-            self.synchronous,
+            if self.config.sync == Sync::Synced { "FULL" } else { "OFF" },
             self.mmap,
             self.checkpoint_pages,
             if self.defaults { DEFAULT_CACHE } else { cache } >> 10
@@ -126,9 +123,7 @@ impl Engine for Sqlite {
         let base = Connection::open(&path)?;
         let defaults = super::as_it_comes(config)?;
         let page = if defaults { PAGE } else { page_for(config.entry_bytes) };
-        let page = super::tuned(config, "page_size")?.unwrap_or(page);
         let exclusive = !config.shared && !defaults;
-        let exclusive = super::tuned(config, "exclusive")?.unwrap_or(exclusive as u64) != 0;
         if exclusive {
             // Before the log is touched, or its index is shared after all.
             base.exec("PRAGMA locking_mode=EXCLUSIVE")?;
@@ -139,17 +134,11 @@ impl Engine for Sqlite {
             "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY NOT NULL, v BLOB NOT NULL) {}",
             if clustered { "WITHOUT ROWID" } else { "" }
         ))?;
-        let synchronous = match config.sync {
-            Sync::Synced => 2,
-            Sync::Buffered => super::tuned(config, "synchronous")?.unwrap_or(0),
-        };
-        ensure!(synchronous <= 3, "--set synchronous={synchronous}: 0 to 3");
         let store = Sqlite {
             path,
             base: Arc::new(Link::new(base)?),
             only: exclusive.then(|| std::thread::current().id()),
             turn: Mutex::new(()),
-            synchronous,
             page,
             clustered,
             checkpoint_pages: match defaults {
@@ -173,10 +162,9 @@ impl Engine for Sqlite {
     }
 
     fn settings(&self) -> String {
-        let synchronous = match self.synchronous {
-            0 => "OFF (a power cut may damage the file)",
-            1 => "NORMAL (a power cut loses the last commits)",
-            _ => "FULL",
+        let synchronous = match self.config.sync {
+            Sync::Buffered => "OFF (a power cut may damage the file)",
+            Sync::Synced => "FULL",
         };
         let locking = match self.only {
             Some(_) => {
