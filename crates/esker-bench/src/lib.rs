@@ -13,8 +13,8 @@
 //! Peers that are crates, and would make every build of Esker longer, are adapted in a program of its
 //! own ([`external`]); what is not installed, `--setup` installs ([`setup`]).
 //!
-//! [`run()`] measures, [`report`] shows. The process that measures is this executable again:
-//! whoever calls [`run()`] routes a hidden command to [`child_main`].
+//! [`run_and_report`] measures, [`report`] shows. The process that measures is this executable again:
+//! whoever calls [`run_and_report`] routes a hidden command to [`child_main`].
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod audit;
@@ -62,7 +62,6 @@ pub use data::{FileFormat, KeyShape, ValueSize};
 pub use options::BenchOptions;
 pub use report::BenchCommand;
 pub use results::{Cell, Results};
-pub use run::run;
 pub use suites::Suite;
 pub use trust::TrustArgs;
 

@@ -4,7 +4,7 @@ use crate::data::{FileFormat, KeyShape, ValueSize, pack};
 use crate::engines;
 use crate::plan::{Plan, Row};
 use crate::suites::{Base, Section, Suite};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -257,13 +257,8 @@ impl BenchOptions {
     }
 
     /// Whoever asks for a part of the entries wants to wait for a part of the time.
-    fn usual_seconds(&self) -> f64 {
-        let seconds = if self.quick { 2.0 } else { 5.0 };
-        (seconds * self.scale.min(1.0)).max(0.1)
-    }
-
-    fn usual_sustained_seconds(&self) -> f64 {
-        let seconds = if self.quick { 1.0 } else { 60.0 };
+    fn usual_seconds(&self, quick: f64, whole: f64) -> f64 {
+        let seconds = if self.quick { quick } else { whole };
         (seconds * self.scale.min(1.0)).max(0.1)
     }
 
@@ -306,14 +301,7 @@ impl BenchOptions {
             "--entries times --scale are more than 10^12"
         );
         let entries = ((self.entries as f64 * self.scale_in_all()) as u64).max(1);
-        let seconds = self.seconds.unwrap_or_else(|| self.usual_seconds());
-        let mut tuning = BTreeMap::new();
-        for setting in &self.tuning {
-            let Some((name, value)) = setting.split_once('=') else {
-                bail!("--set takes NAME=VALUE, not {setting}");
-            };
-            tuning.insert(name.to_string(), value.to_string());
-        }
+        let seconds = self.seconds.unwrap_or_else(|| self.usual_seconds(2.0, 5.0));
         Ok(Plan {
             entries,
             keys: self.keys,
@@ -336,14 +324,23 @@ impl BenchOptions {
             seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
             load_seconds_max: self.load_seconds,
             memory_limit: None,
-            tuning,
+            tuning: tuning(&self.tuning)?,
             sustained_seconds: self
                 .sustained_seconds
-                .unwrap_or_else(|| self.usual_sustained_seconds()),
+                .unwrap_or_else(|| self.usual_seconds(1.0, 60.0)),
             writers: 1,
             remembers: false,
         })
     }
+}
+
+/// What `--set` sets.
+pub fn tuning(settings: &[String]) -> Result<BTreeMap<String, String>> {
+    let pair = |setting: &String| {
+        let pair = setting.split_once('=').map(|(name, value)| (name.into(), value.into()));
+        pair.with_context(|| format!("--set takes NAME=VALUE, not {setting}"))
+    };
+    settings.iter().map(pair).collect()
 }
 
 /// Whether `name` fits a pattern in which `*` stands for anything.

@@ -1,6 +1,6 @@
 //! How far a run is and how long it will still take.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ impl Progress {
     /// What goes on in the step that runs.
     pub fn doing(&self, engine: &str, what: &str) {
         let left = match self.left.estimate() {
-            Some(left) => format!("about {} left, ", words(left)),
+            Some(left) => format!("about {} left, ", HumanDuration(left)),
             None => String::new(),
         };
         self.bar.set_message(format!("{left}{engine}: {what}"));
@@ -80,14 +80,6 @@ impl Left {
             self.took.get(step).copied().unwrap_or_else(of_case)
         };
         Some(self.steps.iter().skip(self.done).map(expected).sum())
-    }
-}
-
-fn words(left: Duration) -> String {
-    match left.as_secs() {
-        s @ 0..60 => format!("{s} s"),
-        s @ 60..5400 => format!("{} min", (s + 30) / 60),
-        s => format!("{:.1} h", s as f64 / 3600.0),
     }
 }
 

@@ -17,13 +17,8 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Measures everything that is asked for. `child_command` is how this executable is made to call
-/// [`crate::child_main`] with the arguments that follow.
-pub fn run(options: &BenchOptions, child_command: &[String]) -> Result<Results> {
-    measure(options, child_command, &mut Log::nowhere())
-}
-
-/// [`run`], writing each result to `log` as soon as it is there.
+/// Measures everything that is asked for, and writes each result to `log` as soon as it is there. `child_command` is how this
+/// executable is made to call [`crate::child_main`] with the arguments that follow.
 pub fn measure(options: &BenchOptions, child_command: &[String], log: &mut Log) -> Result<Results> {
     let names = options.engine_names()?;
     // An error means that somebody else handles Ctrl-C already.

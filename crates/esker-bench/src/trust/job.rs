@@ -1,5 +1,6 @@
 //! What the parent asks of a child, and the starting of one.
 
+use crate::conformance;
 use crate::engine::{Class, Config, Sync};
 use crate::process::{INTERRUPTED, program};
 use anyhow::{Error, Result};
@@ -86,13 +87,8 @@ pub fn patience(most: Duration) -> Patience {
 pub fn config(memory: u64, sync: Sync, tuning: &BTreeMap<String, String>) -> Config {
     Config {
         memory,
-        compression: false,
-        sync,
         expected_bytes: 16 << 20,
-        entry_bytes: 128,
-        larger_than_memory: false,
-        shared: true,
-        only_reads: false,
         tuning: tuning.clone(),
+        ..conformance::config(sync, false)
     }
 }

@@ -6,7 +6,7 @@ use super::kill::{self, Killed};
 use super::variants;
 use crate::engine::Sync;
 use crate::root::Root;
-use crate::{engines, system};
+use crate::{engines, options, system};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,20 +96,13 @@ pub fn run(args: &TrustArgs, command: &[String]) -> Result<Report> {
         }
     }
     ensure!(args.patience >= 1, "--patience is at least 1 second");
-    let mut tuning = BTreeMap::new();
-    for setting in &args.tuning {
-        let Some((name, value)) = setting.split_once('=') else {
-            bail!("--set takes NAME=VALUE, not {setting}");
-        };
-        tuning.insert(name.to_string(), value.to_string());
-    }
     let bench = Bench {
         command: command.to_vec(),
         kills: args.kills,
         damages: args.damages,
         seed: args.seed,
         patience: Duration::from_secs(args.patience),
-        tuning,
+        tuning: options::tuning(&args.tuning)?,
         progress: indicatif::ProgressBar::new_spinner(),
     };
     let root = Root::make(args.dir.as_deref())?;
