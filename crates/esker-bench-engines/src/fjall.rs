@@ -2,13 +2,13 @@
 //! (`PersistMode::Buffer`, its default). Synced: `PersistMode::SyncData` after each write. Large values are kept apart from
 //! their keys, as it offers for blobs, in stores that mostly have such.
 
-use crate::versions;
+use crate::{versions, walk::walk};
 use anyhow::{Context, Result};
 use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use fjall::config::CompressionPolicy;
 use fjall::{
     CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, KvSeparationOptions,
-    OwnedWriteBatch, PersistMode, Readable, Snapshot,
+    OwnedWriteBatch, PersistMode, Readable, Slice, Snapshot,
 };
 use std::path::Path;
 
@@ -158,25 +158,6 @@ pub struct FjallReader<'a> {
     snapshot: Option<Snapshot>,
 }
 
-/// Hands over entries up to `count`.
-#[inline]
-fn walk(
-    entries: impl Iterator<Item = Guard>,
-    count: u64,
-    mut see: impl FnMut(&[u8], &[u8]),
-) -> Result<u64> {
-    let mut seen = 0;
-    for entry in entries {
-        let (key, value) = entry.into_inner()?;
-        see(&key, &value);
-        seen += 1;
-        if seen == count {
-            break;
-        }
-    }
-    Ok(seen)
-}
-
 impl Reader for FjallReader<'_> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
@@ -187,19 +168,21 @@ impl Reader for FjallReader<'_> {
         Ok(value.map(|value| see(&value)))
     }
 
-    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let entries = match &self.snapshot {
             Some(snapshot) => snapshot.range(&self.store.entries, key..),
             None => self.store.entries.range(key..),
         };
-        walk(entries, count, see)
+        walk(entries.map(Guard::into_inner), count, |key, value| see(&key, &value))
     }
 
-    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let entries = match &self.snapshot {
             Some(snapshot) => snapshot.iter(&self.store.entries),
             None => self.store.entries.iter(),
         };
+        let entries = entries.map(Guard::into_inner);
+        let see = |key: Slice, value: Slice| see(&key, &value);
         match direction {
             Direction::Forward => walk(entries, u64::MAX, see),
             Direction::Reverse => walk(entries.rev(), u64::MAX, see),

@@ -9,3 +9,4 @@ pub mod libmdbx;
 pub mod redb;
 pub mod sled;
 mod versions;
+mod walk;

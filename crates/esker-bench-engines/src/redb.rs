@@ -6,14 +6,17 @@
 //!
 //! Tuning: `check_integrity` (`on`: when opened, all of it; what it had to repair is an error too).
 
-use crate::{gather::Gathered, versions};
+use crate::{gather::Gathered, versions, walk::walk};
 use anyhow::{Context, Result, ensure};
 use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
-    TableError,
+    AccessGuard, Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table,
+    TableDefinition, TableError,
 };
 use std::path::Path;
+
+/// A key or a value of a view.
+type Pinned<'a> = AccessGuard<'a, &'static [u8]>;
 
 const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("entries");
 
@@ -178,30 +181,15 @@ impl Reader for RedbReader<'_> {
 
     fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.renew_if_due()?;
-        let mut seen = 0;
-        for entry in self.table.range(key..)? {
-            let (key, value) = entry?;
-            see(key.value(), value.value());
-            seen += 1;
-            if seen == count {
-                break;
-            }
-        }
-        Ok(seen)
+        walk(self.table.range(key..)?, count, |key, value| see(key.value(), value.value()))
     }
 
     fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
-        let mut entries = self.table.iter()?;
-        let mut seen = 0;
-        loop {
-            let entry = match direction {
-                Direction::Forward => entries.next(),
-                Direction::Reverse => entries.next_back(),
-            };
-            let Some(entry) = entry else { return Ok(seen) };
-            let (key, value) = entry?;
-            see(key.value(), value.value());
-            seen += 1;
+        let entries = self.table.iter()?;
+        let see = |key: Pinned<'_>, value: Pinned<'_>| see(key.value(), value.value());
+        match direction {
+            Direction::Forward => walk(entries, u64::MAX, see),
+            Direction::Reverse => walk(entries.rev(), u64::MAX, see),
         }
     }
 

@@ -4,7 +4,7 @@
 //! which neither empties the device's cache nor writes the file's metadata, so it is told as what
 //! survives a kill. Its compression needs a version of the zstd library that cannot be linked beside Esker's.
 
-use crate::versions;
+use crate::{versions, walk::walk};
 use anyhow::{Context, Result};
 use esker_bench::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use sled::{Batch, Db, IVec, Mode};
@@ -117,36 +117,18 @@ impl Writer for SledWriter<'_> {
 /// Reads what is newest.
 pub struct SledReader<'a>(&'a Sled);
 
-/// Hands over entries up to `count`.
-#[inline]
-fn walk(
-    entries: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
-    count: u64,
-    mut see: impl FnMut(&[u8], &[u8]),
-) -> Result<u64> {
-    let mut seen = 0;
-    for entry in entries {
-        let (key, value) = entry?;
-        see(&key, &value);
-        seen += 1;
-        if seen == count {
-            break;
-        }
-    }
-    Ok(seen)
-}
-
 impl Reader for SledReader<'_> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         Ok(self.0.db.get(key)?.map(|value| see(&value)))
     }
 
-    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
-        walk(self.0.db.range(key..), count, see)
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        walk(self.0.db.range(key..), count, |key, value| see(&key, &value))
     }
 
-    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let see = |key: IVec, value: IVec| see(&key, &value);
         match direction {
             Direction::Forward => walk(self.0.db.iter(), u64::MAX, see),
             Direction::Reverse => walk(self.0.db.iter().rev(), u64::MAX, see),
