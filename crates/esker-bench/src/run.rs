@@ -13,7 +13,6 @@ use crate::runner::Runner;
 use crate::suites::Section;
 use crate::{space, system, turns};
 use anyhow::{Result, bail};
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -86,28 +85,12 @@ pub(crate) fn wanted_sections(
     options: &BenchOptions,
     sections: Vec<Section>,
 ) -> Result<Vec<Section>> {
-    let mut wanted = Vec::new();
-    for mut section in sections {
-        let asked_for = |row: &&Row| options.wants_row(row);
-        let engines = section.cases.iter().filter(|case| !case.id.is_machine());
-        let needed: HashSet<&str> = engines
-            .flat_map(|case| &case.rows)
-            .filter(asked_for)
-            .filter_map(|row| Some(row.limit?.0))
-            .collect();
-        let everything = section.suite == "core";
-        for case in &mut section.cases {
-            let is_machine = case.id.is_machine();
-            case.rows.retain(|row| {
-                let asked = options.wants_row(row) && (!is_machine || everything);
-                asked || (is_machine && needed.contains(row.key.as_str()))
-            });
-        }
-        section.cases.retain(|case| !case.rows.is_empty());
-        if !section.cases.is_empty() {
-            wanted.push(section);
-        }
-    }
+    let only = |section: Section| {
+        let is_core = section.suite == "core";
+        let asked_for = |row: &Row| options.wants_row(row);
+        section.only(asked_for, |row| is_core && asked_for(row))
+    };
+    let wanted: Vec<Section> = sections.into_iter().filter_map(only).collect();
     if wanted.is_empty() {
         bail!("no row is called {}; --list shows them", options.rows.join(", "));
     }

@@ -52,59 +52,28 @@ pub const NAMES: &[&str] = &[
 /// stands for; `None` when there is none.
 macro_rules! with_engine {
     ($name:expr, $engine:ident => $body:expr) => {
+        $crate::engines::with_engine!($name, $engine => $body, of
+            "esker" => $crate::engines::esker::Esker,
+            "lmdb" => $crate::engines::lmdb::Lmdb,
+            "leveldb" => $crate::engines::leveldb::LevelDb,
+            "hyperleveldb" => $crate::engines::leveldb::HyperLevelDb,
+            "basho" => $crate::engines::leveldb::BashoLevelDb,
+            "rocksdb" => $crate::engines::rocksdb::RocksDb<false>,
+            "rocksdb-prefix" => $crate::engines::rocksdb::RocksDb<true>,
+            "sqlite" => $crate::engines::sqlite::Sqlite,
+            "bdb" => $crate::engines::bdb::BdbStore,
+            "kyoto" => $crate::engines::kyoto::Kyoto,
+            "wiredtiger" => $crate::engines::wiredtiger::BTreeStore,
+            "wiredtiger-lsm" => $crate::engines::wiredtiger::LsmStore,
+            "fake" => $crate::engines::fake::Fake
+        )
+    };
+    ($name:expr, $engine:ident => $body:expr, of $($known:literal => $store:ty),*) => {
         match $crate::engines::built::choose($name) {
-            "esker" => Some({
-                type $engine = $crate::engines::esker::Esker;
+            $($known => Some({
+                type $engine = $store;
                 $body
-            }),
-            "lmdb" => Some({
-                type $engine = $crate::engines::lmdb::Lmdb;
-                $body
-            }),
-            "leveldb" => Some({
-                type $engine = $crate::engines::leveldb::LevelDb;
-                $body
-            }),
-            "hyperleveldb" => Some({
-                type $engine = $crate::engines::leveldb::HyperLevelDb;
-                $body
-            }),
-            "basho" => Some({
-                type $engine = $crate::engines::leveldb::BashoLevelDb;
-                $body
-            }),
-            "rocksdb" => Some({
-                type $engine = $crate::engines::rocksdb::RocksDb<false>;
-                $body
-            }),
-            "rocksdb-prefix" => Some({
-                type $engine = $crate::engines::rocksdb::RocksDb<true>;
-                $body
-            }),
-            "sqlite" => Some({
-                type $engine = $crate::engines::sqlite::Sqlite;
-                $body
-            }),
-            "kyoto" => Some({
-                type $engine = $crate::engines::kyoto::Kyoto;
-                $body
-            }),
-            "bdb" => Some({
-                type $engine = $crate::engines::bdb::BdbStore;
-                $body
-            }),
-            "wiredtiger" => Some({
-                type $engine = $crate::engines::wiredtiger::BTreeStore;
-                $body
-            }),
-            "wiredtiger-lsm" => Some({
-                type $engine = $crate::engines::wiredtiger::LsmStore;
-                $body
-            }),
-            "fake" => Some({
-                type $engine = $crate::engines::fake::Fake;
-                $body
-            }),
+            }),)*
             _ => None,
         }
     };

@@ -1,6 +1,6 @@
 //! The user's own keys and values, under the settings given.
 
-use super::{Base, Section, reads, writes};
+use super::{Base, Section, reads, taken, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "file";
@@ -18,14 +18,7 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
         ("readreverse", "scan in reverse"),
         ("seekrandom", "seek and 10 entries"),
     ]);
-    rows.extend([
-        Row::new("settle", Unit::Seconds).called("settling"),
-        Row::new("disk", Unit::Bytes).against(RAW).called("disk"),
-        Row::new("disk.settled", Unit::Bytes).against(RAW).called("disk, settled"),
-        Row::new("memory", Unit::Bytes).called("peak memory"),
-        Row::new("memory.mapped", Unit::Bytes).called("peak memory, mapped files"),
-        Row::new("memory.dirty", Unit::Bytes).called("peak memory, dirty pages"),
-    ]);
+    rows.extend(taken("settling", "disk", "peak memory"));
     let compressed = Plan { compression: true, ..plan.clone() };
     let section = Section::new(NAME, "1", "Your own keys and values", plan)
         .case(

@@ -4,7 +4,6 @@
 use super::{Base, Section, core, motion, ycsb};
 use crate::first::{Group, LOST};
 use crate::plan::Row;
-use std::collections::HashSet;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     let mut wanted: Vec<Wanted> = Vec::new();
@@ -13,7 +12,12 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     }
     wanted.extend(LOST.map(|(suite, key)| Wanted::OfSuite(suite, key)));
     let all = [core::sections(base), ycsb::sections(base), motion::sections(base)].concat();
-    all.into_iter().filter_map(|section| only(section, &mut wanted)).collect()
+    // Each row in the first section that has it.
+    let mut is_wanted = |row: &Row| {
+        let at = wanted.iter().position(|wanted| wanted.is(row));
+        at.map(|at| wanted.remove(at)).is_some()
+    };
+    all.into_iter().filter_map(|section| section.only(&mut is_wanted, |_| false)).collect()
 }
 
 /// A row, by what its case calls it.
@@ -31,26 +35,4 @@ impl Wanted {
             Wanted::OfSuite(suite, key) => row.key == *key && row.suite == *suite,
         }
     }
-}
-
-/// What is wanted of a section, and the limits of that; each row in the first section that has it.
-fn only(mut section: Section, wanted: &mut Vec<Wanted>) -> Option<Section> {
-    for case in section.cases.iter_mut().filter(|case| !case.id.is_machine()) {
-        case.rows.retain(|row| {
-            let at = wanted.iter().position(|wanted| wanted.is(row));
-            at.map(|at| wanted.remove(at)).is_some()
-        });
-    }
-    let of_engines = section.cases.iter().filter(|case| !case.id.is_machine());
-    let rows: Vec<&Row> = of_engines.flat_map(|case| &case.rows).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let limits: HashSet<&'static str> =
-        rows.into_iter().filter_map(|row| Some(row.limit?.0)).collect();
-    for case in section.cases.iter_mut().filter(|case| case.id.is_machine()) {
-        case.rows.retain(|row| limits.contains(row.key.as_str()));
-    }
-    section.cases.retain(|case| !case.rows.is_empty());
-    Some(section)
 }

@@ -1,6 +1,6 @@
 //! "LevelDB Benchmarks", Google, July 2011: every table, under its settings.
 
-use super::{Base, Section, reads, writes};
+use super::{Base, Section, reads, taken, writes};
 use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "leveldb2011";
@@ -77,14 +77,7 @@ fn beyond(base: &Base) -> Section {
         ("readhot", "Hot Reads"),
         ("seekrandom", "Seek and 10 Entries"),
     ]);
-    rows.extend([
-        Row::new("settle", Unit::Seconds).called("Settling"),
-        Row::new("disk", Unit::Bytes).against(RAW).called("Disk"),
-        Row::new("disk.settled", Unit::Bytes).against(RAW).called("Disk, settled"),
-        Row::new("memory", Unit::Bytes).called("Peak Memory"),
-        Row::new("memory.mapped", Unit::Bytes).called("Peak Memory, mapped files"),
-        Row::new("memory.dirty", Unit::Bytes).called("Peak Memory, dirty pages"),
-    ]);
+    rows.extend(taken("Settling", "Disk", "Peak Memory"));
     Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
         .case(CaseId::Reads, rows)
         .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))

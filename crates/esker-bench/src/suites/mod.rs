@@ -161,6 +161,24 @@ impl Section {
         self.cases.push(Case { id, plan, rows });
         self
     }
+    /// The rows of engines that are wanted, and the machine's limits that these need or that are wanted themselves; nothing where
+    /// there are none.
+    pub(crate) fn only(
+        mut self,
+        mut wants: impl FnMut(&Row) -> bool,
+        wants_limit: impl Fn(&Row) -> bool,
+    ) -> Option<Section> {
+        let mut needed = HashSet::new();
+        for case in self.cases.iter_mut().filter(|case| !case.id.is_machine()) {
+            case.rows.retain(&mut wants);
+            needed.extend(case.rows.iter().filter_map(|row| Some(row.limit?.0)));
+        }
+        for case in self.cases.iter_mut().filter(|case| case.id.is_machine()) {
+            case.rows.retain(|row| needed.contains(row.key.as_str()) || wants_limit(row));
+        }
+        self.cases.retain(|case| !case.rows.is_empty());
+        (!self.cases.is_empty()).then_some(self)
+    }
     /// Puts the machine's limits before the rows that are compared with them.
     fn with_limits(mut self) -> Self {
         let all = self.cases.iter().flat_map(|case| &case.rows);
@@ -225,6 +243,21 @@ fn variant(row: &Row, suffix: &str, words: &str) -> Row {
     // Where a row has no other name than its case's, neither has this.
     let name = if row.name == row.key { suffix } else { words };
     Row { key: format!("{}{suffix}", row.key), name: format!("{}{name}", row.name), ..row.clone() }
+}
+
+/// What a store takes beside its reads: time to settle, disk, and memory of each kind, by these names.
+fn taken(settle: &str, disk: &str, memory: &str) -> Vec<Row> {
+    let disk_row = Row::new("disk", Unit::Bytes).against(limits::RAW).called(disk);
+    let settled = settled(&disk_row).called(format!("{disk}, settled"));
+    let mut rows = vec![Row::new("settle", Unit::Seconds).called(settle), disk_row, settled];
+    rows.extend(memory_rows(memory));
+    rows
+}
+
+/// What memory a store came to, of each kind.
+fn memory_rows(name: &str) -> [Row; 3] {
+    [("memory", ""), ("memory.mapped", ", mapped files"), ("memory.dirty", ", dirty pages")]
+        .map(|(key, kind)| Row::new(key, Unit::Bytes).called(format!("{name}{kind}")))
 }
 
 /// A row of writes, and below it the one that counts the time until they are settled too.

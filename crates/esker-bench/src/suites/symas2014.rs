@@ -3,7 +3,7 @@
 //! million records: `--scale 20`. What memory an engine comes to is told beside what it was given, as the document tells the
 //! size of each process.
 
-use super::{Base, Section};
+use super::{Base, Section, memory_rows};
 use crate::plan::{CaseId, Plan, Row, Unit};
 
 const NAME: &str = "symas2014";
@@ -12,19 +12,14 @@ const LEAST_LIMIT: u64 = 64 << 20;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     let new = |id: &str, title: &str, plan: Plan| {
-        Section::new(NAME, id, title, plan).case(
-            CaseId::Race,
-            [
-                Row::new("reads", Unit::OpsPerSecond).called("reads, all readers"),
-                Row::new("writes", Unit::OpsPerSecond)
-                    .called("writes (10,000/s wanted)")
-                    .aiming_at(0.0),
-                Row::new("time", Unit::Seconds).called("time to complete"),
-                Row::new("memory", Unit::Bytes).called("peak memory"),
-                Row::new("memory.mapped", Unit::Bytes).called("peak memory, mapped files"),
-                Row::new("memory.dirty", Unit::Bytes).called("peak memory, dirty pages"),
-            ],
-        )
+        let writes = Row::new("writes", Unit::OpsPerSecond).called("writes (10,000/s wanted)");
+        let rows = [
+            Row::new("reads", Unit::OpsPerSecond).called("reads, all readers"),
+            writes.aiming_at(0.0),
+            Row::new("time", Unit::Seconds).called("time to complete"),
+        ];
+        let rows = rows.into_iter().chain(memory_rows("peak memory"));
+        Section::new(NAME, id, title, plan).case(CaseId::Race, rows)
     };
     let small = in_memory(base, 1, 4);
     let large = in_memory(base, 5, 16);
