@@ -1,8 +1,8 @@
 //! Keys and values that the program passes, and those it is given.
 
-use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::{Borrowed, ffi};
 
 use crate::error::{Fail, Outcome, no_bytes};
 
@@ -30,10 +30,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given<'py> {
 
 /// `bytes` for the program. Where there is no memory for them that is Python's `MemoryError`; `PyBytes::new` would panic.
 pub fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, from.len(), |to| {
-        to.copy_from_slice(from);
-        Ok(())
-    })
+    // SAFETY: attached. What comes is a new `bytes` object, or NULL with the error set; a slice is no longer than `isize::MAX`.
+    unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(from.as_ptr().cast(), from.len() as isize);
+        Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
+    }
 }
 
 /// Puts what is read behind the rest, to be kept without the interpreter's lock. Without memory for it nothing is added.

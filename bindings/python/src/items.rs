@@ -98,11 +98,6 @@ impl Fetched {
         self.given += 2;
         Some((&self.bytes[start..key], &self.bytes[key..value]))
     }
-
-    /// The entry that was taken last is the next one again.
-    fn take_back(&mut self) {
-        self.given -= 2;
-    }
 }
 
 struct Entries {
@@ -116,6 +111,11 @@ struct Entries {
 }
 
 impl Entries {
+    /// Behind what was fetched there is this.
+    fn end(&mut self, error: Fail) {
+        (self.iter, self.error) = (None, Some(error));
+    }
+
     fn fetch(&mut self, reverse: bool) {
         let Some(iter) = &mut self.iter else { return };
         self.fetched.clear();
@@ -126,8 +126,7 @@ impl Entries {
                 None => return self.iter = None,
             };
             if let Err(e) = pushed {
-                self.error = Some(e);
-                return self.iter = None;
+                return self.end(e);
             }
         }
         self.count = (self.count * 2).min(MOST);
@@ -176,12 +175,18 @@ impl Walk {
                             .and_then(|key| Ok(Copied::Both([key, bytes(py, value)?]))),
                     };
                     if copied.is_err() {
-                        entries.fetched.take_back();
+                        entries.fetched.clear();
+                        entries.end(Fail::Memory);
                     }
                     return Ok(Some(copied?));
                 }
                 if entries.iter.is_none() {
-                    return entries.error.take().map_or(Ok(None), Err);
+                    let error = entries.error.take();
+                    // Who goes on is told again that this is not the end.
+                    if matches!(error, Some(Fail::Memory)) {
+                        entries.error = Some(Fail::Memory);
+                    }
+                    return error.map_or(Ok(None), Err);
                 }
             }
             crate::wait::detach(py, || {

@@ -341,7 +341,7 @@ def test_a_value_without_memory_for_it_is_a_memory_error(path):
                 used = int(statm.read().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + (128 << 20), before[1]))
             reads = [lambda: db[b"large"], lambda: db.get(b"large"), lambda: db.multi_get([b"large"])]
-            for read in [*reads, lambda: cursor.value, lambda: next(items), lambda: next(values)]:
+            for read in [*reads, lambda: cursor.value, *2 * [lambda: next(items)], lambda: next(values)]:
                 try:
                     read()
                 except MemoryError:

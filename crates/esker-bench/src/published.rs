@@ -126,8 +126,11 @@ mod tests {
         let published = &of_suite("wiredtiger2013").unwrap().figures;
         assert_eq!(published.len(), 13);
         for figure in published {
-            let rows = sections.iter().flat_map(|s| s.places());
-            assert_eq!(rows.filter(|p| p.row.name == figure.row).count(), 1, "{figure:?}");
+            let places = sections.iter().flat_map(|s| s.places());
+            let here =
+                places.filter(|p| p.section.id == figure.section && p.row.name == figure.row);
+            assert_eq!(here.count(), 1, "{figure:?}");
+            assert!(crate::engines::exists(&figure.engine), "{figure:?}");
         }
         assert!(for_row("wiredtiger2013", "1", "random read").is_empty(), "right after the load");
         assert_eq!(for_row("symas2014", "3", "time to complete").len(), 8);

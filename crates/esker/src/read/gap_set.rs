@@ -106,13 +106,22 @@ impl GapSet {
     /// A put: of a gap that it falls into the parts on both sides are left.
     pub(super) fn cut(&mut self, order: &KeyOrder, key: &[u8]) {
         let Some(at) = self.position(order, key) else { return };
-        let gap = self.remove(at);
-        let behind = Gap { from: Boundary::Behind(key.to_vec()), ..gap.clone() };
-        let before = Gap { to: Boundary::Before(key.to_vec()), ..gap };
-        for part in [behind, before] {
-            if part.from.compare(order, &part.to).is_lt() {
-                self.insert(at, part);
+        let gap = &mut self.gaps[at];
+        let (before, behind) = (Boundary::Before(key.to_vec()), Boundary::Behind(key.to_vec()));
+        let is_before = gap.from.compare(order, &before).is_lt();
+        if behind.compare(order, &gap.to).is_ge() {
+            let whole = self.remove(at);
+            if is_before {
+                self.insert(at, Gap { to: before, ..whole });
             }
+            return;
+        }
+        self.bytes -= gap.bytes();
+        let from = std::mem::replace(&mut gap.from, behind);
+        self.bytes += gap.bytes();
+        if is_before {
+            let part = Gap { from, to: before, ..**gap };
+            self.insert(at, part);
         }
     }
 

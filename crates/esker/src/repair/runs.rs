@@ -5,19 +5,17 @@
 //! that overlap and are neither older nor newer than each other (the inputs of a compaction beside what
 //! came out of it, say, when the manifest is lost) are merged into one that is both.
 
-use std::path::PathBuf;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Repair;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filename;
 use crate::key::{InternalCursor, KeyOrder, Seq, Stored};
-use crate::read::LoadedTable;
-use crate::read::merge_cursor::MergeCursor;
-use crate::read::run_cursor::RunCursor;
-use crate::read::source::SourceCursor;
-use crate::table::Table;
-use crate::version::{Run, TableMeta};
+use crate::table::{Table, TableCursor};
+use crate::version::TableMeta;
 
 /// More runs than this are merged, the newest into one: as many as a store at rest has.
 const MOST_RUNS: usize = 8;
@@ -68,50 +66,103 @@ impl Repair<'_> {
             None => None,
         };
         let mut copy = self.copy(id, order.clone(), dictionary);
-        let mut sources = Vec::with_capacity(levels.len());
-        for level in levels.iter().rev() {
-            let tables = level.iter().map(|meta| self.load_table(order, meta));
-            let tables = tables.collect::<Result<Vec<_>>>()?;
-            // Whether they overlap is for the copy to see: a comparator may contradict itself.
-            let run = Run::build(None, 1, tables);
-            let run = run.map_err(|e| Error::corrupt(&self.files.dir, 0, e.to_string()))?;
-            sources.push(SourceCursor::Run(RunCursor::new(Arc::new(run), order.clone())));
+        let mut heads = BinaryHeap::new();
+        for (age, level) in levels.into_iter().enumerate() {
+            let mut head = Head { age, order: order.clone(), at: None, rest: level.into() };
+            if head.next_table(self)? {
+                heads.push(Reverse(head));
+            }
         }
-        let mut cursor = MergeCursor::new(order.clone(), sources);
         let mut buf = Vec::new();
-        cursor.first()?;
-        while cursor.valid() {
-            let (seq, stored) = (cursor.seq(), cursor.stored());
-            let value = match cursor.current() {
-                SourceCursor::Run(run) if !copy.takes(&stored) => {
-                    run.table().table.decompress(stored, &mut buf)?;
+        while let Some(Reverse(mut head)) = heads.pop() {
+            if let Some((t, cursor)) = &head.at {
+                let (seq, stored) = (cursor.seq(), cursor.stored());
+                let value = if copy.takes(&stored) {
+                    stored
+                } else {
+                    t.decompress(stored, &mut buf)?;
                     Stored::Inline(&buf)
-                }
-                _ => stored,
-            };
-            copy.add(cursor.key(), (seq > 0).then_some(seq), cursor.kind(), value)?;
-            cursor.next()?;
+                };
+                copy.add(cursor.key(), (seq > 0).then_some(seq), cursor.kind(), value)?;
+            }
+            if head.step(self)? {
+                heads.push(Reverse(head));
+            }
         }
         let merged = copy.finish(0)?;
         inputs.into_iter().for_each(|number| self.files.release(number));
         Ok(merged)
     }
 
-    fn load_table(&self, order: &KeyOrder, meta: &TableMeta) -> Result<Arc<LoadedTable>> {
-        let (table, path) = (self.open_table(order, meta)?, self.table_path(meta));
-        Ok(Arc::new(LoadedTable::new(table, meta.clone(), Vec::new(), path, Arc::default())))
-    }
-
     fn open_table(&self, order: &KeyOrder, meta: &TableMeta) -> Result<Arc<Table>> {
-        let (path, number, size) = (self.table_path(meta), meta.number, meta.size);
+        let path = self.files.dir.join(filename::table(meta.number));
+        let (number, size) = (meta.number, meta.size);
         let t = Table::open(&*self.files.env, &path, number, size, order.clone(), meta.base_seq)?;
         Ok(Arc::new(t))
     }
+}
 
-    fn table_path(&self, meta: &TableMeta) -> PathBuf {
-        self.files.dir.join(filename::table(meta.number))
+/// Where a compaction is in one of its levels. The least of them is the entry that comes next.
+struct Head {
+    /// The higher, the newer: of two entries of one key and sequence the newer counts.
+    age: usize,
+    order: KeyOrder,
+    at: Option<(Arc<Table>, TableCursor)>,
+    rest: VecDeque<TableMeta>,
+}
+
+impl Head {
+    /// To the first entry of the next table; `false` when there is none.
+    fn next_table(&mut self, repair: &Repair<'_>) -> Result<bool> {
+        self.at = None;
+        while let Some(meta) = self.rest.pop_front() {
+            let t = repair.open_table(&self.order, &meta)?;
+            let mut cursor = t.cursor();
+            cursor.first()?;
+            if cursor.valid() {
+                self.at = Some((t, cursor));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn step(&mut self, repair: &Repair<'_>) -> Result<bool> {
+        if let Some((_, cursor)) = &mut self.at {
+            cursor.next()?;
+            if cursor.valid() {
+                return Ok(true);
+            }
+        }
+        self.next_table(repair)
+    }
+
+    fn place(&self) -> (&[u8], Seq) {
+        self.at.as_ref().map_or((&[], 0), |(_, cursor)| (cursor.key(), cursor.seq()))
     }
 }
+
+impl Ord for Head {
+    fn cmp(&self, other: &Head) -> Ordering {
+        let ((key, seq), (other_key, other_seq)) = (self.place(), other.place());
+        let side = self.order.compare(key, other_key).then(other_seq.cmp(&seq));
+        side.then(other.age.cmp(&self.age))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Head) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head {}
 
 /// The tables of a level that share a key with `t`, as indexes.
 fn overlapping(order: &KeyOrder, level: &Level, t: &TableMeta) -> std::ops::Range<usize> {

@@ -41,7 +41,7 @@ const MOST_COMPACTING: f64 = 8.0;
 /// How often is looked at how much searches press.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What is seldom asked for, or changed only by the thread of compactions. Moments are those since `start`.
+/// What writers ask for under pressure only, and the thread of compactions changes. Moments are those since `start`.
 #[derive(Debug, Default)]
 struct Flushes {
     /// Of what waits, what the running flush will free, and how much of that is done.

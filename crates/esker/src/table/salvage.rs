@@ -227,7 +227,7 @@ impl Remains {
         self.map.as_ref().map_or(&[], |map| unsafe { map.bytes() })
     }
 
-    /// The keyspace of its entries, the name of their order, and what else it says of itself, its own sequences left aside;
+    /// The keyspace of its entries, the name of their order, and what else it says of itself, entries without a sequence having 0;
     /// `None` when the properties cannot be found.
     pub(crate) fn described(&self) -> Option<(u32, &str, TableMeta)> {
         let props = self.props.as_ref()?;

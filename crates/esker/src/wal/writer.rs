@@ -136,6 +136,7 @@ impl LogWriter {
 
     /// `append_one` for a value that is better written than copied into the mapping.
     #[cold]
+    #[inline(never)]
     fn append_large(
         &mut self,
         seq: Seq,
@@ -145,7 +146,8 @@ impl LogWriter {
         value: &[u8],
     ) -> Option<u32> {
         let words = record_words(FRAME_HEADER as u32, kind, key.len(), value.len(), keyspace);
-        let mut head = words.map(u64::to_le_bytes).concat();
+        let mut head = Vec::with_capacity(RECORD_HEADER + key.len());
+        head.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         head.extend_from_slice(key);
         let at = self.append_bulky(seq, &head, value)?;
         Some(((at + FRAME_HEADER) / ALIGN) as u32)
