@@ -191,9 +191,9 @@ impl Backpressure {
         inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(left))
     }
 
-    /// Whether another slice is due after one was waited.
-    pub(crate) fn more(&self) -> Admission {
-        self.inner.lock().throttle.more(self.start.elapsed())
+    /// Whether another slice is due after one was waited, for a write that waits until then.
+    pub(crate) fn more(&self, until: Duration) -> Admission {
+        self.inner.lock().throttle.more(self.start.elapsed(), until)
     }
 
     /// Whether a compaction should stop for a flush: much waits, and the compaction had its share of the time

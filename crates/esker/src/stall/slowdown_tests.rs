@@ -150,15 +150,17 @@ fn short_waits_add_up_until_they_can_be_slept() {
     assert_eq!(admit(&mut throttle, 64_000), Admission::Go);
     // 100 us are too short to sleep; with as much again they are not.
     assert_eq!(admit(&mut throttle, 6_400), Admission::Go);
-    let Admission::Wait(rest) = admit(&mut throttle, 6_400) else { panic!("no wait") };
-    close(rest.as_secs_f64(), 200e-6);
+    let Admission::Wait { slice, until } = admit(&mut throttle, 6_400) else { panic!("no wait") };
+    close(slice.as_secs_f64(), 200e-6);
     // Part of it waited, the rest is too short again.
-    assert_eq!(throttle.more(now + secs(100e-6)), Admission::Go);
-    let Admission::Wait(rest) = throttle.more(now + secs(30e-6)) else { panic!("no wait") };
-    close(rest.as_secs_f64(), 170e-6);
+    assert_eq!(throttle.more(now + secs(100e-6), until), Admission::Go);
+    let Admission::Wait { slice, .. } = throttle.more(now + secs(30e-6), until) else {
+        panic!("no wait")
+    };
+    close(slice.as_secs_f64(), 170e-6);
     // No pressure, no debts.
     assert_eq!(throttle.admit(now, &backpressure(SOFT), 6_400), Admission::Go);
-    assert_eq!(throttle.more(now), Admission::Go);
+    assert_eq!(throttle.more(now, until), Admission::Go);
 }
 
 #[test]
@@ -168,14 +170,33 @@ fn a_long_write_waits_several_slices_and_no_more() {
     // 80 KiB stand for ten slices and the first; at the cap it would owe thirteen.
     let bytes = 80 << 10;
     let p = StallInput { held: HARD - bytes, ..backpressure(0) };
-    assert_eq!(throttle.admit(now, &p, bytes), Admission::Wait(SLICE));
-    assert_eq!(throttle.more(now + SLICE * 10), Admission::Wait(SLICE));
-    assert_eq!(throttle.more(now + SLICE * 11), Admission::Go);
+    let until = now + SLICE * 11;
+    let wait = Admission::Wait { slice: SLICE, until };
+    assert_eq!(throttle.admit(now, &p, bytes), wait);
+    assert_eq!(throttle.more(now + SLICE * 10, until), wait);
+    assert_eq!(throttle.more(now + SLICE * 11, until), Admission::Go);
     // A short one owes a slice at most, and does not pay for what was forgiven the long one.
     let mut throttle = Throttle::default();
     for _ in 0..100 {
         throttle.admit(now, &p, 1_000);
     }
-    assert_eq!(throttle.more(now), Admission::Wait(SLICE));
-    assert_eq!(throttle.more(now + SLICE), Admission::Go);
+    let until = now + SLICE;
+    assert_eq!(throttle.more(now, until), Admission::Wait { slice: SLICE, until });
+    assert_eq!(throttle.more(now + SLICE, until), Admission::Go);
+}
+
+/// Each write that came later put off the ones that waited: of four writers one waited for 175 ms.
+#[test]
+fn a_write_waits_for_what_it_owes_itself_whoever_comes_later() {
+    let now = secs(9.0);
+    let mut throttle = Throttle::default();
+    let p = StallInput { held: HARD - (64 << 10), ..backpressure(0) };
+    let Admission::Wait { until, .. } = throttle.admit(now, &p, 8 << 10) else { panic!("no wait") };
+    assert!(until <= now + SLICE * 2);
+    for slices in 1..100 {
+        let at = now + SLICE * slices;
+        throttle.admit(at, &p, 8 << 10);
+        let goes = throttle.more(at, until) == Admission::Go;
+        assert!(goes || at < until, "still waits after {slices} slices");
+    }
 }

@@ -105,9 +105,13 @@ pub(crate) struct StallInput {
 pub(crate) enum Admission {
     /// At once.
     Go,
-    /// After a rest of this long (at most [`SLICE`]); then it may, if [`Throttle::more`] says no
-    /// further slice is due and the cap allows it.
-    Wait(Duration),
+    /// After a rest of one slice; then it may, if [`Throttle::more`] says that no further one is due and the cap allows it.
+    Wait {
+        /// How long, [`SLICE`] at most.
+        slice: Duration,
+        /// To when the write waits in all, at most.
+        until: Duration,
+    },
     /// Not before a flush has ended: the write does not fit under the hard cap.
     Full,
 }
@@ -192,12 +196,17 @@ impl Throttle {
         let slices = 1 + (bytes / BYTES_PER_SLICE).min(1000) as u32;
         let earliest = now.saturating_sub(SLICE);
         self.taken = (self.taken.max(earliest) + fair).min(now + SLICE * slices);
-        self.more(now)
+        self.more(now, self.taken)
     }
 
-    /// The next slice that is due at `now`, after a slice was waited.
-    pub(crate) fn more(&self, now: Duration) -> Admission {
-        let owed = self.taken.saturating_sub(now);
-        if owed < SHORTEST { Admission::Go } else { Admission::Wait(owed.min(SLICE)) }
+    /// The next slice that is due at `now`, after a slice was waited, for a write that waits until then: what writes that came
+    /// later owe is theirs to wait for, or one of several writers could be overtaken again and again. Where nothing presses any
+    /// more nobody waits.
+    pub(crate) fn more(&self, now: Duration, until: Duration) -> Admission {
+        let owed = self.taken.min(until).saturating_sub(now);
+        match owed < SHORTEST {
+            true => Admission::Go,
+            false => Admission::Wait { slice: owed.min(SLICE), until },
+        }
     }
 }

@@ -37,7 +37,7 @@ fn run(setup: &Setup) -> Run {
     let end = Duration::from_secs(setup.seconds);
     while now < end {
         let began = now;
-        let mut admitted = false;
+        let mut admitted = None;
         loop {
             advance(&mut flush, &mut held, &mut rate, now, setup.disk);
             let progress = flush.map_or(0, |(_, done, ..)| done as u64);
@@ -60,16 +60,16 @@ fn run(setup: &Setup) -> Run {
                 rate,
             };
             let answer = match admitted {
-                false => throttle.admit(now, &p, setup.put),
-                true if !p.fits(setup.put) => Admission::Full,
-                true => throttle.more(now),
+                None => throttle.admit(now, &p, setup.put),
+                Some(_) if !p.fits(setup.put) => Admission::Full,
+                Some(until) => throttle.more(now, until),
             };
             match answer {
                 Admission::Go => break,
-                Admission::Wait(rest) => {
-                    assert!(rest <= SLICE);
-                    admitted = true;
-                    now += rest;
+                Admission::Wait { slice, until } => {
+                    assert!(slice <= SLICE);
+                    admitted = Some(until);
+                    now += slice;
                 }
                 Admission::Full => {
                     now += SLICE;

@@ -226,10 +226,10 @@ impl Store {
         loop {
             match admission {
                 Admission::Go => break,
-                Admission::Wait(slice) => {
+                Admission::Wait { slice, until } => {
                     self.env.sleep(slice);
                     self.check_writable()?;
-                    admission = self.backpressure.more();
+                    admission = self.backpressure.more(until);
                 }
                 Admission::Full => {
                     self.room.forget();
