@@ -185,7 +185,7 @@ fn a_long_write_waits_several_slices_and_no_more() {
     assert_eq!(throttle.more(now + SLICE, until), Admission::Go);
 }
 
-/// Each write that came later put off the ones that waited: of four writers one waited for 175 ms.
+/// Each write that came later put off the ones that waited, without end where there are several writers.
 #[test]
 fn a_write_waits_for_what_it_owes_itself_whoever_comes_later() {
     let now = secs(9.0);
