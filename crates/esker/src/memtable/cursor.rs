@@ -80,6 +80,13 @@ impl MemtableCursor {
         self.memtable.segment.value_at(self.current())
     }
 
+    /// Key and value of a put that a reader at `seq` sees. Only when valid.
+    #[inline(always)]
+    pub(crate) fn put_at(&self, seq: Seq) -> Option<(&[u8], &[u8])> {
+        let p = self.current();
+        (p.kind == Kind::Put && p.seq <= seq).then(|| self.memtable.segment.entry_at(p))
+    }
+
     /// Where the value is, for who goes on without the cursor. Only when valid.
     pub(crate) fn value_place(&self) -> (Arc<Segment>, Place) {
         (Arc::clone(&self.memtable.segment), *self.current())

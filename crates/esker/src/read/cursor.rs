@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::entry_view::EntryView;
 use super::gaps::GapFinder;
 use super::merge_cursor::MergeCursor;
 use super::passed::Move;
@@ -58,9 +59,11 @@ pub struct Cursor {
     keys_only: bool,
     /// Whether moves ask a comparator of the user's, which may panic.
     custom: bool,
-    /// Holds an unpacked value; `decompressed` says whether the current one is here.
+    /// The current entry, if there is one. Its bytes lie in what `walk` and `buf` hold, which each move may change, so it
+    /// is forgotten before.
+    shown: Option<EntryView>,
+    /// Holds an unpacked value of one run.
     buf: Vec<u8>,
-    place: ValueAt,
     /// Keeps every file of the view.
     view: Arc<SuperVersion>,
     /// Where newer views come from; nothing where there is none to come.
@@ -74,13 +77,6 @@ enum Walk {
     /// The last move failed, in this way. The walk goes on where it is positioned next; without one,
     /// there is nothing to walk.
     Failed(Error, Option<Box<Walk>>),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ValueAt {
-    Entry,
-    Buffer,
-    Separated,
 }
 
 /// Memtables that hold something for a reader at `seq`: not those that are empty, or too new.
@@ -117,15 +113,7 @@ impl Cursor {
             Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only, gaps))
         };
         let custom = order.is_custom();
-        Cursor {
-            walk,
-            keys_only,
-            custom,
-            buf: Vec::new(),
-            place: ValueAt::Entry,
-            view,
-            refresher: None,
-        }
+        Cursor { walk, keys_only, custom, shown: None, buf: Vec::new(), view, refresher: None }
     }
 
     /// The same, if it may be used; else every move gives the error.
@@ -172,6 +160,7 @@ impl Cursor {
             Some(now) => now,
             None => (Arc::clone(&self.view), refresher.seq()),
         };
+        self.shown = None;
         match &mut self.walk {
             Walk::Merged(c)
                 if Arc::ptr_eq(&view, &self.view) && c.sources() == sources_at(&view, seq) =>
@@ -242,15 +231,12 @@ impl Cursor {
     /// One key on, or back.
     #[inline(always)]
     pub(super) fn step(&mut self, forward: bool) -> Result<bool> {
+        self.shown = None;
         let moved = match &mut self.walk {
-            Walk::Clean(c) if c.valid() => c.step(forward),
+            Walk::Clean(c) if c.valid() => c.step(forward).and_then(|()| self.show()),
             Walk::Clean(_) => return Ok(false),
             Walk::Merged(c) if self.custom => comparator::catch(|| c.step(forward)),
-            // Without a detour through `arrive`, which has nothing to make ready here.
-            Walk::Merged(c) => match c.step(forward) {
-                Ok(()) => return Ok(c.valid()),
-                Err(e) => Err(e),
-            },
+            Walk::Merged(c) => c.step(forward),
             Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
@@ -260,94 +246,76 @@ impl Cursor {
     #[inline]
     pub(crate) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<bool> {
         self.keep_up();
+        self.shown = None;
         if let Walk::Failed(e, walk) = &mut self.walk {
             self.walk = *walk.take().ok_or_else(|| e.clone())?;
         }
-        let walk = &mut self.walk;
-        let mut go = || match walk {
-            Walk::Clean(c) => match from {
-                Move::Search(key) => c.search(key, forward),
-                _ => c.edge(forward),
-            },
+        let moved = match &mut self.walk {
+            Walk::Clean(c) => {
+                let mut go = || match from {
+                    Move::Search(key) => c.search(key, forward),
+                    _ => c.edge(forward),
+                };
+                let moved = if self.custom { comparator::catch(go) } else { go() };
+                moved.and_then(|()| self.show())
+            }
+            Walk::Merged(c) if self.custom => comparator::catch(|| c.position(from, forward)),
             Walk::Merged(c) => c.position(from, forward),
             Walk::Failed(e, _) => Err(e.clone()),
         };
-        let moved = if self.custom { comparator::catch(go) } else { go() };
         self.arrive(moved)
     }
 
     /// Whether the cursor is on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
-        match &self.walk {
-            Walk::Clean(c) => c.valid(),
-            Walk::Merged(c) => c.valid(),
-            Walk::Failed(..) => false,
-        }
+        self.shown.is_some()
     }
 
     /// The current key; empty when the cursor is on no entry.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        match &self.walk {
-            Walk::Clean(c) if c.valid() => c.key(),
-            Walk::Merged(c) if c.valid() => c.key(),
-            _ => &[],
-        }
+        self.shown.as_ref().map_or(&[], EntryView::key)
     }
 
     /// The current value; empty when the cursor is on no entry or walks keys only.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        match &self.walk {
-            Walk::Merged(c) if c.valid() => c.value(),
-            Walk::Clean(c) if c.valid() => match self.place {
-                ValueAt::Buffer => &self.buf,
-                ValueAt::Entry => match c.stored() {
-                    Stored::Inline(bytes) => bytes,
-                    _ => &[],
-                },
-                ValueAt::Separated => match c.stored() {
-                    // Verified on arrival.
-                    Stored::Pointer(p) => {
-                        c.table().segment(&p).and_then(|s| s.value(&p)).unwrap_or(&[])
-                    }
-                    _ => &[],
-                },
-            },
-            _ => &[],
-        }
+        self.shown.as_ref().map_or(&[], EntryView::value)
     }
 
-    /// The current value as long as the view lives; `None` when it is in a buffer of the cursor's.
+    /// Whether the current value lives as long as the view, and not in a buffer of the cursor's.
     #[inline]
-    fn value_in_view(&self) -> Option<&[u8]> {
-        let in_view = match &self.walk {
+    fn value_in_view(&self) -> bool {
+        match &self.walk {
             Walk::Merged(c) => c.value_in_view(),
-            Walk::Clean(_) => self.place != ValueAt::Buffer,
+            Walk::Clean(_) => self.value().as_ptr() != self.buf.as_ptr(),
             Walk::Failed(..) => false,
-        };
-        in_view.then(|| self.value())
+        }
     }
 
     /// The current entry, to keep. Only when valid; `pin` holds the view of this cursor.
     #[inline]
     pub(super) fn entry(&self, pin: &Arc<Pin>) -> (Slice, Slice) {
         assert!(Arc::ptr_eq(&pin.0, &self.view), "a pin of another view");
-        let value = match self.value_in_view() {
+        let value = self.value();
+        let value = match value.len() > SHORT && self.value_in_view() {
             // SAFETY: the bytes lie in a segment or table that the view owns, which `pin` holds; records
             // and tables are never written again while a view names them.
-            Some(bytes) if bytes.len() > SHORT => unsafe { Slice::walked(bytes, pin) },
-            _ => Slice::copy_of(self.value()),
+            true => unsafe { Slice::walked(value, pin) },
+            false => Slice::copy_of(value),
         };
         (Slice::copy_of(self.key()), value)
     }
 
-    /// Ends a move: readies the value of the entry it led to, so that `value` cannot fail.
-    #[inline]
-    fn arrive(&mut self, moved: Result<()>) -> Result<bool> {
-        match moved.and_then(|()| self.ready()) {
-            Ok(on_entry) => Ok(on_entry),
+    /// Ends a move.
+    #[inline(always)]
+    fn arrive(&mut self, moved: Result<Option<EntryView>>) -> Result<bool> {
+        match moved {
+            Ok(shown) => {
+                self.shown = shown;
+                Ok(self.shown.is_some())
+            }
             Err(e) => Err(self.fail(e)),
         }
     }
@@ -359,41 +327,32 @@ impl Cursor {
         e
     }
 
-    #[inline]
-    fn ready(&mut self) -> Result<bool> {
-        match &self.walk {
-            Walk::Merged(c) => Ok(c.valid()),
-            Walk::Failed(e, _) => Err(e.clone()),
-            Walk::Clean(c) => {
-                if !c.valid() {
-                    return Ok(false);
-                }
-                self.place = ValueAt::Entry;
-                if !self.keys_only {
-                    let stored = c.stored();
-                    if !matches!(stored, Stored::Inline(_)) {
-                        self.place = Self::fetch(c, stored, &mut self.buf)?;
-                    }
-                } else {
-                    self.buf.clear();
-                    self.place = ValueAt::Buffer;
-                }
-                Ok(true)
-            }
+    /// The entry of the one run that a walk is over, its value made ready.
+    #[inline(always)]
+    fn show(&mut self) -> Result<Option<EntryView>> {
+        let Walk::Clean(c) = &self.walk else { return Ok(None) };
+        if !c.valid() {
+            return Ok(None);
         }
+        let value = match c.stored() {
+            _ if self.keys_only => &[],
+            Stored::Inline(bytes) => bytes,
+            stored => Self::fetch(c, stored, &mut self.buf)?,
+        };
+        // SAFETY: the bytes are in mappings that the run holds, or in memory that its cursor and `buf` own. Only moves
+        // change either, through `&mut self`, and each of them forgets first what is shown.
+        Ok(Some(unsafe { EntryView::new(c.key(), value) }))
     }
 
-    fn fetch(c: &RunCursor, stored: Stored<'_>, buf: &mut Vec<u8>) -> Result<ValueAt> {
+    /// The value of an entry that does not store it as it is.
+    fn fetch<'a>(c: &'a RunCursor, stored: Stored<'a>, buf: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         match stored {
-            Stored::Inline(_) => Ok(ValueAt::Entry),
+            Stored::Inline(bytes) => Ok(bytes),
             Stored::Compressed { .. } => {
                 c.table().table.decompress(stored, buf)?;
-                Ok(ValueAt::Buffer)
+                Ok(buf)
             }
-            Stored::Pointer(p) => {
-                c.table().segment(&p)?.value(&p)?;
-                Ok(ValueAt::Separated)
-            }
+            Stored::Pointer(p) => c.table().segment(&p)?.value(&p),
         }
     }
 }

@@ -54,6 +54,12 @@ impl MergeCursor {
         self.sources.len()
     }
 
+    /// The source of the current entry, if there is one.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&SourceCursor> {
+        self.queue.fronts().first().map(|f| &self.sources[f.source as usize])
+    }
+
     /// The source of the current entry. Only when valid.
     #[inline]
     pub(crate) fn current(&self) -> &SourceCursor {
@@ -138,7 +144,7 @@ impl MergeCursor {
     #[inline]
     fn sift_first(&mut self) {
         let sources = &self.sources;
-        if !sources[self.queue.fronts()[0].source as usize].valid() {
+        if !self.current().valid() {
             return self.queue.remove_first();
         }
         let before = in_order(&self.order, sources, self.forward);

@@ -6,6 +6,7 @@
 
 pub(crate) mod boundary;
 pub(crate) mod cursor;
+mod entry_view;
 mod gap_set;
 pub(crate) mod gaps;
 pub(crate) mod get;

@@ -34,19 +34,16 @@ impl RunCursor {
         self.run.has_unique_keys()
     }
 
-    /// Whether the entry is a put whose value is stored as it is. Only when valid.
-    #[inline]
-    pub(super) fn is_raw_put(&self) -> bool {
-        self.inner().is_raw_put()
+    /// Key and value of a put that a reader at `seq` sees, if the value is stored as it is. Only when valid.
+    #[inline(always)]
+    pub(super) fn raw_put_at(&self, seq: Seq) -> Option<(&[u8], &[u8])> {
+        let entry = self.inner();
+        (entry.is_raw_put() && entry.seq() <= seq).then(|| (entry.key_fast(), entry.payload()))
     }
 
-    /// The value of such an entry. Only when valid.
-    #[inline]
+    /// The value of an entry that stores it as it is. Only when valid.
     pub(super) fn raw_value(&self) -> &[u8] {
-        match self.inner().stored_fast() {
-            Stored::Inline(bytes) => bytes,
-            _ => &[],
-        }
+        self.inner().payload()
     }
 
     #[inline]

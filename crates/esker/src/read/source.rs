@@ -38,17 +38,16 @@ impl SourceCursor {
         Ok(true)
     }
 
-    /// Whether the entry is a put that a reader at `seq` sees, its value stored as it is. Only when valid.
-    #[inline]
-    pub(super) fn is_plain(&self, seq: Seq) -> bool {
+    /// Key and value of a put that a reader at `seq` sees, if the value is stored as it is. Only when valid.
+    #[inline(always)]
+    pub(super) fn plain(&self, seq: Seq) -> Option<(&[u8], &[u8])> {
         match self {
-            SourceCursor::Memtable(c) => c.kind() == Kind::Put && c.seq() <= seq,
-            SourceCursor::Run(c) => c.is_raw_put() && c.seq() <= seq,
+            SourceCursor::Memtable(c) => c.put_at(seq),
+            SourceCursor::Run(c) => c.raw_put_at(seq),
         }
     }
 
     /// The value of an entry that stores it as it is. Only when valid.
-    #[inline]
     pub(super) fn raw_value(&self) -> &[u8] {
         match self {
             SourceCursor::Memtable(c) => c.value(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::boundary::Boundary;
+use super::entry_view::EntryView;
 use super::gaps::{GapFinder, GapLookup, GapReader, KeyGaps, Measuring};
 use super::loaded::LoadedTable;
 use super::merge_cursor::MergeCursor;
@@ -71,7 +72,7 @@ pub(crate) struct VisibleCursor {
 }
 
 impl VisibleCursor {
-    pub(crate) fn new(
+    pub(super) fn new(
         order: KeyOrder,
         inner: MergeCursor,
         seq: Seq,
@@ -108,12 +109,12 @@ impl VisibleCursor {
     }
 
     #[inline]
-    pub(crate) fn valid(&self) -> bool {
+    pub(super) fn valid(&self) -> bool {
         self.state != WalkState::Invalid
     }
 
     #[inline]
-    pub(crate) fn key(&self) -> &[u8] {
+    pub(super) fn key(&self) -> &[u8] {
         match self.state {
             WalkState::OnEntry => self.inner.key(),
             _ => &self.key_buf,
@@ -123,12 +124,11 @@ impl VisibleCursor {
     /// Whether the value lies in what the view holds, and not in a buffer of this cursor's. Only when
     /// valid.
     #[inline]
-    pub(crate) fn value_in_view(&self) -> bool {
+    pub(super) fn value_in_view(&self) -> bool {
         !matches!(self.value, Value::Buffer)
     }
 
-    #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
+    fn value(&self) -> &[u8] {
         match &self.value {
             Value::Inner => self.inner.current().raw_value(),
             Value::Buffer => &self.value_buf,
@@ -138,8 +138,22 @@ impl VisibleCursor {
         }
     }
 
+    /// The current entry, if there is one. What it shows is there until the next move.
+    #[inline]
+    fn shown(&self) -> Option<EntryView> {
+        // SAFETY: the bytes are in mappings that the sources hold, or in memory that they and the buffers here own; only
+        // moves change any of them.
+        self.valid().then(|| unsafe { EntryView::new(self.key(), self.value()) })
+    }
+
     /// To the first entry that the reader sees from there on, or back; past the gap that it begins in, if that is known.
-    pub(crate) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
+    /// Shows it until the next move.
+    pub(super) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<Option<EntryView>> {
+        self.go_to(from, forward)?;
+        Ok(self.shown())
+    }
+
+    fn go_to(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
         self.state = WalkState::Invalid;
         // A comparator that panicked has left what the move before had passed.
         self.near.clear();
@@ -171,68 +185,69 @@ impl VisibleCursor {
         }
     }
 
-    /// One key on, or back. Only when valid.
+    /// One key on, or back, if the cursor is on an entry. Shows the next one until the next move.
     #[inline(always)]
-    pub(crate) fn step(&mut self, forward: bool) -> Result<()> {
-        if forward { self.next() } else { self.prev() }
+    pub(super) fn step(&mut self, forward: bool) -> Result<Option<EntryView>> {
+        if self.state == WalkState::OnEntry {
+            // Whatever happens meanwhile: a comparator may panic.
+            self.state = WalkState::Invalid;
+            let moved = if forward { self.inner.next_key() } else { self.inner.prev_key() }?;
+            if moved && let Some(plain) = self.take_plain(forward) {
+                return Ok(Some(plain));
+            }
+            self.step_from_entry(forward, moved)?;
+        } else {
+            self.step_from_before(forward)?;
+        }
+        Ok(self.shown())
     }
 
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, WalkState::Invalid) {
-            WalkState::Invalid => Ok(()),
-            WalkState::OnEntry => {
-                if self.inner.next_key()? {
-                    return match self.take_plain(true) {
-                        true => Ok(()),
-                        false => self.settle_forward(false, Passed::step(true)),
-                    };
+    /// The rest of a step from an entry of the inner cursor's, which may have left the key already.
+    fn step_from_entry(&mut self, forward: bool, moved: bool) -> Result<()> {
+        if !moved {
+            self.hold_key();
+            match forward {
+                true => self.inner.next()?,
+                false => {
+                    while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
+                        self.inner.prev()?;
+                    }
                 }
-                self.hold_key();
-                self.inner.next()?;
-                self.settle_forward(true, Passed::step(true))
             }
-            WalkState::Before => {
-                self.inner.seek(&self.key_buf)?;
-                self.settle_forward(true, Passed::step(true))
-            }
+        }
+        match forward {
+            true => self.settle_forward(!moved, Passed::step(true)),
+            false => self.settle_reverse(Passed::step(false)),
         }
     }
 
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
+    /// A step where the inner cursor is before the current key, if there is one.
+    fn step_from_before(&mut self, forward: bool) -> Result<()> {
         match std::mem::replace(&mut self.state, WalkState::Invalid) {
-            WalkState::Invalid => Ok(()),
-            WalkState::OnEntry => {
-                if self.inner.prev_key()? {
-                    return match self.take_plain(false) {
-                        true => Ok(()),
-                        false => self.settle_reverse(Passed::step(false)),
-                    };
-                }
-                self.hold_key();
-                while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
-                    self.inner.prev()?;
-                }
-                self.settle_reverse(Passed::step(false))
+            WalkState::Before if forward => {
+                self.inner.seek(&self.key_buf)?;
+                self.settle_forward(true, Passed::step(true))
             }
             WalkState::Before => self.settle_reverse(Passed::step(false)),
+            WalkState::Invalid | WalkState::OnEntry => Ok(()),
         }
     }
 
     /// Stays on the inner entry, if it is what most are: a value as it was put, which the reader sees, and walking
     /// back the only version of its key.
-    #[inline]
-    fn take_plain(&mut self, forward: bool) -> bool {
-        let plain = !self.keys_only
-            && matches!(self.value, Value::Inner)
-            && self.inner.valid()
-            && self.inner.current().is_plain(self.seq)
-            && (forward || self.inner.is_only_version());
-        if plain {
-            self.state = WalkState::OnEntry;
+    #[inline(always)]
+    fn take_plain(&mut self, forward: bool) -> Option<EntryView> {
+        if self.keys_only || !matches!(self.value, Value::Inner) {
+            return None;
         }
-        plain
+        let source = self.inner.front()?;
+        if !forward && !self.inner.is_only_version() {
+            return None;
+        }
+        let (key, value) = source.plain(self.seq)?;
+        self.state = WalkState::OnEntry;
+        // SAFETY: as in `shown`.
+        Some(unsafe { EntryView::new(key, value) })
     }
 
     #[inline]

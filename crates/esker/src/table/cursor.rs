@@ -293,12 +293,17 @@ impl TableCursor {
         block::is_raw_put(self.tag)
     }
 
+    /// The bytes of the value as they are stored. Only when valid.
+    #[inline(always)]
+    pub(crate) fn payload(&self) -> &[u8] {
+        // SAFETY: `load` took both from a slice of the table, which `self` holds.
+        unsafe { std::slice::from_raw_parts(self.payload, self.payload_len) }
+    }
+
     /// The value as stored. Only when valid.
     #[inline(always)]
     pub(crate) fn stored_fast(&self) -> Stored<'_> {
-        // SAFETY: `load` took both from a slice of the table, which `self` holds.
-        let payload = unsafe { std::slice::from_raw_parts(self.payload, self.payload_len) };
-        block::stored(self.tag, payload, self.table.dict_id())
+        block::stored(self.tag, self.payload(), self.table.dict_id())
     }
 }
 

@@ -75,6 +75,15 @@ impl Segment {
         self.complete(p.key_at + p.key_len, p.value_len)
     }
 
+    /// Key and value of a record of this segment.
+    ///
+    /// # Panics
+    /// As [`key_at`](Segment::key_at).
+    #[inline(always)]
+    pub(crate) fn entry_at(&self, p: &Place) -> (&[u8], &[u8]) {
+        self.complete(p.key_at, p.key_len + p.value_len).split_at(p.key_len)
+    }
+
     /// Bytes of a complete record.
     #[inline(always)]
     fn complete(&self, at: usize, len: usize) -> &[u8] {
