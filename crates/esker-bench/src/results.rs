@@ -1,8 +1,8 @@
 //! What was measured: the median of the repetitions, how sure it is, and how it compares.
 
-use crate::engine::{Class, Unsupported};
+use crate::engine::Unsupported;
 use crate::interval;
-use crate::plan::{Bound, Case, Plan, Row, limits};
+use crate::plan::{Case, Plan, Row, limits};
 use crate::protocol::Sample;
 use crate::quiet::Quiet;
 use crate::suites::Section;
@@ -124,21 +124,6 @@ impl Results {
         let of_section = |section| Section::places(section);
         self.sections.iter().flat_map(of_section)
     }
-    /// An engine's settings, as it told them in a section: those of the first row, and all others with the
-    /// names of the rows that have them.
-    pub fn settings_of(&self, engine: &str, section: &Section) -> Vec<(&str, String)> {
-        let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-        for place in section.places() {
-            let Cell::Measured { median, .. } = self.cell(engine, place.row) else { continue };
-            match all.iter_mut().find(|(settings, _)| *settings == median.settings) {
-                Some((_, rows)) => rows.push(&place.row.name),
-                None => all.push((median.settings.as_str(), vec![place.row.name.as_str()])),
-            }
-        }
-        let with_rows = all.into_iter().enumerate();
-        let rows_of = |i, rows: Vec<&str>| if i == 0 { String::new() } else { rows.join(", ") };
-        with_rows.map(|(i, (settings, rows))| (settings, rows_of(i, rows))).collect()
-    }
     /// Whether nothing failed. A missing engine is no failure, and neither is a missing means.
     pub fn all_well(&self) -> bool {
         let reasons = self.samples.values().flatten().filter_map(|s| s.failed.as_deref());
@@ -167,74 +152,6 @@ impl Results {
         Cell::Measured { value, median, runs, spread, interval }
     }
 
-    /// The figure of an engine in a row, and what its writes survive.
-    pub fn figure(&self, engine: &str, row: &Row) -> Option<(f64, Option<Class>)> {
-        match self.cell(engine, row) {
-            Cell::Measured { value, median, .. } => Some((value, median.class)),
-            _ => None,
-        }
-    }
-
-    /// The others of an engine's class, and their figures.
-    fn peers<'a>(
-        &'a self,
-        engine: &'a str,
-        row: &'a Row,
-    ) -> Option<impl Iterator<Item = (&'a str, f64)>> {
-        let (_, class) = self.figure(engine, row)?;
-        let peers = self.engines.iter().filter(move |name| *name != engine);
-        Some(peers.filter_map(move |name| {
-            let (value, theirs) = self.figure(name, row)?;
-            (theirs == class).then_some((name.as_str(), value))
-        }))
-    }
-
-    /// The best of them.
-    fn best_peer<'a>(&'a self, engine: &'a str, row: &'a Row) -> Option<(&'a str, f64)> {
-        let better = |a: f64, b: f64| row.unit.better(a, b) == b;
-        self.peers(engine, row)?.reduce(|a, b| if better(a.1, b.1) { b } else { a })
-    }
-
-    /// How many times better an engine is than the best of the others of its class.
-    pub fn ratio_best_peer(&self, engine: &str, row: &Row) -> Option<f64> {
-        let (value, _) = self.figure(engine, row)?;
-        let (_, best) = self.best_peer(engine, row)?;
-        Some(row.unit.ratio(value, best)).filter(|ratio| ratio.is_finite())
-    }
-
-    /// What that ratio says.
-    pub fn bound_best_peer(&self, engine: &str, row: &Row) -> Option<Bound> {
-        Some(row.unit.bound(self.figure(engine, row)?.0, self.best_peer(engine, row)?.1))
-    }
-
-    /// Whether the place of an engine among those of its class is more than chance. One that is first overlaps none of the
-    /// others' intervals (a peer whose median is lower may reach as far up as the best); one that is not, not that of the
-    /// first. Never where both figures are too small to count, nor where one's few values reach into the other's; otherwise
-    /// `None` where either's are too few to tell.
-    pub fn told_apart(&self, engine: &str, row: &Row) -> Option<bool> {
-        let (peer, _) = self.best_peer(engine, row)?;
-        if self.bound_best_peer(engine, row) == Some(Bound::Neither) {
-            return Some(false);
-        }
-        // How far its values reach, and whether they are enough to tell.
-        let of = |name: &str| match self.cell(name, row) {
-            Cell::Measured { interval, runs, .. } => {
-                Some((interval.or_else(|| interval::range(&runs))?, interval.is_some()))
-            }
-            _ => None,
-        };
-        let (ours, known) = of(engine)?;
-        let best = of(peer)?;
-        let apart = |(theirs, _)| interval::apart(ours, theirs, row.unit.least());
-        // Who is behind the best is behind it, whomever else it may be beside.
-        let behind = self.ratio_best_peer(engine, row).is_some_and(|ratio| ratio < 1.0);
-        let mut others = self.peers(engine, row)?.filter_map(|(name, _)| of(name));
-        match if behind { apart(best) } else { others.all(apart) } {
-            false => Some(false),
-            true => (known && best.1).then_some(true),
-        }
-    }
-
     /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
     /// machine could do that.
     pub fn limit_of(&self, row: &Row) -> Option<f64> {
@@ -255,7 +172,7 @@ impl Results {
 
     /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data).
     pub fn ratio_limit(&self, engine: &str, row: &Row) -> Option<f64> {
-        let (value, _) = self.figure(engine, row)?;
+        let Cell::Measured { value, .. } = self.cell(engine, row) else { return None };
         let limit = self.limit_beside(engine, row).or_else(|| self.limit_of(row))?;
         Some(value / limit).filter(|ratio| ratio.is_finite())
     }
@@ -312,90 +229,23 @@ mod tests {
         let (mut results, row) = results();
         for (i, value) in [120.0, 90.0, 100.0, 200.0].into_iter().enumerate() {
             results.add("esker", &row, Sample::figure("r", value));
-            let figure = results.figure("esker", &row).unwrap().0;
-            assert_eq!(figure, [120.0, 105.0, 100.0, 110.0][i]);
+            let Cell::Measured { value, .. } = results.cell("esker", &row) else {
+                panic!("it was measured");
+            };
+            assert_eq!(value, [120.0, 105.0, 100.0, 110.0][i]);
         }
     }
 
     #[test]
-    fn ratios_are_to_the_best_of_the_class_and_to_the_best_limit() {
+    fn the_limit_is_the_best_of_its_repetitions() {
         let (mut results, row) = results();
-        let of = |value, class| Sample { class: Some(class), ..Sample::figure("r", value) };
-        results.add("esker", &row, of(300.0, Class::K));
-        results.add("x", &row, of(150.0, Class::K));
-        results.add("y", &row, of(900.0, Class::V));
-        assert_eq!(results.ratio_best_peer("esker", &row), Some(2.0));
-        assert_eq!(results.ratio_best_peer("x", &row), Some(0.5));
-        assert_eq!(results.ratio_best_peer("y", &row), None);
+        results.add("esker", &row, Sample::figure("r", 300.0));
+        assert_eq!(results.ratio_limit("esker", &row), None);
         let limit = Row::new(limits::COPY, Unit::OpsPerSecond);
         for value in [500.0, 600.0] {
             results.add(MACHINE, &limit, Sample::figure(limits::COPY, value));
         }
         assert_eq!(results.ratio_limit("esker", &row), Some(0.5));
-        let seconds = Row { unit: Unit::Seconds, ..row };
-        assert_eq!(results.ratio_best_peer("esker", &seconds), Some(0.5));
-    }
-
-    /// Engines with three figures each: two, and their mean.
-    fn thrice<const N: usize>(of: [(&'static str, f64, f64); N]) -> Vec<(&'static str, f64)> {
-        let three =
-            |(name, low, high): (_, f64, f64)| [low, (low + high) / 2.0, high].map(|v| (name, v));
-        of.into_iter().flat_map(three).collect()
-    }
-
-    #[test]
-    fn medians_whose_intervals_overlap_cannot_be_told_apart() {
-        let (mut results, row) = results();
-        for (engine, value) in thrice([("esker", 100.0, 120.0), ("x", 60.0, 70.0)]) {
-            results.add(engine, &row, Sample::figure("r", value));
-        }
-        assert_eq!(results.told_apart("esker", &row), Some(true));
-        for value in [95.0, 99.0, 101.0] {
-            results.add("y", &row, Sample::figure("r", value));
-        }
-        assert_eq!(results.told_apart("esker", &row), Some(false));
-        assert_eq!(results.told_apart("x", &row), Some(true));
-        let wide = Row { name: "wide".into(), ..row.clone() };
-        let best = thrice([("esker", 100.0, 120.0), ("x", 70.0, 75.0)]);
-        for (engine, value) in best.into_iter().chain([("y", 40.0), ("y", 60.0), ("y", 130.0)]) {
-            results.add(engine, &wide, Sample::figure("r", value));
-        }
-        assert_eq!(results.ratio_best_peer("esker", &wide), Some(110.0 / 72.5));
-        assert_eq!(
-            results.told_apart("esker", &wide),
-            Some(false),
-            "y is not the best, and may be"
-        );
-        let behind = Row { name: "behind".into(), ..row.clone() };
-        for (engine, value) in thrice([("esker", 50.0, 60.0), ("x", 100.0, 110.0)]) {
-            results.add(engine, &behind, Sample::figure("r", value));
-        }
-        for value in [40.0, 55.0, 70.0] {
-            results.add("y", &behind, Sample::figure("r", value));
-        }
-        assert_eq!(results.told_apart("esker", &behind), Some(true), "y hides no defeat by x");
-        let twice = Row { name: "twice".into(), ..row };
-        for (engine, value) in [("esker", 2.0), ("x", 1.0), ("esker", 2.1), ("x", 1.1)] {
-            results.add(engine, &twice, Sample::figure("r", value));
-            assert_eq!(results.told_apart("esker", &twice), None, "too few draws tell nothing");
-        }
-    }
-
-    #[test]
-    fn a_time_is_compared_as_it_is_and_nothing_to_settle_is_no_victory() {
-        let (mut results, row) = results();
-        let open = Row { name: "open".into(), unit: Unit::Milliseconds, ..row.clone() };
-        let settle = Row { name: "settle".into(), unit: Unit::Seconds, ..row };
-        for (engine, opened, settled) in [("esker", 0.488, 40e-9), ("x", 0.171, 900e-6)] {
-            results.add(engine, &open, Sample::figure("open", opened));
-            results.add(engine, &settle, Sample::figure("settle", settled));
-        }
-        let ratio = results.ratio_best_peer("esker", &open).unwrap();
-        assert!((ratio - 0.35).abs() < 0.01, "{ratio}");
-        assert_eq!(results.told_apart("esker", &open), None);
-        assert_eq!(results.told_apart("esker", &settle), Some(false));
-        results.add("y", &settle, Sample::figure("settle", 40e-3));
-        assert_eq!(results.bound_best_peer("y", &settle), Some(Bound::AtMost));
     }
 
     #[test]

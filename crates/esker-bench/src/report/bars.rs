@@ -1,10 +1,10 @@
 //! A panel of horizontal bars: one for each engine, its value at its end.
 
 use super::format;
-use super::input::Record;
 use super::layout::{self, Bar, Bars, Kind, SMALL};
 use super::model::Row;
 use super::palette;
+use super::record::Record;
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;

@@ -1,8 +1,8 @@
 //! The picture read back: text boxes apart, bars within, lengths in proportion.
 
 use super::*;
-use crate::report::input::Record;
 use crate::report::model::Model;
+use crate::report::record::Record;
 use roxmltree::{Document, Node};
 
 fn number(node: &Node<'_, '_>, name: &str) -> f64 {

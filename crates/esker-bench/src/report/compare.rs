@@ -1,8 +1,10 @@
 //! Two results side by side: what became slower or larger by more than a threshold and by more
 //! than the repetitions of either differ among themselves.
 
+use super::columns;
 use super::format;
-use super::input::{self, Record};
+use super::input;
+use super::record::Record;
 use crate::plan::Unit;
 use crate::turns::MACHINE;
 use anyhow::{Result, bail, ensure};
@@ -73,7 +75,7 @@ pub fn compare(before: &Path, after: &Path, threshold: f64) -> Result<Comparison
     let mut new = engines_only(input::read(after)?);
     let mut lines = Vec::new();
     for record in &old {
-        let found = new.iter().position(|r| same_cell(r, record));
+        let found = new.iter().position(|r| r.same_cell(record));
         let other = found.map(|i| new.remove(i));
         lines.push(line(Some(record), other.as_ref(), threshold));
     }
@@ -92,11 +94,6 @@ pub fn compare(before: &Path, after: &Path, threshold: f64) -> Result<Comparison
 /// The machine's limits are no engine's fault.
 fn engines_only(records: Vec<Record>) -> Vec<Record> {
     records.into_iter().filter(|r| r.engine != MACHINE).collect()
-}
-
-fn same_cell(a: &Record, b: &Record) -> bool {
-    let key = |r: &Record| (r.suite.clone(), r.section.clone(), r.row.clone(), r.engine.clone());
-    key(a) == key(b)
 }
 
 fn line(old: Option<&Record>, new: Option<&Record>, threshold: f64) -> Line {
@@ -162,19 +159,7 @@ impl Comparison {
         let mut cells =
             vec![["row", "engine", "before", "after", "ratio", "spread", ""].map(String::from)];
         cells.extend(self.lines.iter().map(Line::cells));
-        let widths: Vec<usize> =
-            (0..7).map(|i| cells.iter().map(|l| l[i].chars().count()).max().unwrap_or(0)).collect();
-        let mut out = String::new();
-        for line in &cells {
-            let mut text = String::new();
-            for (i, cell) in line.iter().enumerate() {
-                let pad = " ".repeat(widths[i] - cell.chars().count());
-                let left = i < 2 || i == 6;
-                text += &if left { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
-            }
-            out += text.trim_end();
-            out.push('\n');
-        }
+        let mut out = columns::aligned(&cells, |i| i < 2 || i == 6);
         let count = |v: Verdict| self.lines.iter().filter(|l| l.verdict == v).count();
         out += &format!(
             "\n{} worse by more than {} % and than their spread, {} better, {} the same, {} without \

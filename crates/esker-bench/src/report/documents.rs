@@ -87,8 +87,8 @@ fn times(document: &Document) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::input::Record;
     use crate::report::model::Model;
+    use crate::report::record::Record;
 
     #[test]
     fn published_ratios_stand_beside_measured_ones() {

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use crate::plan::Bound;
+use crate::plan::{Bound, Unit};
 
 /// 1234567 as 1,234,567.
 pub(crate) fn grouped(value: f64) -> String {
@@ -124,6 +124,34 @@ pub(crate) fn of_limit(share: f64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{} %", grouped(value)) }
+}
+
+impl Unit {
+    /// Whether more is better.
+    pub(crate) fn more_is_better(self) -> bool {
+        self == Unit::OpsPerSecond
+    }
+
+    /// Its name on an axis.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::OpsPerSecond => "operations a second",
+            Unit::Seconds | Unit::Milliseconds => "time",
+            Unit::Bytes => "bytes",
+            Unit::Times => "times",
+        }
+    }
+
+    /// A value with its unit, short.
+    pub(crate) fn show(self, value: f64) -> String {
+        match self {
+            Unit::OpsPerSecond => format!("{}/s", rounded(value)),
+            Unit::Seconds => micros(value * 1e6),
+            Unit::Milliseconds => micros(value * 1e3),
+            Unit::Bytes => bytes(value),
+            Unit::Times => format!("{}×", rounded(value)),
+        }
+    }
 }
 
 fn trimmed(number: &str) -> String {

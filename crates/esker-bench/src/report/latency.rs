@@ -18,7 +18,7 @@ const PITCH: f64 = 13.5;
 
 /// The picture of a row; nothing where no engine has a distribution.
 pub(crate) fn of_row(row: &Row, width: f64) -> Option<Panel> {
-    let hist = |r: &super::input::Record| {
+    let hist = |r: &super::record::Record| {
         let points = r.hist.clone().filter(|_| r.figure().is_some())?;
         let sane = |(p, us): &(f64, f64)| (0.0..=100.0).contains(p) && us.is_finite() && *us > 0.0;
         let points: Vec<_> = points.into_iter().filter(sane).collect();

@@ -4,10 +4,10 @@
 
 use super::bars::Panel;
 use super::format;
-use super::input::{Record, Thread};
 use super::layout::{self, SMALL};
 use super::model::Row;
 use super::palette;
+use super::record::{Record, Thread};
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;

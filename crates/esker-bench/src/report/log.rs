@@ -2,7 +2,7 @@
 //! another line; the last one counts.
 
 use super::{input, json};
-use crate::results::{Cell, Place, Results};
+use crate::results::{Place, Results};
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
 use std::io::{self, Write};
@@ -43,12 +43,13 @@ impl Log {
     /// Adds what is known of an engine in a row. If that fails, the run goes on without: hours of
     /// measuring are not thrown away for a file that is written again at the end.
     pub fn add(&mut self, results: &Results, place: Place<'_>, engine: &str) {
-        if self.file.is_none() || matches!(results.cell(engine, place.row), Cell::Nothing) {
+        if self.file.is_none() {
             return;
         }
+        let row = json::row(results, place);
+        let Some(record) = row.of(engine) else { return };
         let mut line = Vec::new();
-        let written =
-            json::write_line(results, place, engine, &mut line).and_then(|()| self.write(&line));
+        let written = json::write_line(record, &mut line).and_then(|()| self.write(&line));
         if let Err(e) = written {
             eprintln!("cannot write results.jsonl as results come: {e}");
             self.file = None;

@@ -103,7 +103,7 @@ fn lines<'a>(out: &mut String, places: impl Iterator<Item = &'a Place<'a>>) {
 
 fn ratio_line(place: &Place<'_>) -> String {
     let peer = place.standing.as_ref();
-    let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 && !s.alike {
+    let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 && !s.alike() {
         true => format!("**{}**", cell(&s.shown())),
         false => cell(&s.shown()),
     });
@@ -227,9 +227,8 @@ fn remarks(out: &mut String, model: &Model) {
         let _ = writeln!(out, "| {} | {} | {} |", cell(name), cell(&version), cell(&settings));
     }
     out.push_str("\n## Commands\n\n");
-    let mut commands: Vec<&str> = model.records().filter_map(|r| r.command.as_deref()).collect();
+    let mut commands = model.commands();
     commands.sort_unstable();
-    commands.dedup();
     for command in commands {
         let _ = writeln!(out, "    {}\n", command.replace('\n', " "));
     }
@@ -238,7 +237,7 @@ fn remarks(out: &mut String, model: &Model) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::input::Record;
+    use crate::report::record::Record;
 
     #[test]
     fn every_table_has_lines_of_equal_length() {

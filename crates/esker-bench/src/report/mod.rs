@@ -3,6 +3,7 @@
 mod bars;
 mod chart;
 mod cli;
+mod columns;
 mod compare;
 mod documents;
 mod first;
@@ -20,8 +21,10 @@ mod over_time;
 mod palette;
 mod picture;
 mod ratios;
+mod record;
 mod scale;
 mod settings;
+mod standing;
 mod svg;
 mod table;
 mod text;

@@ -1,15 +1,12 @@
 //! Results in the order of the report: suites, their sections, their rows, engines.
 
-use super::format;
-use super::input::Record;
 use super::palette;
+use super::record::Record;
 use crate::device;
-use crate::interval::{self, ALIKE};
-use crate::plan::{Bound, Unit};
+use crate::interval;
+use crate::plan::Unit;
 use crate::published;
-use crate::results::OURS;
 use crate::turns::MACHINE;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// A whole run.
@@ -43,69 +40,6 @@ pub(crate) struct Row {
     pub unit: Unit,
     /// By engine, in the fixed order.
     pub records: Vec<Record>,
-}
-
-/// Esker beside the best of the others in its class.
-#[derive(Debug, Clone)]
-pub(crate) struct Standing {
-    /// Times better than the best peer; above 1 is first.
-    pub ratio: f64,
-    /// What that says.
-    pub bound: Bound,
-    pub peer: String,
-    pub theirs: f64,
-    /// Whether their intervals overlap, or both are too small to count, so that neither can be called better.
-    pub alike: bool,
-}
-
-impl Standing {
-    /// The ratio, or that there is none.
-    pub fn shown(&self) -> String {
-        if self.alike { ALIKE.to_string() } else { format::bounded(self.ratio, self.bound) }
-    }
-
-    /// "0.62× of LMDB".
-    pub fn sentence(&self) -> String {
-        let peer = palette::shown(&self.peer);
-        match self.alike {
-            true => format!("Esker and {peer} {ALIKE}"),
-            false => format!("Esker: {} of {peer}", self.shown()),
-        }
-    }
-}
-
-impl Unit {
-    /// Whether more is better.
-    pub(crate) fn more_is_better(self) -> bool {
-        self == Unit::OpsPerSecond
-    }
-
-    /// Its name on an axis.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Unit::OpsPerSecond => "operations a second",
-            Unit::Seconds | Unit::Milliseconds => "time",
-            Unit::Bytes => "bytes",
-            Unit::Times => "times",
-        }
-    }
-
-    /// A value with its unit, short.
-    pub(crate) fn show(self, value: f64) -> String {
-        use super::format::{bytes, micros, rounded};
-        match self {
-            Unit::OpsPerSecond => format!("{}/s", rounded(value)),
-            Unit::Seconds => micros(value * 1e6),
-            Unit::Milliseconds => micros(value * 1e3),
-            Unit::Bytes => bytes(value),
-            Unit::Times => format!("{}×", rounded(value)),
-        }
-    }
-
-    /// How many times better `a` is than `b`; two figures that are none are alike.
-    pub(crate) fn times_better(self, a: f64, b: f64) -> f64 {
-        if a == b { 1.0 } else { self.ratio(a, b) }
-    }
 }
 
 impl Model {
@@ -154,9 +88,14 @@ impl Model {
         self.sections.chunk_by(same).map(|of| (of[0].suite.as_str(), of)).collect()
     }
 
+    /// All rows, with the sections they are of.
+    pub fn rows(&self) -> impl Iterator<Item = (&Section, &Row)> {
+        self.sections.iter().flat_map(|s| s.rows.iter().map(move |row| (s, row)))
+    }
+
     /// All records of engines.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.sections.iter().flat_map(|s| &s.rows).flat_map(|r| &r.records)
+        self.rows().flat_map(|(_, row)| &row.records)
     }
 
     /// Engines of which nothing is installed, with the way to get them.
@@ -175,27 +114,28 @@ impl Model {
 
     /// Each setting of an engine once, with its rows where there are several.
     pub fn settings_of(&self, engine: &str) -> String {
-        let mut all: Vec<(String, Vec<String>)> = Vec::new();
-        for section in &self.sections {
-            for row in &section.rows {
-                let Some(settings) = row.of(engine).and_then(|r| r.settings.clone()) else {
-                    continue;
-                };
-                let name = format!("{} {}", section.id, row.name).trim().to_string();
-                match all.iter_mut().find(|(known, _)| *known == settings) {
-                    Some((_, rows)) => rows.push(name),
-                    None => all.push((settings, vec![name])),
-                }
-            }
-        }
-        match all.as_slice() {
-            [(only, _)] => only.clone(),
+        let named = self.rows().map(|(s, row)| (row, format!("{} {}", s.id, row.name)));
+        match by_settings(engine, named.map(|(row, name)| (row, name.trim().to_string())))
+            .as_slice()
+        {
+            [(only, _)] => only.to_string(),
             several => {
                 let with_rows =
                     several.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
                 with_rows.collect::<Vec<_>>().join("; ")
             }
         }
+    }
+
+    /// What measured it, each command once.
+    pub fn commands(&self) -> Vec<String> {
+        let mut commands: Vec<String> = Vec::new();
+        for command in self.records().filter_map(Record::command_line) {
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
+        commands
     }
 
     /// What all say of the machine.
@@ -212,9 +152,8 @@ impl Model {
     /// What is to be said of rows that were measured too few times.
     fn too_few(&self) -> Option<String> {
         let runs = |r: &&Record| r.runs.as_ref().map_or(0, Vec::len);
-        let rows = self.sections.iter().flat_map(|s| &s.rows);
         // A fast engine's short row is measured more often than the others'.
-        let least = rows.filter_map(|row| {
+        let least = self.rows().filter_map(|(_, row)| {
             row.records.iter().filter(|r| r.figure().is_some()).map(|r| runs(&r)).min()
         });
         let (few, repeated): (Vec<usize>, Vec<usize>) =
@@ -309,6 +248,23 @@ impl Section {
     }
 }
 
+/// The settings that an engine had in some rows, each once, with the names of the rows that had them.
+pub(crate) fn by_settings<'a>(
+    engine: &str,
+    rows: impl Iterator<Item = (&'a Row, String)>,
+) -> Vec<(&'a str, Vec<String>)> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for (row, name) in rows {
+        let settings = row.of(engine).and_then(|record| record.settings.as_deref());
+        let Some(settings) = settings else { continue };
+        match all.iter_mut().find(|(known, _)| *known == settings) {
+            Some((_, names)) => names.push(name),
+            None => all.push((settings, vec![name])),
+        }
+    }
+    all
+}
+
 /// What a suite is called in headings.
 pub(crate) fn suite_title(suite: &str) -> &str {
     match suite {
@@ -333,47 +289,12 @@ impl Row {
     pub fn of(&self, engine: &str) -> Option<&Record> {
         self.records.iter().find(|r| r.engine == engine)
     }
-
-    /// Esker beside the best peer of its class; nothing where all are held to the same rate.
-    pub fn standing(&self) -> Option<Standing> {
-        self.standing_among(&|_| true)
-    }
-
-    /// The same where only some of the others count.
-    pub fn standing_among(&self, counts: &dyn Fn(&str) -> bool) -> Option<Standing> {
-        let ours = self.of(OURS)?;
-        let value = ours.figure()?;
-        // Sizes and times have no target either, and are compared all the same.
-        if ours.target == Some(0.0) && self.unit == Unit::OpsPerSecond {
-            return None;
-        }
-        let others = self.records.iter().filter(|r| r.engine != OURS && counts(&r.engine));
-        let peers = others.filter(|r| r.class == ours.class);
-        let with_ratio = |r| {
-            let theirs = Record::figure(r)?;
-            Some((self.unit.times_better(value, theirs), theirs, r))
-        };
-        let peers: Vec<(f64, f64, &Record)> = peers.filter_map(with_ratio).collect();
-        // Beside none of ours all are alike.
-        let sign = if self.unit.more_is_better() { -1.0 } else { 1.0 };
-        let order = |p: &(f64, f64, &Record)| (p.0, sign * p.1);
-        let by_order = |a: &_, b: &_| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal);
-        let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| by_order(a, b))?;
-        let overlaps = |peer: &Record| {
-            let both = ours.reach().zip(peer.reach());
-            both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
-        };
-        // Who is first is so beside all others; who is behind the best is that, whomever else it may be beside.
-        let overlap = overlaps(peer) || ratio >= 1.0 && peers.iter().any(|(.., r)| overlaps(r));
-        let bound = self.unit.bound(value, theirs);
-        let alike = overlap || bound == Bound::Neither;
-        Some(Standing { ratio, bound, peer: peer.engine.clone(), theirs, alike })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::OURS;
 
     fn record(engine: &str, row: &str, value: f64, unit: Unit, class: &str) -> Record {
         Record {
@@ -384,67 +305,6 @@ mod tests {
             class: Some(class.into()),
             ..Record::default()
         }
-    }
-
-    #[test]
-    fn the_best_peer_is_of_our_class_and_only_rates_that_all_are_held_to_are_left_out() {
-        let model = Model::new(vec![
-            record("lmdb", "w", 90.0, Unit::OpsPerSecond, "F"),
-            record("leveldb", "w", 40.0, Unit::OpsPerSecond, "K"),
-            record(OURS, "w", 50.0, Unit::OpsPerSecond, "K"),
-            record(OURS, "disk", 50.0, Unit::Bytes, "K"),
-            record("lmdb", "disk", 25.0, Unit::Bytes, "K"),
-            record(MACHINE, "limit.memcpy", 1.0, Unit::Bytes, "K"),
-        ]);
-        let rows = &model.sections[0].rows;
-        let standing = rows[0].standing().unwrap();
-        assert_eq!((standing.peer.as_str(), standing.ratio), ("leveldb", 1.25));
-        let standing = rows[1].standing().unwrap();
-        assert_eq!((standing.peer.as_str(), standing.ratio), ("lmdb", 0.5));
-        let rate = |engine: &str, row: &str, unit: Unit| Record {
-            target: Some(0.0),
-            ..record(engine, row, 10_000.0, unit, "K")
-        };
-        let both = |row: &str, unit: Unit| vec![rate(OURS, row, unit), rate("lmdb", row, unit)];
-        let held =
-            Model::new([both("writes", Unit::OpsPerSecond), both("disk", Unit::Bytes)].concat());
-        let compared = held.sections[0].rows.iter().map(|r| r.standing().is_some());
-        assert_eq!(compared.collect::<Vec<_>>(), [false, true]);
-        assert_eq!(model.limits.len(), 1);
-        assert_eq!(model.engines, [OURS, "leveldb", "lmdb"]);
-    }
-
-    #[test]
-    fn times_too_short_to_be_noticed_are_alike() {
-        let shown = |unit: Unit, ours: f64, theirs: f64| {
-            let of = |engine: &str, value| record(engine, "r", value, unit, "K");
-            let model = Model::new(vec![of(OURS, ours), of("lmdb", theirs)]);
-            model.sections[0].rows[0].standing().map(|s| s.shown())
-        };
-        let (nothing, something) = (40e-9, 20e-3);
-        assert_eq!(shown(Unit::Seconds, nothing, 900e-6).as_deref(), Some(ALIKE));
-        assert_eq!(shown(Unit::Seconds, something, nothing).as_deref(), Some("<0.050×"));
-        assert_eq!(shown(Unit::Seconds, nothing, something).as_deref(), Some(">20×"));
-        assert_eq!(shown(Unit::Seconds, something, 2.0 * something).as_deref(), Some("2.0×"));
-        assert_eq!(shown(Unit::Seconds, 0.0, something).as_deref(), Some(">20×"));
-        // A store that opens in 171 µs is three times as fast as one that takes 488.
-        assert_eq!(shown(Unit::Milliseconds, 0.488, 0.171).as_deref(), Some("0.35×"));
-    }
-
-    #[test]
-    fn who_needs_nothing_is_first() {
-        let standing = |unit: Unit, ours: f64, lmdb: f64, leveldb: f64| {
-            let of = |engine: &str, value| record(engine, "r", value, unit, "K");
-            let model = Model::new(vec![of(OURS, ours), of("lmdb", lmdb), of("leveldb", leveldb)]);
-            let standing = model.sections[0].rows[0].standing().unwrap();
-            (standing.peer.clone(), standing.shown())
-        };
-        let told = |peer: &str, shown: &str| (peer.to_string(), shown.to_string());
-        assert_eq!(standing(Unit::Bytes, 71.0, 0.0, 67.0), told("lmdb", "<0.001×"));
-        assert_eq!(standing(Unit::Bytes, 0.0, 9.0, 67.0), told("lmdb", ">1,000×"));
-        assert_eq!(standing(Unit::Bytes, 0.0, 0.0, 67.0), told("lmdb", ALIKE));
-        assert_eq!(standing(Unit::OpsPerSecond, 0.0, 9.0, 3.0), told("lmdb", "<0.001×"));
-        assert_eq!(standing(Unit::OpsPerSecond, 9.0, 0.0, 3.0), told("leveldb", "3.0×"));
     }
 
     #[test]

@@ -4,11 +4,11 @@
 
 use super::bars::Panel;
 use super::format;
-use super::input::Thread;
 use super::layout::SMALL;
 use super::lines::{self, WIDTH};
 use super::model::Row;
 use super::palette;
+use super::record::Thread;
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
 use super::text;
@@ -165,8 +165,8 @@ fn describe(row: &Row, of: &OverTime, seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::measure::Side;
-    use crate::report::input::Record;
     use crate::report::model::Model;
+    use crate::report::record::Record;
     use roxmltree::Document;
 
     fn record(engine: &str, rate: f64, worst_us: f64, disk: f64) -> Record {

@@ -1,9 +1,10 @@
 //! How Esker stands in every row: where it is behind first, the worst on top.
 
 use super::format;
-use super::input::Record;
-use super::model::{Model, Row, Section, Standing};
+use super::model::{Model, Row, Section};
 use super::palette;
+use super::record::Record;
+use super::standing::Standing;
 use crate::interval::WIDE;
 use crate::plan::Unit;
 use crate::results::OURS;
@@ -32,19 +33,17 @@ pub(crate) struct Places<'a> {
 /// Sorts all rows.
 pub(crate) fn places(model: &Model) -> Places<'_> {
     let mut places = Places::default();
-    for section in &model.sections {
-        for row in &section.rows {
-            let standing = row.standing();
-            let ours = row.of(OURS).and_then(|r| r.figure());
-            let list = match (&standing, ours) {
-                (Some(s), _) if s.alike => &mut places.alike,
-                (Some(s), _) if s.ratio < 1.0 => &mut places.behind,
-                (Some(_), _) => &mut places.first,
-                (None, Some(_)) => &mut places.alone,
-                (None, None) => &mut places.without,
-            };
-            list.push(Place { section, row, standing });
-        }
+    for (section, row) in model.rows() {
+        let standing = row.standing();
+        let ours = row.of(OURS).and_then(|r| r.figure());
+        let list = match (&standing, ours) {
+            (Some(s), _) if s.alike() => &mut places.alike,
+            (Some(s), _) if s.ratio < 1.0 => &mut places.behind,
+            (Some(_), _) => &mut places.first,
+            (None, Some(_)) => &mut places.alone,
+            (None, None) => &mut places.without,
+        };
+        list.push(Place { section, row, standing });
     }
     let ratio = |p: &Place<'_>| p.standing.as_ref().map_or(f64::INFINITY, |s| s.ratio);
     for list in [&mut places.behind, &mut places.alike, &mut places.first] {

@@ -1,8 +1,8 @@
 //! What all engines of a section were given alike, in a line.
 
 use super::format;
-use super::input::Record;
 use super::model::Section;
+use super::record::Record;
 
 impl Section {
     /// Sizes, memory, compression, durability and seed, as far as they are known.
@@ -18,8 +18,8 @@ pub(crate) type Parts = [Option<String>; 7];
 
 /// What these have.
 pub(crate) fn parts(records: &[&Record]) -> Parts {
-    let numbers = |of: &dyn Fn(&Record) -> Option<f64>, show: &dyn Fn(f64) -> String| {
-        span(records.iter().filter_map(|r| of(r)).collect(), show)
+    let numbers = |of: &dyn Fn(&Record) -> Option<u64>, show: &dyn Fn(f64) -> String| {
+        span(records.iter().filter_map(|r| Some(of(r)? as f64)).collect(), show)
     };
     let words = |of: &dyn Fn(&Record) -> Option<String>| words(records, of);
     let keys = words(&|r| r.keys.clone()).map_or_else(String::new, |shape| format!("{shape} "));

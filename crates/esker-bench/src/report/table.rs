@@ -1,40 +1,47 @@
 //! The table on the terminal.
 
+use super::columns;
 use super::first;
 use super::format;
-use super::input;
-use super::json::write_json_lines;
-use super::model::Model;
+use super::json;
+use super::model::{Model, Row, by_settings};
+use super::record::Record;
 use crate::device;
-use crate::engine::Unsupported;
 use crate::interval::{ALIKE, WIDE};
-use crate::plan::{Bound, Row, Unit};
+use crate::plan::{Bound, Unit};
 use crate::published::{self, Value};
-use crate::results::{Cell, OURS, Results};
+use crate::results::{OURS, Place, Results};
 use crate::suites::Section;
 use crate::system;
-use crate::turns::MACHINE;
 use std::fmt::Write;
 
 /// The whole table, with its legend.
 pub fn table(results: &Results) -> String {
-    let mut out = preamble(results) + &first_screen(results);
+    let all: Vec<(Place<'_>, Row)> =
+        results.places().map(|place| (place, json::row(results, place))).collect();
+    let records = all.iter().flat_map(|(_, row)| row.records.clone()).collect();
+    let mut out = preamble(results) + &first::text::render(&Model::new(records));
     for section in &results.sections {
-        let rows: Vec<&Row> =
-            section.places().map(|p| p.row).filter(|row| !results.is_limit(row)).collect();
-        out.push_str(&heading(results, section));
-        let mut lines = vec![header(results)];
-        lines.extend(rows.iter().map(|row| line(results, row)));
-        out.push_str(&align(&lines));
-        out.push_str(&published(section, &rows));
-        out.push_str(&latencies(results, section, &rows));
-        out.push_str(&device_beside(results, &rows));
-        out.push_str(&limits(results, section));
-        out.push_str(&settings(results, section));
-        out.push('\n');
+        let here = all.iter().filter(|(place, _)| std::ptr::eq(place.section, section));
+        let (limits, measured): (Vec<_>, Vec<_>) =
+            here.partition(|(place, _)| results.is_limit(place.row));
+        let [limits, rows]: [Vec<&Row>; 2] =
+            [limits, measured].map(|of| of.into_iter().map(|(_, row)| row).collect());
+        out += &of_section(results, section, &rows, &limits);
     }
-    out.push_str(&remarks(results));
-    out
+    out + &remarks(results, &all)
+}
+
+fn of_section(results: &Results, section: &Section, rows: &[&Row], limits: &[&Row]) -> String {
+    let mut lines = vec![header(results)];
+    lines.extend(rows.iter().map(|row| line(results, row)));
+    let mut out = heading(results, section) + &align(&lines);
+    out += &published(section, rows);
+    out += &latencies(section, rows);
+    out += &device_beside(rows);
+    out += &machine(limits);
+    out += &settings(results, rows);
+    out + "\n"
 }
 
 fn preamble(results: &Results) -> String {
@@ -68,16 +75,6 @@ fn preamble(results: &Results) -> String {
     )
 }
 
-/// What everybody wants to know first, drawn from the lines that the run writes: the other formats have them from nowhere else.
-fn first_screen(results: &Results) -> String {
-    let mut lines = Vec::new();
-    if write_json_lines(results, &mut lines).is_err() {
-        return String::new();
-    }
-    let records = input::parse(&String::from_utf8_lossy(&lines)).unwrap_or_default();
-    first::text::render(&Model::new(records))
-}
-
 /// What a section is about and what all of its rows have in common.
 fn heading(results: &Results, section: &Section) -> String {
     let plan = &section.plan;
@@ -105,7 +102,7 @@ fn heading(results: &Results, section: &Section) -> String {
 }
 
 fn header(results: &Results) -> Vec<String> {
-    let mut cells = vec!["row".to_string(), "unit".to_string(), "class".to_string()];
+    let mut cells = ["row", "unit", "class"].map(String::from).to_vec();
     for engine in &results.engines {
         cells.push(format!("{engine} {}", results.version_of(engine)).trim().to_string());
     }
@@ -114,49 +111,39 @@ fn header(results: &Results) -> Vec<String> {
 }
 
 fn line(results: &Results, row: &Row) -> Vec<String> {
-    let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(results, row)];
+    let mut cells = vec![row.name.clone(), unit(row.unit).to_string(), classes(row)];
     for engine in &results.engines {
-        cells.push(match results.cell(engine, row) {
-            Cell::Measured { value, interval, .. } => figure(row.unit, value, interval),
-            Cell::Failed(_) => "FAILED".to_string(),
-            Cell::Unsupported(why) => Unsupported::words(why).unwrap_or("-").to_string(),
-            Cell::Missing(_) => "not installed".to_string(),
-            Cell::Nothing => "-".to_string(),
-        });
+        let shown = row.of(engine).map(|record| figure(row.unit, record));
+        cells.push(shown.unwrap_or_else(|| "-".to_string()));
     }
-    let ratio = results.ratio_best_peer(OURS, row);
-    let bound = results.bound_best_peer(OURS, row).unwrap_or(Bound::Exact);
-    let told = ratio.filter(|_| bound != Bound::Neither);
-    cells.push(told.map_or_else(String::new, |r| format::bounded(r, bound)));
-    cells.push(limit_share(results, row));
-    cells.push(match ratio {
-        Some(_) if results.told_apart(OURS, row) == Some(false) => ALIKE.to_string(),
-        Some(r) if r < row.target => format!("<< below {}x", row.target),
+    let standing = row.beside_the_best(OURS, &|_| true);
+    let told = standing.as_ref().filter(|s| s.bound != Bound::Neither);
+    cells.push(told.map_or_else(String::new, |s| format::bounded(s.ratio, s.bound)));
+    cells.push(limit_share(row));
+    let target = row.of(OURS).and_then(|r| r.target).unwrap_or_default();
+    cells.push(match standing {
+        Some(s) if s.alike() => ALIKE.to_string(),
+        Some(s) if s.ratio < target => format!("<< below {target}x"),
         _ => String::new(),
     });
     cells
 }
 
 /// The share of the machine's limit that we reach, or, without us, the best engine.
-fn limit_share(results: &Results, row: &Row) -> String {
-    let share = results.ratio_limit(OURS, row).or_else(|| {
-        let all = results.engines.iter().filter_map(|e| results.ratio_limit(e, row));
+fn limit_share(row: &Row) -> String {
+    let best = || {
+        let all = row.records.iter().filter_map(|r| r.ratio_limit);
         all.reduce(|a, b| row.unit.better(a, b))
-    });
-    match (share, row.unit) {
+    };
+    match (row.of(OURS).and_then(|r| r.ratio_limit).or_else(best), row.unit) {
         (None, _) => String::new(),
         (Some(share), Unit::Bytes) => format!("{share:.2}x raw"),
         (Some(share), _) => format::of_limit(share),
     }
 }
 
-fn classes(results: &Results, row: &Row) -> String {
-    let mut all = Vec::new();
-    for engine in &results.engines {
-        if let Some((_, Some(class))) = results.figure(engine, row) {
-            all.push(format!("{class:?}"));
-        }
-    }
+fn classes(row: &Row) -> String {
+    let mut all: Vec<&str> = row.records.iter().filter_map(|r| r.class.as_deref()).collect();
     if all.windows(2).all(|w| w[0] == w[1]) {
         all.truncate(1);
     }
@@ -182,62 +169,63 @@ fn number(unit: Unit, value: f64) -> String {
     }
 }
 
-/// A figure, and how many percent below and above it the ends of its interval are.
-fn figure(unit: Unit, value: f64, interval: Option<(f64, f64)>) -> String {
-    let Some((low, high)) = interval.filter(|_| value > 0.0) else { return number(unit, value) };
+/// A figure, and how many percent below and above it the ends of its interval are; or why there is none.
+fn figure(unit: Unit, record: &Record) -> String {
+    let Some(value) = record.figure() else {
+        return record.absent().unwrap_or("-").replace("failed", "FAILED");
+    };
+    let Some((low, high)) = record.interval().filter(|_| value > 0.0) else {
+        return number(unit, value);
+    };
     let percent = |end: f64| ((end / value - 1.0).abs() * 100.0).min(999.0);
     let unsure = if high - low > WIDE * value { "?" } else { "" };
     format!("{} -{:.0}+{:.0}%{unsure}", number(unit, value), percent(low), percent(high))
 }
 
 /// Rows beside a writer, and rows of synced writes, are about latency as much as throughput.
-fn latencies(results: &Results, section: &Section, rows: &[&Row]) -> String {
-    let mut lines = vec![
-        [
-            "latency, µs",
-            "engine",
-            "p50",
-            "p99",
-            "p99.9",
-            "max",
-            "slowest and fastest 1/4 s, ops/s",
-            "writer p99, max",
-        ]
-        .map(String::from)
-        .to_vec(),
+fn latencies(section: &Section, rows: &[&Row]) -> String {
+    let head = [
+        "latency, µs",
+        "engine",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "slowest and fastest 1/4 s, ops/s",
+        "writer p99, max",
     ];
+    let mut lines = vec![head.map(String::from).to_vec()];
     // Where nothing but a rate is asked for, ten engines' percentiles would bury it.
-    let shown = |row: &Row| section.suite == "core" || row.key == "reads" || row.key == "writes";
-    for row in rows.iter().copied().filter(|row| shown(row)) {
-        for engine in &results.engines {
-            let Cell::Measured { median, .. } = results.cell(engine, row) else { continue };
-            let Some(l) = &median.latency else { continue };
-            let quarters = median
-                .quarters
-                .map(|(a, b)| format!("{} {}", format::grouped(a), format::grouped(b)));
-            let writer = median.writer.as_ref().map(|w| {
-                format!("{:.0} {:.0} at {:.0}/s", w.latency.p99_us, w.latency.max_us, w.ops_per_s)
-            });
-            let mut cells = vec![row.name.clone(), engine.clone()];
-            cells.extend([l.p50_us, l.p99_us, l.p999_us, l.max_us].map(|us| format!("{us:.1}")));
-            cells.extend([quarters.unwrap_or_default(), writer.unwrap_or_default()]);
-            lines.push(cells);
-        }
+    let shown = |row: &Row| section.suite == "core" || ["reads", "writes"].contains(&row.key());
+    for row in rows.iter().filter(|row| shown(row)) {
+        let of = |record| Some([vec![row.name.clone()], percentiles(record)?].concat());
+        lines.extend(row.records.iter().filter_map(of));
     }
     if lines.len() == 1 { String::new() } else { format!("\n{}", align(&lines)) }
 }
 
+fn percentiles(record: &Record) -> Option<Vec<String>> {
+    let of = [record.p50_us?, record.p99_us?, record.p999_us?, record.max_us?];
+    let mut cells = vec![record.engine.clone()];
+    cells.extend(of.map(|us| format!("{us:.1}")));
+    let quarters = record.worst_quarter_ops_per_s.zip(record.best_quarter_ops_per_s);
+    let quarters = quarters.map(|(a, b)| format!("{} {}", format::grouped(a), format::grouped(b)));
+    let writer = record.writer.as_ref().map(|w| {
+        format!("{:.0} {:.0} at {:.0}/s", w.latency.p99_us, w.latency.max_us, w.ops_per_s)
+    });
+    cells.extend([quarters.unwrap_or_default(), writer.unwrap_or_default()]);
+    Some(cells)
+}
+
 /// What one wait for the device took beside each row of synced writes, in the same minute.
-fn device_beside(results: &Results, rows: &[&Row]) -> String {
+fn device_beside(rows: &[&Row]) -> String {
     let mut lines = Vec::new();
     for row in rows {
-        for engine in &results.engines {
-            let Cell::Measured { median, .. } = results.cell(engine, row) else { continue };
-            let Some(device) = median.device else { continue };
-            let waits =
-                device.waits_per_op.map_or_else(String::new, |n| format!("{n:.2} waits a write"));
-            let us = format!("{:.1} µs", device.fdatasync_us);
-            lines.push(vec![row.name.clone(), engine.clone(), us, waits]);
+        for record in &row.records {
+            let Some(us) = record.device_fdatasync_us else { continue };
+            let waits = record.device_waits_per_op.map(|n| format!("{n:.2} waits a write"));
+            let (row, engine) = (row.name.clone(), record.engine.clone());
+            lines.push(vec![row, engine, format!("{us:.1} µs"), waits.unwrap_or_default()]);
         }
     }
     if lines.is_empty() {
@@ -246,14 +234,13 @@ fn device_beside(results: &Results, rows: &[&Row]) -> String {
     format!("\nfdatasync just before and after, in the same directory:\n{}", align(&lines))
 }
 
-fn limits(results: &Results, section: &Section) -> String {
-    let mut lines = Vec::new();
-    for row in section.places().map(|p| p.row).filter(|row| results.is_limit(row)) {
-        if let Cell::Measured { value, interval, .. } = results.cell(MACHINE, row) {
-            let shown = figure(row.unit, value, interval);
-            lines.push(vec![row.name.clone(), unit(row.unit).to_string(), shown]);
-        }
-    }
+fn machine(limits: &[&Row]) -> String {
+    let all = limits.iter().flat_map(|row| row.records.iter().map(move |record| (row, record)));
+    let measured = all.filter(|(_, record)| record.figure().is_some());
+    let line = |(row, record): (&&Row, &Record)| {
+        vec![row.name.clone(), unit(row.unit).to_string(), figure(row.unit, record)]
+    };
+    let lines: Vec<Vec<String>> = measured.map(line).collect();
     if lines.is_empty() { String::new() } else { format!("\nThe machine:\n{}", align(&lines)) }
 }
 
@@ -278,12 +265,13 @@ fn published(section: &Section, rows: &[&Row]) -> String {
 }
 
 /// What the engines were told, in their own words: a line for each, and one more where a row has others.
-fn settings(results: &Results, section: &Section) -> String {
+fn settings(results: &Results, rows: &[&Row]) -> String {
     let mut out = String::from("\n");
     for engine in &results.engines {
         let version = results.version_of(engine);
-        for (settings, rows) in results.settings_of(engine, section) {
-            let rows = if rows.is_empty() { rows } else { format!(" [{rows}]") };
+        let of_rows = rows.iter().map(|row| (*row, row.name.clone()));
+        for (i, (settings, rows)) in by_settings(engine, of_rows).iter().enumerate() {
+            let rows = if i == 0 { String::new() } else { format!(" [{}]", rows.join(", ")) };
             let _ = writeln!(out, "{engine} {version}: {settings}{rows}");
         }
     }
@@ -291,15 +279,15 @@ fn settings(results: &Results, section: &Section) -> String {
 }
 
 /// What is not installed, failures and notes, each once.
-fn remarks(results: &Results) -> String {
+fn remarks(results: &Results, all: &[(Place<'_>, Row)]) -> String {
     let mut out = String::new();
-    let some_row = results.places().next().map(|place| place.row);
-    for (engine, row) in results.engines.iter().zip(std::iter::repeat(some_row)) {
-        if let Some(Cell::Missing(why)) = row.map(|row| results.cell(engine, row)) {
+    for engine in &results.engines {
+        let mut records = all.iter().filter_map(|(_, row)| row.of(engine));
+        if let Some(why) = records.find_map(|record| record.missing.as_ref()) {
             let _ = writeln!(out, "{engine}: {why}");
         }
     }
-    for remark in grouped_remarks(results) {
+    for remark in grouped_remarks(results, all) {
         let _ = writeln!(out, "{remark}");
     }
     out.push_str(
@@ -312,43 +300,32 @@ fn remarks(results: &Results) -> String {
 }
 
 /// A failure or a note, and what has it.
-struct Remark {
-    text: String,
+struct Remark<'a> {
+    text: &'a str,
     engines: Vec<String>,
     rows: Vec<String>,
 }
 
 /// Failures and notes, each once, with the engines and rows that have them: one crash must not fill
 /// the screen, and neither must a note that all engines share.
-fn grouped_remarks(results: &Results) -> Vec<String> {
-    let mut of_one: Vec<Remark> = Vec::new();
-    for place in results.places() {
-        for engine in results.engines.iter().map(String::as_str).chain([MACHINE]) {
-            let (text, failed) = match results.cell(engine, place.row) {
-                Cell::Failed(why) => (why, "FAILED "),
-                Cell::Unsupported(why) => (why, ""),
-                Cell::Measured { median, .. } => match &median.note {
-                    Some(note) => (note.as_str(), ""),
-                    None => continue,
-                },
-                _ => continue,
-            };
+fn grouped_remarks(results: &Results, all: &[(Place<'_>, Row)]) -> Vec<String> {
+    let mut of_one: Vec<Remark<'_>> = Vec::new();
+    for (place, row) in all {
+        for record in &row.records {
+            let Some(text) = record.failed.as_deref().or(record.note.as_deref()) else { continue };
+            let failed = if record.absent() == Some("failed") { "FAILED " } else { "" };
+            let engine = format!("{failed}{}", record.engine);
             let row = match place.section.suite {
                 "core" => place.row.name.clone(),
                 _ => place.row.path(),
             };
-            let engine = format!("{failed}{engine}");
             match of_one.iter_mut().find(|r| r.text == text && r.engines[0] == engine) {
                 Some(remark) => remark.rows.push(row),
-                None => of_one.push(Remark {
-                    text: text.to_string(),
-                    engines: vec![engine],
-                    rows: vec![row],
-                }),
+                None => of_one.push(Remark { text, engines: vec![engine], rows: vec![row] }),
             }
         }
     }
-    let mut all: Vec<Remark> = Vec::new();
+    let mut all: Vec<Remark<'_>> = Vec::new();
     for one in of_one {
         match all.iter_mut().find(|r| r.text == one.text && r.rows == one.rows) {
             Some(remark) => remark.engines.extend(one.engines),
@@ -366,26 +343,9 @@ fn grouped_remarks(results: &Results) -> Vec<String> {
     all.iter().map(told).collect()
 }
 
-/// Columns of equal width: the first to the left, the others to the right.
+/// The first column to the left, the others to the right.
 fn align(lines: &[Vec<String>]) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |i: usize| lines.iter().filter_map(|l| Some(l.get(i)?.chars().count())).max();
-    let widths: Vec<usize> = (0..columns).map(|i| width(i).unwrap_or(0)).collect();
-    let mut out = String::new();
-    for line in lines {
-        let mut text = String::new();
-        for (i, cell) in line.iter().enumerate() {
-            let pad = " ".repeat(widths[i] - cell.chars().count());
-            if i == 0 {
-                let _ = write!(text, "{cell}{pad}");
-            } else {
-                let _ = write!(text, "  {pad}{cell}");
-            }
-        }
-        out.push_str(text.trim_end());
-        out.push('\n');
-    }
-    out
+    columns::aligned(lines, |i| i == 0)
 }
 
 #[cfg(test)]
@@ -393,13 +353,14 @@ mod tests {
     use super::*;
     use crate::protocol::Sample;
     use crate::suites::{Suite, tests::base};
+    use crate::turns::MACHINE;
 
     #[test]
     fn the_first_screen_stands_above_all_and_nothing_does_more_than_the_machine() {
         let sections = Suite::First.sections(&base());
         let engines = [OURS, "lmdb"].map(String::from);
         let mut results = Results::new(&base().plan, &sections, &engines, 1);
-        let rows: Vec<Row> = results.places().map(|place| place.row.clone()).collect();
+        let rows: Vec<_> = results.places().map(|place| place.row.clone()).collect();
         for row in &rows {
             let who: &[_] = match results.is_limit(row) {
                 true => &[(MACHINE, 50.0)],

@@ -8,10 +8,10 @@ mod words;
 
 use super::bars;
 use super::format;
-use super::input::Record;
 use super::layout::Bar;
 use super::model::{Model, Row, Section};
 use super::palette;
+use super::record::Record;
 use super::settings::{self, Parts};
 use crate::first::{Group, PEERS, SHOWN, Stand};
 use crate::plan::Unit;
@@ -145,8 +145,7 @@ fn of_group<'a>(
     group: Group,
     peers: &[&str],
 ) -> Vec<(&'a Section, &'a Row, Stand)> {
-    let all = model.sections.iter().flat_map(|s| s.rows.iter().map(move |row| (s, row)));
-    let of = all.filter(|(s, row)| {
+    let of = model.rows().filter(|(s, row)| {
         row.unit == Unit::OpsPerSecond && Group::of(&s.suite, row.key()) == Some(group)
     });
     of.filter_map(|(s, row)| Some((s, row, stand(row, peers)?))).collect()
@@ -164,8 +163,7 @@ fn worst_of_others<'a>(
     let is_shown = |row: &Row| {
         groups.iter().flat_map(|(_, rows)| rows).any(|(_, shown, _)| std::ptr::eq(*shown, row))
     };
-    let all = model.sections.iter().flat_map(|s| s.rows.iter().map(move |row| (s, row)));
-    let others = all.filter(|(_, row)| !is_shown(row));
+    let others = model.rows().filter(|(_, row)| !is_shown(row));
     let mut behind: Vec<(Stand, Shown<'a>)> = others
         .filter_map(|(s, row)| Some((stand(row, peers)?, (s, row, None))))
         .filter(|(stand, _)| *stand < Stand::Alike(0.0))
@@ -177,7 +175,7 @@ fn worst_of_others<'a>(
 fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {
     if let Some(s) = row.standing_among(&|engine| peers.contains(&engine)) {
         return Some(match s.ratio < 1.0 {
-            _ if s.alike => Stand::Alike(s.ratio),
+            _ if s.alike() => Stand::Alike(s.ratio),
             true => Stand::Behind(s.ratio),
             false => Stand::First(s.ratio),
         });

@@ -1,6 +1,8 @@
 //! What stands on the first screen, and how it is said in each format.
 
 use super::*;
+use crate::measure::{Recorder, Timing};
+use crate::protocol::WriterSide;
 use crate::report::{html, markdown};
 
 fn record(suite: &str, key: &str, engine: &str, value: f64) -> Record {
@@ -12,11 +14,11 @@ fn record(suite: &str, key: &str, engine: &str, value: f64) -> Record {
         engine: engine.into(),
         value: Some(value),
         class: Some("K".into()),
-        entries: Some(1e6),
+        entries: Some(1_000_000),
         key_len: Some(16),
         keys: Some("decimal".into()),
         value_size: Some("100".into()),
-        memory_bytes: Some(4.0 * 1024.0 * 1024.0),
+        memory_bytes: Some(4 << 20),
         compression: Some(true),
         sync: Some(false),
         ..Record::default()
@@ -104,7 +106,11 @@ fn whatever_else_is_worst_stands_on_it_too() {
 #[test]
 fn a_flood_says_how_much_was_written_beside_each_engine() {
     let beside = |engine: &str, value: f64, wanted_per_s: f64, ops_per_s: f64| Record {
-        writer: Some(crate::report::input::Writer { wanted_per_s, ops_per_s }),
+        writer: Some(WriterSide {
+            wanted_per_s,
+            ops_per_s,
+            latency: Recorder::new(Timing::Every).latency(),
+        }),
         ..record(
             "motion",
             if wanted_per_s > 0.0 { "read.10k" } else { "read.flood" },
@@ -152,7 +158,7 @@ fn sizes_are_said_once_and_where_they_differ() {
 fn what_some_rows_have_no_word_of_is_told_of_the_others() {
     let mut records = document();
     for record in records.iter_mut().filter(|r| r.row != "readseq") {
-        record.memory_limit_bytes = Some(64.0 * 1024.0 * 1024.0);
+        record.memory_limit_bytes = Some(64 << 20);
     }
     let model = Model::new(records);
     let first = First::of(&model);

@@ -2,9 +2,9 @@
 //! their settings, the commands.
 
 use super::super::format;
-use super::super::input::Record;
 use super::super::model::{Model, Section};
 use super::super::palette;
+use super::super::record::Record;
 use super::page::Page;
 use crate::plan::Unit;
 
@@ -61,6 +61,7 @@ fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
         Some(value) => unit.show(value),
         None => record.absent().unwrap_or_default().to_string(),
     };
+    let bytes = |count: Option<u64>| text(count.map(|n| n as f64), &format::bytes);
     let device = record.device();
     let remarks = [record.reason(), record.note.as_deref(), device.as_deref()];
     let remarks: Vec<&str> = remarks.into_iter().flatten().collect();
@@ -76,9 +77,9 @@ fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
         text(record.p999_us, &format::micros),
         text(record.max_us, &format::micros),
         text(record.cpu_s, &|s| format!("{} s", format::rounded(s))),
-        text(record.written_bytes, &format::bytes),
-        text(record.peak_memory_bytes, &format::bytes),
-        text(record.disk_bytes, &format::bytes),
+        bytes(record.written_bytes),
+        bytes(record.peak_memory_bytes),
+        bytes(record.disk_bytes),
         remarks.join("; "),
     ]
 }
@@ -134,18 +135,13 @@ pub(super) fn engines(page: &mut Page, model: &Model) {
 pub(super) fn commands(page: &mut Page, model: &Model) {
     page.heading(2, "commands", "here", "Commands");
     page.element("p", "", "What measured this, to be run again:");
-    let mut commands: Vec<&str> = Vec::new();
-    for record in model.records() {
-        if let Some(command) = record.command.as_deref().filter(|c| !commands.contains(c)) {
-            commands.push(command);
-        }
-    }
+    let commands = model.commands();
     if commands.is_empty() {
         page.element("p", "quiet", "The results do not say.");
     }
     for command in commands {
         page.raw("<pre>");
-        page.raw(&super::page::escape(command));
+        page.raw(&super::page::escape(&command));
         page.raw("</pre>\n");
     }
     page.element("p", "", "To draw this page again from its results, and to compare two runs:");

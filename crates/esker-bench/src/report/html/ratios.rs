@@ -1,9 +1,9 @@
 //! The tables of ratios, the worst row first.
 
-use super::super::input::Record;
 use super::super::model::Model;
 use super::super::palette;
 use super::super::ratios::{self, Place, places};
+use super::super::record::Record;
 use super::super::svg::num;
 use super::page::{Page, escape};
 use crate::plan::Unit;
@@ -56,7 +56,7 @@ pub(super) fn worst(page: &mut Page, model: &Model) {
     }
     page.element("p", "quiet", &format!("{}.", ratios::worst_heading(left)));
     open_table(page);
-    let is_alike = |place: &Place<'_>| place.standing.as_ref().is_some_and(|s| s.alike);
+    let is_alike = |place: &Place<'_>| place.standing.as_ref().is_some_and(|s| s.alike());
     for of in rows.chunk_by(|a, b| is_alike(a) == is_alike(b)) {
         let class = if is_alike(&of[0]) { "first" } else { "behind" };
         page.raw(&format!("<tbody class=\"{class}\">\n"));
@@ -121,7 +121,7 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
         Some(format!("<span class=\"peer\">{peer}</span>{shown}"))
     });
     let ratio = standing.map(|s| s.shown()).unwrap_or_default();
-    let spark = standing.filter(|s| !s.alike).map(|s| spark(s.ratio)).unwrap_or_default();
+    let spark = standing.filter(|s| !s.alike()).map(|s| spark(s.ratio)).unwrap_or_default();
     page.raw("<tr>");
     let section = match name_section {
         true => format!("<span class=\"where\">{}</span>", escape(&place.section.place())),

@@ -2,7 +2,7 @@
 //! elsewhere.
 
 use super::*;
-use crate::report::input::Record;
+use crate::report::record::Record;
 
 fn model() -> Model {
     let record = |engine: &str, row: &str, value: f64| Record {
