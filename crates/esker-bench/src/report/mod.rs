@@ -25,6 +25,7 @@ mod record;
 mod scale;
 mod settings;
 mod standing;
+mod strips;
 mod svg;
 mod table;
 mod text;

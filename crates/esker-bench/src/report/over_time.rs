@@ -4,25 +4,19 @@
 
 use super::bars::Panel;
 use super::format;
-use super::layout::SMALL;
-use super::lines::{self, WIDTH};
 use super::model::Row;
 use super::palette;
-use super::record::Thread;
+use super::record::{Record, Thread};
 use super::scale::Scale;
-use super::svg::{Anchor, Svg};
-use super::text;
+use super::strips::{self, Strip};
 use crate::over_time::OverTime;
 
-const LEFT: f64 = 2.0;
 const HEIGHT: f64 = 40.0;
-/// Room above a strip for what its top means.
-const HEAD: f64 = 16.0;
 const GAP: f64 = 5.0;
 
 /// What a strip shows.
 #[derive(Debug, Clone, PartialEq)]
-enum Strip {
+enum Kind {
     /// Operations a second of the side of that name.
     Rate(String),
     /// Microseconds of its slowest operation.
@@ -30,118 +24,83 @@ enum Strip {
     Disk,
 }
 
-/// Strips of a row with their scales, in the order from above.
-#[derive(Debug)]
-struct Frame {
-    strips: Vec<(Strip, Scale)>,
-    seconds: f64,
-}
-
-/// Panels of a row, each with its engine; nothing where no engine has a figure over time.
-pub(crate) fn of_row(row: &Row) -> Vec<(&str, Panel)> {
-    let all: Vec<(&str, &OverTime)> = row
-        .records
-        .iter()
-        .filter(|r| r.figure().is_some())
-        .filter_map(|r| Some((r.engine.as_str(), r.over_time.as_ref()?)))
+/// Panels of a row, each with its engine's record; nothing where no engine has a figure over time.
+pub(crate) fn of_row(row: &Row) -> Vec<(&Record, Panel)> {
+    let with_figure = row.records.iter().filter(|r| r.figure().is_some());
+    let all: Vec<(&Record, &OverTime)> = with_figure
+        .filter_map(|r| Some((r, r.over_time.as_ref()?)))
         .filter(|(_, over_time)| over_time.sides.iter().any(|side| side.ops_per_s.len() > 1))
         .collect();
-    let frame = Frame::of(all.iter().map(|(_, over_time)| *over_time));
-    all.iter().map(|(engine, over_time)| (*engine, panel(row, engine, over_time, &frame))).collect()
+    let of: Vec<&OverTime> = all.iter().map(|(_, over_time)| *over_time).collect();
+    let kinds = kinds(&of);
+    let windows = |o: &OverTime| o.sides.iter().map(|side| side.ops_per_s.len()).max();
+    let lasts = |o: &&OverTime| o.window_s * windows(o).unwrap_or(0) as f64;
+    let seconds = of.iter().map(lasts).fold(0.0, f64::max);
+    let panel = |(record, of): (&'_ Record, &OverTime)| {
+        let emphasis = palette::emphasis(&record.engine);
+        let strips = kinds.iter().map(|(kind, scale)| kind.strip(*scale, of, emphasis));
+        Panel {
+            svg: strips::draw(&strips.collect::<Vec<_>>(), seconds, GAP),
+            title: palette::shown(&record.engine).to_string(),
+            desc: describe(row, of, seconds),
+        }
+    };
+    all.iter().map(|(record, of)| (*record, panel((record, of)))).collect()
 }
 
-impl Strip {
+/// What there is to show of any of them, in the order from above, with scales that all share.
+fn kinds(all: &[&OverTime]) -> Vec<(Kind, Scale)> {
+    let mut names: Vec<String> = Vec::new();
+    for side in all.iter().flat_map(|o| &o.sides) {
+        if !names.contains(&side.name) {
+            names.push(side.name.clone());
+        }
+    }
+    let rates = names.iter().cloned().map(Kind::Rate);
+    let kinds = rates.chain(names.iter().cloned().map(Kind::Worst)).chain([Kind::Disk]);
+    let known = kinds.filter(|kind| all.iter().any(|o| !kind.values(o).is_empty()));
+    known.map(|kind| (kind.clone(), kind.scale(all))).collect()
+}
+
+impl Kind {
     /// Values in windows, as far as an engine has them.
     fn values<'a>(&self, of: &'a OverTime) -> &'a [f64] {
         let side = |name: &str| of.sides.iter().find(|side| side.name == name);
         match self {
-            Strip::Rate(name) => side(name).map_or(&[][..], |side| &side.ops_per_s[..]),
-            Strip::Worst(name) => side(name).map_or(&[][..], |side| &side.worst_us[..]),
-            Strip::Disk => &of.disk_bytes,
+            Kind::Rate(name) => side(name).map_or(&[][..], |side| &side.ops_per_s[..]),
+            Kind::Worst(name) => side(name).map_or(&[][..], |side| &side.worst_us[..]),
+            Kind::Disk => &of.disk_bytes,
         }
     }
 
-    /// What it is, and what its scale reaches to.
-    fn head(&self, scale: &Scale, live: f64) -> (String, String) {
+    fn scale(&self, all: &[&OverTime]) -> Scale {
+        let mut values: Vec<f64> = all.iter().flat_map(|o| self.values(o)).copied().collect();
         match self {
-            Strip::Rate(name) => (name.clone(), format!("to {}/s", format::short(scale.to))),
-            Strip::Worst(name) => (
-                format!("worst of {name}"),
-                format!(
-                    "{} to {}, logarithmic",
-                    format::micros(scale.from),
-                    format::micros(scale.to)
-                ),
-            ),
-            Strip::Disk => (
-                format!("disk; alive {}", format::bytes(live)),
+            Kind::Worst(_) => return Scale::decades(values.into_iter()),
+            Kind::Disk => values.extend(all.iter().map(|o| o.live_bytes)),
+            Kind::Rate(_) => {}
+        }
+        Scale::from_zero(&values)
+    }
+
+    fn strip(&self, scale: Scale, of: &OverTime, emphasis: &str) -> Strip {
+        let (what, reach) = match self {
+            Kind::Rate(name) => (name.clone(), format!("to {}/s", format::short(scale.to))),
+            Kind::Worst(name) => {
+                let [from, to] = [scale.from, scale.to].map(format::micros);
+                (format!("worst of {name}"), format!("{from} to {to}, logarithmic"))
+            }
+            Kind::Disk => (
+                format!("disk; alive {}", format::bytes(of.live_bytes)),
                 format!("to {}", format::bytes(scale.to)),
             ),
-        }
-    }
-}
-
-impl Frame {
-    fn of<'a>(all: impl Iterator<Item = &'a OverTime> + Clone) -> Frame {
-        let mut names: Vec<&str> = Vec::new();
-        for side in all.clone().flat_map(|o| &o.sides) {
-            if !names.contains(&side.name.as_str()) {
-                names.push(&side.name);
-            }
-        }
-        let rates = names.iter().map(|name| Strip::Rate(name.to_string()));
-        let worst = names.iter().map(|name| Strip::Worst(name.to_string()));
-        let strips = rates.chain(worst).chain([Strip::Disk]);
-        let scale = |strip: &Strip| {
-            let values = all.clone().flat_map(|o| strip.values(o)).copied();
-            if matches!(strip, Strip::Worst(_)) {
-                return Scale::decades(values);
-            }
-            let live = all.clone().map(|o| if *strip == Strip::Disk { o.live_bytes } else { 0.0 });
-            let most = values.chain(live).fold(0.0, f64::max);
-            Scale { log: false, from: 0.0, to: if most > 0.0 { most } else { 1.0 } }
         };
-        let known = |strip: &Strip| all.clone().any(|o| !strip.values(o).is_empty());
-        let with_scale = |strip: Strip| {
-            let scale = scale(&strip);
-            (strip, scale)
-        };
-        let strips = strips.filter(known).map(with_scale).collect();
-        let windows = |o: &OverTime| o.sides.iter().map(|side| side.ops_per_s.len()).max();
-        let seconds = all.map(|o| o.window_s * windows(o).unwrap_or(0) as f64).fold(0.0, f64::max);
-        Frame { strips, seconds }
+        let values = self.values(of).iter().map(|value| Some(*value)).collect();
+        let line = Thread { name: what.clone(), window_s: of.window_s, ops_per_s: values };
+        let mark = (*self == Kind::Disk).then_some(of.live_bytes);
+        let class = format!("thread reader{emphasis}");
+        Strip { what, reach, scale, height: HEIGHT, lines: vec![line], class, mark }
     }
-}
-
-fn panel(row: &Row, engine: &str, of: &OverTime, frame: &Frame) -> Panel {
-    let ours = if palette::line_class(engine) == "ours" { " ours" } else { "" };
-    let mut svg = Svg::new(WIDTH, 0.0);
-    let mut y = 0.0;
-    for (strip, scale) in &frame.strips {
-        let (top, bottom) = (y + HEAD, y + HEAD + HEIGHT);
-        let height = |value: f64| bottom - scale.at(value) * HEIGHT;
-        let (what, reach) = strip.head(scale, of.live_bytes);
-        svg.line((LEFT, top), (WIDTH, top), "grid");
-        svg.text(LEFT, top - 4.0, Anchor::Start, "small", &what);
-        let room = WIDTH - LEFT - text::width(&what, SMALL) - 10.0;
-        svg.text(WIDTH, top - 4.0, Anchor::End, "small", &text::fit(&reach, SMALL, room));
-        if *strip == Strip::Disk {
-            svg.line((LEFT, height(of.live_bytes)), (WIDTH, height(of.live_bytes)), "axis");
-        }
-        let values = strip.values(of).iter().map(|value| Some(*value)).collect();
-        let line = Thread { name: what, window_s: of.window_s, ops_per_s: values };
-        let at = |(seconds, value): (f64, f64)| {
-            (LEFT + (WIDTH - LEFT) * (seconds / frame.seconds.max(1e-9)).min(1.0), height(value))
-        };
-        let pieces: Vec<Vec<_>> =
-            lines::pieces(&line).into_iter().map(|p| p.into_iter().map(at).collect()).collect();
-        svg.path(&pieces, &format!("thread reader{ours}"), &line.name);
-        svg.line((LEFT, bottom), (WIDTH, bottom), "axis");
-        y = bottom + GAP;
-    }
-    lines::time_axis(&mut svg, frame.seconds, y);
-    svg.set_height(y + 18.0);
-    Panel { svg, title: palette::shown(engine).to_string(), desc: describe(row, of, frame.seconds) }
 }
 
 fn describe(row: &Row, of: &OverTime, seconds: f64) -> String {
@@ -166,7 +125,6 @@ mod tests {
     use super::*;
     use crate::measure::Side;
     use crate::report::model::Model;
-    use crate::report::record::Record;
     use roxmltree::Document;
 
     fn record(engine: &str, rate: f64, worst_us: f64, disk: f64) -> Record {
@@ -197,7 +155,7 @@ mod tests {
             let d = node.attribute("d").unwrap();
             let points: Vec<&str> = d.split(['M', 'L']).filter(|p| !p.is_empty()).collect();
             let y: f64 = points[1].split(' ').nth(1).unwrap().parse().unwrap();
-            (strip + 1) as f64 * (HEAD + HEIGHT) + strip as f64 * GAP - y
+            (strip + 1) as f64 * (strips::HEAD + HEIGHT) + strip as f64 * GAP - y
         };
         lines.enumerate().map(middle).collect()
     }
@@ -214,7 +172,7 @@ mod tests {
         ];
         let model = Model::new(records);
         let panels = of_row(&model.sections[0].rows[0]);
-        let engines: Vec<&str> = panels.iter().map(|(engine, _)| *engine).collect();
+        let engines: Vec<&str> = panels.iter().map(|(record, _)| record.engine.as_str()).collect();
         assert_eq!(engines, ["esker", "lmdb"], "what failed or has nothing is not drawn");
         // Reads, puts, the worst of both, disk: each beside the highest of both engines.
         let (ours, theirs) = (middles(&panels[0].1), middles(&panels[1].1));

@@ -62,6 +62,11 @@ pub(crate) fn line_class(engine: &str) -> String {
     format!("c{} d{}", place % COLOURS, place / COLOURS % DASHES)
 }
 
+/// What Esker's own lines have beside the class of their kind.
+pub(crate) fn emphasis(engine: &str) -> &'static str {
+    if engine == OURS { " ours" } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use super::super::latency;
 use super::super::lines;
 use super::super::model::{Model, Row, Section, suite_title};
 use super::super::over_time;
+use super::super::record::Record;
 use super::details;
 use super::page::{Page, anchor};
 use crate::published;
@@ -88,53 +89,56 @@ fn curves(page: &mut Page, section: &Section) {
 
 /// Threads over time, for each row that has them.
 fn threads(page: &mut Page, section: &Section) {
+    let steady = |record: &Record| {
+        let cv = record.cv.map(format::percent);
+        cv.map(|cv| format!("windows vary by {cv} (standard deviation)")).unwrap_or_default()
+    };
     for row in &section.rows {
-        let panels = lines::of_row(row);
-        if panels.is_empty() {
-            continue;
-        }
-        page.element("div", "part", &format!("{}: every thread over time", row.name));
-        page.element(
-            "p",
-            "quiet",
+        let panels = lines::of_row(row).into_iter();
+        panels_over_time(
+            page,
+            &format!("{}: every thread over time", row.name),
             "A line is a thread. Each panel has scales from zero of its own, named at their top: \
              compare shapes here (flat is good; teeth are compactions, equal lines a shared lock), \
              and heights in the bars above.",
+            panels.map(|(record, panel)| (record, panel, steady(record))).collect(),
         );
-        page.raw("<div class=\"threads\">\n");
-        let with_threads = row.records.iter().filter(|r| r.threads.is_some());
-        for (panel, record) in panels.iter().zip(with_threads) {
-            let class = if record.engine == OURS { "ours-name" } else { "" };
-            let steady = record
-                .cv
-                .map(|cv| format!("windows vary by {} (standard deviation)", format::percent(cv)));
-            page.figure(panel, class, &steady.unwrap_or_default());
-        }
-        page.raw("</div>\n");
     }
 }
 
 /// Stores in motion over time, for each row that has them.
 fn in_motion(page: &mut Page, section: &Section) {
     for row in &section.rows {
-        let panels = over_time::of_row(row);
-        if panels.is_empty() {
-            continue;
-        }
-        page.element("div", "part", &format!("{}: over time", row.name));
-        page.element(
-            "p",
-            "quiet",
+        let panels = over_time::of_row(row).into_iter();
+        panels_over_time(
+            page,
+            &format!("{}: over time", row.name),
             "In each quarter of a second: how many operations, how long the slowest of them took, and the bytes \
              on disk; the line across is what the keys and values take that are alive. Each strip has one scale \
              in all panels of this row.",
+            panels.map(|(record, panel)| (record, panel, String::new())).collect(),
         );
-        page.raw("<div class=\"threads\">\n");
-        for (engine, panel) in &panels {
-            page.figure(panel, if *engine == OURS { "ours-name" } else { "" }, "");
-        }
-        page.raw("</div>\n");
     }
+}
+
+/// A row's panels over time, each with its caption; nothing where there are none.
+fn panels_over_time(
+    page: &mut Page,
+    title: &str,
+    about: &str,
+    panels: Vec<(&Record, Panel, String)>,
+) {
+    if panels.is_empty() {
+        return;
+    }
+    page.element("div", "part", title);
+    page.element("p", "quiet", about);
+    page.raw("<div class=\"threads\">\n");
+    for (record, panel, caption) in &panels {
+        let class = if record.engine == OURS { "ours-name" } else { "" };
+        page.figure(panel, class, caption);
+    }
+    page.raw("</div>\n");
 }
 
 /// How Esker stands, in a line.
