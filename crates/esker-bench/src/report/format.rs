@@ -40,46 +40,41 @@ pub(crate) fn rounded(value: f64) -> String {
 
 /// As short as an axis needs it: 0, 20 k, 1.5 M.
 pub(crate) fn short(value: f64) -> String {
-    let (scaled, suffix) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, " G"),
-        v if v >= 1e6 => (value / 1e6, " M"),
-        v if v >= 1e4 => (value / 1e3, " k"),
-        _ => (value, ""),
-    };
-    format!("{}{suffix}", rounded(scaled))
+    scaled(value, &[(1e9, 1e9, " G"), (1e6, 1e6, " M"), (1e4, 1e3, " k"), (0.0, 1.0, "")])
 }
 
 /// 1536 MB as 1.54 GB: powers of ten, as disks are sold.
 pub(crate) fn bytes(value: f64) -> String {
-    let (scaled, unit) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, "GB"),
-        v if v >= 1e6 => (value / 1e6, "MB"),
-        v if v >= 1e3 => (value / 1e3, "kB"),
-        _ => (value, "B"),
-    };
-    format!("{} {unit}", rounded(scaled))
+    scaled(value, &[(1e9, 1e9, " GB"), (1e6, 1e6, " MB"), (1e3, 1e3, " kB"), (0.0, 1.0, " B")])
 }
 
 /// Powers of two, as memory is set: 4 MiB.
 pub(crate) fn memory(value: f64) -> String {
-    let (scaled, unit) = match value {
-        v if v >= 1024f64.powi(3) && v % 1024f64.powi(3) == 0.0 => (v / 1024f64.powi(3), "GiB"),
-        v if v >= 1024f64.powi(2) => (v / 1024f64.powi(2), "MiB"),
-        v if v >= 1024.0 => (v / 1024.0, "KiB"),
-        v => (v, "B"),
-    };
-    format!("{} {unit}", rounded(scaled))
+    let [kib, mib, gib] = [10, 20, 30].map(|power| f64::from(1 << power));
+    // Of the largest unit only whole ones: 1,536 MiB.
+    let from_gib = if value % gib == 0.0 { gib } else { f64::INFINITY };
+    scaled(
+        value,
+        &[(from_gib, gib, " GiB"), (mib, mib, " MiB"), (kib, kib, " KiB"), (0.0, 1.0, " B")],
+    )
 }
 
 /// A time in the unit that suits it: 12,000 µs as 12 ms.
 pub(crate) fn micros(us: f64) -> String {
     match us {
-        v if v >= 1e6 => format!("{} s", rounded(v / 1e6)),
-        v if v >= 1e3 => format!("{} ms", rounded(v / 1e3)),
         0.0 => "0".to_string(),
-        v if v >= 0.1 => format!("{} µs", rounded(v)),
-        v => format!("{} ns", rounded(v * 1e3)),
+        _ => scaled(
+            us,
+            &[(1e6, 1e6, " s"), (1e3, 1e3, " ms"), (0.1, 1.0, " µs"), (0.0, 1e-3, " ns")],
+        ),
     }
+}
+
+/// A value in the first of some units that it is large enough for: from where on, how much each is, and its name.
+fn scaled(value: f64, units: &[(f64, f64, &str)]) -> String {
+    let unit = units.iter().find(|(from, ..)| value.abs() >= *from);
+    let (_, size, name) = unit.unwrap_or(&(0.0, 1.0, ""));
+    format!("{}{name}", rounded(value / size))
 }
 
 /// A moment as people write it: 2026-11-21T03:00:12Z as 2026-11-21 03:00 UTC; others as they are.

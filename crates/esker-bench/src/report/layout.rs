@@ -157,32 +157,23 @@ pub(crate) fn apart(wanted: &[f64], pitch: f64, from: f64, to: f64) -> Vec<f64> 
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
     let room = (to - from).max(0.0);
     let pitch = if wanted.len() > 1 { pitch.min(room / (wanted.len() - 1) as f64) } else { pitch };
-    // Groups of labels that touch, each around the mean of what its members want.
-    let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
-    let first_of = |sum: f64, n: usize| {
-        let span = (n - 1) as f64 * pitch;
-        (sum / n as f64 - span / 2.0).clamp(from, (to - span).max(from))
-    };
-    for i in order {
-        groups.push((wanted[i], vec![i]));
-        while let [.., (sum_a, a), (sum_b, b)] = &groups[..] {
-            let end = first_of(*sum_a, a.len()) + a.len() as f64 * pitch;
-            if first_of(*sum_b, b.len()) >= end - 1e-9 {
-                break;
-            }
-            let Some((sum, members)) = groups.pop() else { break };
-            if let Some(last) = groups.last_mut() {
-                last.0 += sum;
-                last.1.extend(members);
-            }
+    // Without the pitch they need only be in order: neighbours that are not share the mean of what they want.
+    let mut groups: Vec<(f64, usize)> = Vec::new();
+    for (rank, i) in order.iter().enumerate() {
+        groups.push((wanted[*i] - rank as f64 * pitch, 1));
+        while let [.., (sum_a, a), (sum_b, b)] = groups[..]
+            && sum_a / a as f64 > sum_b / b as f64
+        {
+            groups.truncate(groups.len() - 2);
+            groups.push((sum_a + sum_b, a + b));
         }
     }
+    let last = (to - wanted.len().saturating_sub(1) as f64 * pitch).max(from);
+    let places_of =
+        |(sum, n): (f64, usize)| std::iter::repeat_n((sum / n as f64).clamp(from, last), n);
     let mut places = vec![0.0; wanted.len()];
-    for (sum, members) in groups {
-        let first = first_of(sum, members.len());
-        for (k, i) in members.into_iter().enumerate() {
-            places[i] = first + k as f64 * pitch;
-        }
+    for ((rank, i), place) in order.iter().enumerate().zip(groups.into_iter().flat_map(places_of)) {
+        places[*i] = place + rank as f64 * pitch;
     }
     places
 }
