@@ -3,7 +3,7 @@
 
 use super::bars;
 use super::layout::{LABEL, SMALL};
-use super::model::Section;
+use super::model::{Section, not_installed};
 use super::picture::STYLE;
 use super::svg::{Anchor, Svg};
 use super::text;
@@ -30,7 +30,7 @@ pub(crate) fn of_suite(
     machine: &str,
     unquiet: Option<&str>,
 ) -> String {
-    let gone: Vec<&str> = missing_everywhere(sections);
+    let gone: Vec<&str> = not_installed(sections).into_iter().map(|(engine, _)| engine).collect();
     let mut panels = Vec::new();
     let mut hardware = None;
     for section in sections {
@@ -82,15 +82,6 @@ pub(crate) fn of_suite(
     svg.set_height(y + 4.0);
     let words: Vec<String> = panels.iter().map(|(t, p)| format!("{t}: {}", p.desc)).collect();
     svg.file(&format!("{suite}: Esker beside other engines"), &words.join(" "), STYLE)
-}
-
-fn missing_everywhere(sections: &[Section]) -> Vec<&str> {
-    let all = || sections.iter().flat_map(|s| &s.rows).flat_map(|r| &r.records);
-    let mut names: Vec<&str> = all().map(|r| r.engine.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| all().filter(|r| r.engine == *name).all(|r| r.missing.is_some()));
-    names
 }
 
 #[cfg(test)]

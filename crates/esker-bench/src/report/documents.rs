@@ -10,7 +10,7 @@ use crate::published::{self, Document, Figure, Value};
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     pub caption: String,
-    pub columns: Vec<String>,
+    pub columns: Vec<&'static str>,
     pub lines: Vec<Vec<String>>,
 }
 
@@ -41,9 +41,13 @@ fn relative(document: &Document, sections: &[Section]) -> Table {
             "Speed as a multiple of LevelDB's, as published ({}; {}) and as measured here",
             document.source, document.hardware
         ),
-        columns: ["workload", "B-tree, published", "B-tree, here", "LSM, published", "LSM, here"]
-            .map(String::from)
-            .to_vec(),
+        columns: vec![
+            "workload",
+            "B-tree, published",
+            "B-tree, here",
+            "LSM, published",
+            "LSM, here",
+        ],
         lines: rows.into_iter().map(line).collect(),
     }
 }
@@ -79,7 +83,7 @@ fn times(document: &Document) -> Table {
             "Time to complete the larger set in memory, as published ({})",
             document.source
         ),
-        columns: vec!["engine".to_string(), "time".to_string()],
+        columns: vec!["engine", "time"],
         lines: figures.iter().map(|figure| vec![figure.named.clone(), time(figure)]).collect(),
     }
 }

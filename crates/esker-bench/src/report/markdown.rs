@@ -1,40 +1,15 @@
-//! `report.md`, to be pasted where Markdown is read, and beside it a picture of the first screen and one of each suite.
+//! `report.md`, to be pasted where Markdown is read, with the pictures beside it.
 
 use super::chart;
 use super::documents;
 use super::first::{self, First};
 use super::format;
-use super::input;
-use super::model::{Model, Row, Section};
+use super::model::{Model, Row, Section, classes};
 use super::palette;
 use super::ratios::{Place, places, with_interval, worst, worst_heading};
 use crate::published;
 use crate::results::OURS;
-use anyhow::{Context, Result};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-
-/// Writes `report.md`, `first.svg` and `chart-<suite>.svg` from the results in a directory, beside them.
-pub fn write(dir: &Path) -> Result<Vec<PathBuf>> {
-    let model = Model::new(input::read(dir)?);
-    let mut written = Vec::new();
-    let mut save = |name: String, content: &str| -> Result<()> {
-        let path = dir.join(name);
-        std::fs::write(&path, content)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        written.push(path);
-        Ok(())
-    };
-    let (machine, unquiet) = (model.machine_line(), model.caution());
-    for (suite, of) in model.suites() {
-        save(chart::file_name(suite), &chart::of_suite(suite, of, &machine, unquiet.as_deref()))?;
-    }
-    if let Some(picture) = first::picture::draw(&First::of(&model), &machine, unquiet.as_deref()) {
-        save(first::picture::FILE_NAME.to_string(), &picture)?;
-    }
-    save("report.md".to_string(), &render(&model))?;
-    Ok(written)
-}
 
 /// The text.
 pub(crate) fn render(model: &Model) -> String {
@@ -45,24 +20,37 @@ pub(crate) fn render(model: &Model) -> String {
     if let Some(unquiet) = model.caution() {
         let _ = writeln!(out, "**{}**\n", cell(&unquiet));
     }
-    out += &first::markdown::render(&First::of(model), cell);
+    out += &first::markdown::render(&First::of(model));
     ratios(&mut out, model);
     for (suite, of) in model.suites() {
         let _ = writeln!(out, "## {}\n", cell(suite));
         let _ = writeln!(out, "![{} in bars]({})\n", cell(suite), chart::file_name(suite));
         for section in of {
-            table(&mut out, model, section);
+            self::section(&mut out, model, section);
         }
-        if let Some(table) = documents::of_suite(suite, of) {
-            document(&mut out, &table);
+        if let Some(document) = documents::of_suite(suite, of) {
+            let _ = writeln!(out, "{}:\n", cell(&document.caption));
+            let columns: Vec<(&str, &str)> =
+                document.columns.iter().map(|name| ("", *name)).collect();
+            let escaped = |line: &Vec<String>| line.iter().map(|text| cell(text)).collect();
+            out += &table(&columns, document.lines.iter().map(escaped));
         }
     }
     remarks(&mut out, model);
     out
 }
 
+/// A table: its columns by name, those of class `n` to the right, and its lines of cells; an empty line behind it.
+pub(crate) fn table(columns: &[(&str, &str)], lines: impl Iterator<Item = Vec<String>>) -> String {
+    let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+    let rule = |(class, _): &(&str, &str)| if *class == "n" { "---:|" } else { "---|" };
+    let rules: String = columns.iter().map(rule).collect();
+    let lines: String = lines.map(|cells| format!("| {} |\n", cells.join(" | "))).collect();
+    format!("| {} |\n|{rules}\n{lines}\n", names.join(" | "))
+}
+
 /// Text as a cell of a table: what Markdown reads as markup is escaped.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -88,40 +76,42 @@ fn ratios(out: &mut String, model: &Model) {
          1× Esker is better. A figure is a median with its interval; where both intervals overlap, or both take less than a \
          millisecond to settle, nobody is first.\n\n",
     );
-    lines(out, places(model).groups().into_iter().flat_map(|(_, list)| list));
+    lines(out, places(model).iter());
 }
 
 fn lines<'a>(out: &mut String, places: impl Iterator<Item = &'a Place<'a>>) {
-    out.push_str(
-        "| row | Esker | best peer | ratio | of limit | remarks |\n|---|---:|---:|---:|---:|---|\n",
-    );
-    for place in places {
-        let _ = writeln!(out, "{}", ratio_line(place));
-    }
-    out.push('\n');
+    let columns = [
+        ("", "row"),
+        ("n", "Esker"),
+        ("n", "best peer"),
+        ("n", "ratio"),
+        ("n", "of limit"),
+        ("", "remarks"),
+    ];
+    *out += &table(&columns, places.map(ratio_line));
 }
 
-fn ratio_line(place: &Place<'_>) -> String {
+fn ratio_line(place: &Place<'_>) -> Vec<String> {
     let peer = place.standing.as_ref();
     let ratio = peer.map_or_else(String::new, |s| match s.ratio < 1.0 && !s.alike() {
         true => format!("**{}**", cell(&s.shown())),
         false => cell(&s.shown()),
     });
     let share = place.of_limit().filter(|_| place.row.unit.more_is_better());
-    format!(
-        "| {} | {} | {} | {ratio} | {} | {} |",
+    vec![
         cell(&format!("{} ({})", place.row.name, place.section.place())),
         cell(&place.own()),
         cell(&place.theirs().unwrap_or_default()),
+        ratio,
         share.unwrap_or_default(),
-        cell(&place.remark())
-    )
+        cell(&place.remark()),
+    ]
 }
 
 /// More rows than this go down, with the engines across.
 const ROWS_ACROSS: usize = 6;
 
-fn table(out: &mut String, model: &Model, section: &Section) {
+fn section(out: &mut String, model: &Model, section: &Section) {
     let heading = section.heading();
     if heading != section.suite {
         let _ = writeln!(out, "### {}\n", cell(&heading));
@@ -141,7 +131,8 @@ fn table(out: &mut String, model: &Model, section: &Section) {
             true => format!("**{}**", palette::shown(engine)),
             false => cell(palette::shown(engine)),
         };
-        let mut line = vec![name, classes(section, engine)];
+        let mut line =
+            vec![name, classes(section.rows.iter().filter_map(|r| r.of(engine))).join("/")];
         line.extend(section.rows.iter().map(|row| figure(row, engine)));
         grid.push(line);
     }
@@ -152,36 +143,14 @@ fn table(out: &mut String, model: &Model, section: &Section) {
         grid =
             (0..grid[0].len()).map(|i| grid.iter().map(|line| line[i].clone()).collect()).collect();
     }
-    for (i, line) in grid.iter().enumerate() {
-        let _ = writeln!(out, "| {} |", line.join(" | "));
-        if i == 0 {
-            let _ = writeln!(out, "|---|{}", "---:|".repeat(line.len() - 1));
-        }
-    }
+    let head = grid.remove(0);
+    let class = |i: usize| if i == 0 { "" } else { "n" };
+    let columns: Vec<(&str, &str)> =
+        head.iter().enumerate().map(|(i, name)| (class(i), name.as_str())).collect();
+    *out += &table(&columns, grid.into_iter());
     if let Some(document) = published::of_suite(&section.suite).filter(|_| is_published) {
-        let _ = writeln!(out, "\nPublished figures: {}.", cell(&document.hardware));
+        let _ = writeln!(out, "Published figures: {}.\n", cell(&document.hardware));
     }
-    out.push('\n');
-}
-
-/// What the suite's document published.
-fn document(out: &mut String, table: &documents::Table) {
-    let _ = writeln!(out, "{}:\n\n| {} |", cell(&table.caption), table.columns.join(" | "));
-    let _ = writeln!(out, "|{}", "---|".repeat(table.columns.len()));
-    for line in &table.lines {
-        let cells: Vec<String> = line.iter().map(|text| cell(text)).collect();
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
-    }
-    out.push('\n');
-}
-
-/// The durability classes that an engine has in a section.
-fn classes(section: &Section, engine: &str) -> String {
-    let of = |row: &Row| row.of(engine).and_then(|r| r.class.clone());
-    let mut classes: Vec<String> = section.rows.iter().filter_map(of).collect();
-    classes.sort();
-    classes.dedup();
-    classes.join("/")
 }
 
 fn figure(row: &Row, engine: &str) -> String {
@@ -214,19 +183,12 @@ fn of_document(section: &Section) -> Vec<Vec<String>> {
 }
 
 fn remarks(out: &mut String, model: &Model) {
-    out.push_str("## Engines\n\n| engine | version | settings |\n|---|---|---|\n");
-    let gone = model.not_installed();
-    for engine in &model.engines {
-        let of = || model.records().filter(|r| r.engine == *engine);
-        let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
-        let settings = match gone.iter().find(|(name, _)| name == engine) {
-            Some((_, how)) => format!("not installed: {how}"),
-            None => model.settings_of(engine),
-        };
-        let name = palette::shown(engine);
-        let _ = writeln!(out, "| {} | {} | {} |", cell(name), cell(&version), cell(&settings));
-    }
-    out.push_str("\n## Commands\n\n");
+    let columns = [("", "engine"), ("", "version"), ("", "settings")];
+    let engines = model.about_engines().into_iter();
+    let lines = engines.map(|[name, version, _, settings]| [name, version, settings]);
+    *out += "## Engines\n\n";
+    *out += &table(&columns, lines.map(|line| line.map(|text| cell(&text)).to_vec()));
+    *out += "## Commands\n\n";
     let mut commands = model.commands();
     commands.sort_unstable();
     for command in commands {

@@ -8,14 +8,14 @@ mod compare;
 mod documents;
 mod first;
 mod format;
-pub mod html;
+mod html;
 mod input;
 mod json;
 mod latency;
 mod layout;
 mod lines;
 mod log;
-pub mod markdown;
+mod markdown;
 mod model;
 mod over_time;
 mod palette;
@@ -38,6 +38,8 @@ pub use table::table;
 
 use crate::results::Results;
 use anyhow::{Context, Result};
+use first::First;
+use model::Model;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -61,9 +63,27 @@ pub fn write(dir: &Path, results: &Results) -> Result<()> {
 
 /// Draws everything from the `results.jsonl` of a directory, beside it.
 pub fn write_all(dir: &Path) -> Result<Vec<PathBuf>> {
-    let mut written = vec![html::write(dir)?];
-    written.extend(markdown::write(dir)?);
-    Ok(written)
+    let model = Model::new(input::read(dir)?);
+    let write = |(name, content): (String, String)| {
+        let path = dir.join(name);
+        replace(&path, content.as_bytes()).map(|()| path)
+    };
+    files(&model).into_iter().map(write).collect()
+}
+
+/// The reports and their pictures, by the names of their files.
+fn files(model: &Model) -> Vec<(String, String)> {
+    let (machine, unquiet) = (model.machine_line(), model.caution());
+    let mut files = vec![("report.html".to_string(), html::render(model))];
+    for (suite, of) in model.suites() {
+        let chart = chart::of_suite(suite, of, &machine, unquiet.as_deref());
+        files.push((chart::file_name(suite), chart));
+    }
+    if let Some(picture) = first::picture::draw(&First::of(model), &machine, unquiet.as_deref()) {
+        files.push((first::picture::FILE_NAME.to_string(), picture));
+    }
+    files.push(("report.md".to_string(), markdown::render(model)));
+    files
 }
 
 /// Says that the results of an earlier run are still there.

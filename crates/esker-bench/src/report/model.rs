@@ -7,7 +7,7 @@ use crate::interval;
 use crate::plan::Unit;
 use crate::published;
 use crate::turns::MACHINE;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A whole run.
 #[derive(Debug)]
@@ -100,24 +100,31 @@ impl Model {
 
     /// Engines of which nothing is installed, with the way to get them.
     pub fn not_installed(&self) -> Vec<(&str, &str)> {
-        let of = |engine: &'_ str| -> Option<String> {
-            let mut records = self.records().filter(|r| r.engine == engine);
-            let first = records.next()?.missing.clone()?;
-            records.all(|r| r.missing.is_some()).then_some(first)
+        not_installed(&self.sections)
+    }
+
+    /// Each engine: its name, its version, its classes and its settings, or how to get it.
+    pub fn about_engines(&self) -> Vec<[String; 4]> {
+        let gone = self.not_installed();
+        let about = |engine: &String| {
+            let of = || self.records().filter(|r| r.engine == *engine);
+            let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
+            let settings = match gone.iter().find(|(name, _)| name == engine) {
+                Some((_, how)) => format!("not installed: {how}"),
+                None => self.settings_of(engine),
+            };
+            [palette::shown(engine).to_string(), version, classes(of()).join(", "), settings]
         };
-        let reason = |engine: &str| {
-            self.records().find(|r| r.engine == engine).and_then(|r| r.missing.as_deref())
-        };
-        let gone = self.engines.iter().filter(|engine| of(engine).is_some());
-        gone.map(|engine| (engine.as_str(), reason(engine).unwrap_or_default())).collect()
+        self.engines.iter().map(about).collect()
     }
 
     /// Each setting of an engine once, with its rows where there are several.
-    pub fn settings_of(&self, engine: &str) -> String {
-        let named = self.rows().map(|(s, row)| (row, format!("{} {}", s.id, row.name)));
-        match by_settings(engine, named.map(|(row, name)| (row, name.trim().to_string())))
-            .as_slice()
-        {
+    fn settings_of(&self, engine: &str) -> String {
+        let named = self.rows().filter_map(|(section, row)| {
+            let name = format!("{} {}", section.id, row.name).trim().to_string();
+            Some((row.settings_of(engine)?, name))
+        });
+        match &by_key(named)[..] {
             [(only, _)] => only.to_string(),
             several => {
                 let with_rows =
@@ -129,13 +136,8 @@ impl Model {
 
     /// What measured it, each command once.
     pub fn commands(&self) -> Vec<String> {
-        let mut commands: Vec<String> = Vec::new();
-        for command in self.records().filter_map(Record::command_line) {
-            if !commands.contains(&command) {
-                commands.push(command);
-            }
-        }
-        commands
+        let commands = self.records().filter_map(|record| Some((record.command_line()?, ())));
+        by_key(commands).into_iter().map(|(command, _)| command).collect()
     }
 
     /// What all say of the machine.
@@ -248,24 +250,36 @@ impl Section {
     }
 }
 
-/// The settings that an engine had in some rows, each once, with the names of the rows that had them.
-pub(crate) fn by_settings<'a>(
-    engine: &str,
-    rows: impl Iterator<Item = (&'a Row, String)>,
-) -> Vec<(&'a str, Vec<String>)> {
-    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
-    for (row, name) in rows {
-        let settings = row.of(engine).and_then(|record| record.settings.as_deref());
-        let Some(settings) = settings else { continue };
-        match all.iter_mut().find(|(known, _)| *known == settings) {
-            Some((_, names)) => names.push(name),
-            None => all.push((settings, vec![name])),
-        }
+/// Engines of which nothing in these sections is installed, in the fixed order, with the way to get them.
+pub(crate) fn not_installed(sections: &[Section]) -> Vec<(&str, &str)> {
+    let mut engines = BTreeMap::new();
+    for record in sections.iter().flat_map(|s| &s.rows).flat_map(|r| &r.records) {
+        let why = record.missing.as_deref();
+        let known = engines.entry(palette::order(&record.engine)).or_insert(why);
+        *known = why.and(*known);
     }
-    all
+    engines.into_iter().filter_map(|((_, engine), why)| Some((engine, why?))).collect()
 }
 
-/// What a suite is called in headings.
+/// The durability classes that some records have.
+pub(crate) fn classes<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<String> {
+    let classes: BTreeSet<String> = records.filter_map(|r| r.class.clone()).collect();
+    classes.into_iter().collect()
+}
+
+/// Values by their keys, in the order in which these come first.
+pub(crate) fn by_key<K: PartialEq, V>(pairs: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// What a suite is called/// What a suite is called in headings.
 pub(crate) fn suite_title(suite: &str) -> &str {
     match suite {
         "core" => "Core rows",
@@ -288,6 +302,11 @@ impl Row {
 
     pub fn of(&self, engine: &str) -> Option<&Record> {
         self.records.iter().find(|r| r.engine == engine)
+    }
+
+    /// What an engine was told, in its own words.
+    pub fn settings_of(&self, engine: &str) -> Option<&str> {
+        self.of(engine)?.settings.as_deref()
     }
 }
 

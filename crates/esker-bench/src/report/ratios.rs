@@ -9,46 +9,33 @@ use crate::interval::WIDE;
 use crate::plan::Unit;
 use crate::results::OURS;
 
+/// How Esker stands in a row, in the order in which rows are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// It has no figure: failed or cannot do it.
+    Without,
+    Behind,
+    /// Nobody can say who is first: neither a win nor a loss.
+    Alike,
+    First,
+    /// No peer of its class has a figure.
+    Alone,
+}
+
 /// A row and how Esker stands in it.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     pub section: &'a Section,
     pub row: &'a Row,
+    pub rank: Rank,
     pub standing: Option<Standing>,
 }
 
-/// Rows by how Esker stands.
-#[derive(Debug, Default)]
-pub(crate) struct Places<'a> {
-    /// It has no figure: failed or cannot do it.
-    pub without: Vec<Place<'a>>,
-    pub behind: Vec<Place<'a>>,
-    /// Nobody can say who is first: neither a win nor a loss.
-    pub alike: Vec<Place<'a>>,
-    pub first: Vec<Place<'a>>,
-    /// No peer of its class has a figure.
-    pub alone: Vec<Place<'a>>,
-}
-
-/// Sorts all rows.
-pub(crate) fn places(model: &Model) -> Places<'_> {
-    let mut places = Places::default();
-    for (section, row) in model.rows() {
-        let standing = row.standing();
-        let ours = row.of(OURS).and_then(|r| r.figure());
-        let list = match (&standing, ours) {
-            (Some(s), _) if s.alike() => &mut places.alike,
-            (Some(s), _) if s.ratio < 1.0 => &mut places.behind,
-            (Some(_), _) => &mut places.first,
-            (None, Some(_)) => &mut places.alone,
-            (None, None) => &mut places.without,
-        };
-        list.push(Place { section, row, standing });
-    }
+/// All rows, the worst on top.
+pub(crate) fn places(model: &Model) -> Vec<Place<'_>> {
+    let mut places: Vec<Place<'_>> = model.rows().map(|(s, row)| Place::of(s, row)).collect();
     let ratio = |p: &Place<'_>| p.standing.as_ref().map_or(f64::INFINITY, |s| s.ratio);
-    for list in [&mut places.behind, &mut places.alike, &mut places.first] {
-        list.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    }
+    places.sort_by(|a, b| a.rank.cmp(&b.rank).then(ratio(a).total_cmp(&ratio(b))));
     places
 }
 
@@ -57,8 +44,8 @@ const WORST: usize = 10;
 
 /// The rows in which Esker is worst, and how many of those in which it is not first are left.
 pub(crate) fn worst(model: &Model) -> (Vec<Place<'_>>, usize) {
-    let Places { without, behind, alike, .. } = places(model);
-    let mut all: Vec<Place<'_>> = without.into_iter().chain(behind).chain(alike).collect();
+    let mut all = places(model);
+    all.retain(|place| place.rank <= Rank::Alike);
     let left = all.len().saturating_sub(WORST);
     all.truncate(WORST);
     (all, left)
@@ -82,23 +69,34 @@ pub(crate) fn with_interval(unit: Unit, value: f64, record: &Record) -> String {
     }
 }
 
-impl<'a> Places<'a> {
-    /// All of them with what they have in common, the worst on top.
-    pub fn groups(&self) -> [(&'static str, &[Place<'a>]); 5] {
-        [
-            ("Esker has no figure", &self.without),
-            ("Another engine is first", &self.behind),
-            ("Esker and the best of the others cannot be told apart", &self.alike),
-            ("Esker is first", &self.first),
-            (
-                "Not compared: no peer of the same class, or a rate that all are held to",
-                &self.alone,
-            ),
-        ]
+impl Rank {
+    /// What rows of it have in common.
+    pub fn title(self) -> &'static str {
+        match self {
+            Rank::Without => "Esker has no figure",
+            Rank::Behind => "Another engine is first",
+            Rank::Alike => "Esker and the best of the others cannot be told apart",
+            Rank::First => "Esker is first",
+            Rank::Alone => {
+                "Not compared: no peer of the same class, or a rate that all are held to"
+            }
+        }
     }
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn of(section: &'a Section, row: &'a Row) -> Place<'a> {
+        let standing = row.standing();
+        let rank = match &standing {
+            Some(s) if s.alike() => Rank::Alike,
+            Some(s) if s.ratio < 1.0 => Rank::Behind,
+            Some(_) => Rank::First,
+            None if row.of(OURS).and_then(Record::figure).is_some() => Rank::Alone,
+            None => Rank::Without,
+        };
+        Place { section, row, rank, standing }
+    }
+
     /// Esker's figure with its interval, or why there is none.
     pub fn own(&self) -> String {
         let record = self.row.of(OURS);
@@ -184,18 +182,19 @@ mod tests {
             Record { runs: Some(vec![10.0, 12.0, 14.0]), ..record("lmdb", "behind", Some(12.0)) },
         ]);
         let places = places(&model);
-        let names = |list: &[Place<'_>]| -> Vec<String> {
+        let names = |list: &[&Place<'_>]| -> Vec<String> {
             list.iter().map(|p| p.row.name.clone()).collect()
         };
-        assert_eq!(names(&places.behind), ["worse", "behind", "bad"]);
-        assert_eq!(names(&places.alike), ["alike"], "neither a win nor a loss");
-        assert_eq!(names(&places.first), ["good"]);
-        assert_eq!(names(&places.without), ["broken"]);
-        assert_eq!(names(&places.alone), ["alone"]);
-        assert_eq!(places.without[0].remark(), "failed: lost data");
+        let of = |rank: Rank| places.iter().filter(|p| p.rank == rank).collect::<Vec<_>>();
+        assert_eq!(names(&of(Rank::Behind)), ["worse", "behind", "bad"]);
+        assert_eq!(names(&of(Rank::Alike)), ["alike"], "neither a win nor a loss");
+        assert_eq!(names(&of(Rank::First)), ["good"]);
+        assert_eq!(names(&of(Rank::Without)), ["broken"]);
+        assert_eq!(names(&of(Rank::Alone)), ["alone"]);
+        assert_eq!(of(Rank::Without)[0].remark(), "failed: lost data");
         let (worst, left) = worst(&model);
         assert_eq!(
-            (names(&worst), left),
+            (names(&worst.iter().collect::<Vec<_>>()), left),
             (["broken", "worse", "behind", "bad", "alike"].map(String::from).to_vec(), 0)
         );
         assert_eq!(worst[4].own(), "9/s (8/s to 11/s)");

@@ -4,7 +4,7 @@ use super::columns;
 use super::first;
 use super::format;
 use super::json;
-use super::model::{Model, Row, by_settings};
+use super::model::{Model, Row, by_key};
 use super::record::Record;
 use crate::device;
 use crate::interval::{ALIKE, WIDE};
@@ -269,8 +269,9 @@ fn settings(results: &Results, rows: &[&Row]) -> String {
     let mut out = String::from("\n");
     for engine in &results.engines {
         let version = results.version_of(engine);
-        let of_rows = rows.iter().map(|row| (*row, row.name.clone()));
-        for (i, (settings, rows)) in by_settings(engine, of_rows).iter().enumerate() {
+        let of_rows =
+            rows.iter().filter_map(|row| Some((row.settings_of(engine)?, row.name.as_str())));
+        for (i, (settings, rows)) in by_key(of_rows).iter().enumerate() {
             let rows = if i == 0 { String::new() } else { format!(" [{}]", rows.join(", ")) };
             let _ = writeln!(out, "{engine} {version}: {settings}{rows}");
         }
@@ -299,48 +300,29 @@ fn remarks(results: &Results, all: &[(Place<'_>, Row)]) -> String {
     out
 }
 
-/// A failure or a note, and what has it.
-struct Remark<'a> {
-    text: &'a str,
-    engines: Vec<String>,
-    rows: Vec<String>,
-}
-
 /// Failures and notes, each once, with the engines and rows that have them: one crash must not fill
 /// the screen, and neither must a note that all engines share.
 fn grouped_remarks(results: &Results, all: &[(Place<'_>, Row)]) -> Vec<String> {
-    let mut of_one: Vec<Remark<'_>> = Vec::new();
-    for (place, row) in all {
-        for record in &row.records {
-            let Some(text) = record.failed.as_deref().or(record.note.as_deref()) else { continue };
-            let failed = if record.absent() == Some("failed") { "FAILED " } else { "" };
-            let engine = format!("{failed}{}", record.engine);
-            let row = match place.section.suite {
-                "core" => place.row.name.clone(),
-                _ => place.row.path(),
-            };
-            match of_one.iter_mut().find(|r| r.text == text && r.engines[0] == engine) {
-                Some(remark) => remark.rows.push(row),
-                None => of_one.push(Remark { text, engines: vec![engine], rows: vec![row] }),
-            }
-        }
-    }
-    let mut all: Vec<Remark<'_>> = Vec::new();
-    for one in of_one {
-        match all.iter_mut().find(|r| r.text == one.text && r.rows == one.rows) {
-            Some(remark) => remark.engines.extend(one.engines),
-            None => all.push(one),
-        }
-    }
-    let present = results.engines.iter().filter(|engine| !results.is_missing(engine)).count();
-    let told = |r: &Remark| {
-        let engines = match r.engines.len() {
-            n if n == present && n > 1 => "all engines".to_string(),
-            _ => r.engines.join(", "),
+    let records = all.iter().flat_map(|(place, row)| row.records.iter().map(move |r| (place, r)));
+    let of_one = records.filter_map(|(place, record)| {
+        let text = record.failed.as_deref().or(record.note.as_deref())?;
+        let failed = if record.absent() == Some("failed") { "FAILED " } else { "" };
+        let row = match place.section.suite {
+            "core" => place.row.name.clone(),
+            _ => place.row.path(),
         };
-        format!("{engines}: {} [{}]", r.text, r.rows.join(", "))
+        Some(((format!("{failed}{}", record.engine), text), row))
+    });
+    let of_rows = by_key(of_one).into_iter().map(|((engine, text), rows)| ((text, rows), engine));
+    let present = results.engines.iter().filter(|engine| !results.is_missing(engine)).count();
+    let told = |((text, rows), engines): ((&str, Vec<String>), Vec<String>)| {
+        let engines = match engines.len() {
+            n if n == present && n > 1 => "all engines".to_string(),
+            _ => engines.join(", "),
+        };
+        format!("{engines}: {text} [{}]", rows.join(", "))
     };
-    all.iter().map(told).collect()
+    by_key(of_rows).into_iter().map(told).collect()
 }
 
 /// The first column to the left, the others to the right.

@@ -2,7 +2,7 @@
 //! their settings, the commands.
 
 use super::super::format;
-use super::super::model::{Model, Section};
+use super::super::model::{Model, Row, Section};
 use super::super::palette;
 use super::super::record::Record;
 use super::page::Page;
@@ -28,30 +28,32 @@ pub(super) fn how_to_read(page: &mut Page) {
     );
 }
 
+const FIGURES: [(&str, &str); 15] = [
+    ("", "row"),
+    ("", "engine"),
+    ("", "class"),
+    ("n", "value"),
+    ("n", "from"),
+    ("n", "to"),
+    ("n", "p50"),
+    ("n", "p99"),
+    ("n", "p99.9"),
+    ("n", "max"),
+    ("n", "CPU"),
+    ("n", "written"),
+    ("n", "memory"),
+    ("n", "disk"),
+    ("", "remarks"),
+];
+
 /// All figures of a section as a table, for those who do not see the pictures or want digits.
 pub(super) fn figures(page: &mut Page, section: &Section) {
+    let of_row =
+        |row: &Row| row.records.iter().map(|r| figure_cells(&row.name, row.unit, r)).collect();
+    let lines: Vec<Vec<Vec<String>>> = section.rows.iter().map(of_row).collect();
     page.raw("<details class=\"figures\"><summary>All figures as a table</summary>\n");
-    page.raw(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"All figures\" tabindex=\"0\"><table>\n",
-    );
-    let columns = [
-        "row", "engine", "class", "value", "from", "to", "p50", "p99", "p99.9", "max", "CPU",
-        "written", "memory", "disk", "remarks",
-    ];
-    let class =
-        |name: &&str| if ["row", "engine", "class", "remarks"].contains(name) { "" } else { "n" };
-    let head: Vec<(&str, &str)> = columns.iter().map(|name| (class(name), *name)).collect();
-    page.head(&section.heading(), &head);
-    page.raw("<tbody>\n");
-    for row in &section.rows {
-        for record in &row.records {
-            let cells = figure_cells(&row.name, row.unit, record);
-            let cells: Vec<(&str, &str)> =
-                cells.iter().zip(&head).map(|(cell, (class, _))| (*class, cell.as_str())).collect();
-            page.cells(&cells);
-        }
-    }
-    page.raw("</tbody>\n</table></div></details>\n");
+    page.table("All figures", &section.heading(), &FIGURES, &lines.concat());
+    page.raw("</details>\n");
 }
 
 fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
@@ -91,45 +93,24 @@ pub(super) fn machine(page: &mut Page, model: &Model) {
         return;
     }
     page.element("p", "quiet", "What it can do without any store, measured in the same run. A row's share of its limit refers to these.");
-    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"The machine's limits\" tabindex=\"0\"><table>\n");
-    page.head("", &[("", "limit"), ("n", "measured"), ("", "remarks")]);
-    page.raw("<tbody>\n");
-    for limit in &model.limits {
-        let value = limit.figure().map(|v| limit.unit().show(v));
+    let line = |limit: &Record| {
+        let value = limit.figure().map(|v| limit.unit().show(v)).unwrap_or_default();
         let remark = limit.reason().or(limit.note.as_deref()).unwrap_or_default();
-        page.cells(&[("", &limit.row), ("n", &value.unwrap_or_default()), ("", remark)]);
-    }
-    page.raw("</tbody>\n</table></div>\n");
+        vec![limit.row.clone(), value, remark.to_string()]
+    };
+    let lines: Vec<Vec<String>> = model.limits.iter().map(line).collect();
+    let columns = [("", "limit"), ("n", "measured"), ("", "remarks")];
+    page.table("The machine's limits", "", &columns, &lines);
+    page.raw("\n");
 }
 
 pub(super) fn engines(page: &mut Page, model: &Model) {
     page.heading(2, "engines", "", "Engines and settings");
-    page.raw("<div class=\"scroll\" role=\"region\" aria-label=\"Engines and settings\" tabindex=\"0\"><table>\n");
-    page.head(
-        "",
-        &[
-            ("", "engine"),
-            ("", "version"),
-            ("", "class"),
-            ("", "settings, and the rows that have others"),
-        ],
-    );
-    page.raw("<tbody>\n");
-    let gone = model.not_installed();
-    for engine in &model.engines {
-        let of = || model.records().filter(|r| r.engine == *engine);
-        let version = of().find_map(|r| r.version.clone()).unwrap_or_default();
-        let mut classes: Vec<String> = of().filter_map(|r| r.class.clone()).collect();
-        classes.sort();
-        classes.dedup();
-        let settings = match gone.iter().find(|(name, _)| name == engine) {
-            Some((_, how)) => format!("not installed: {how}"),
-            None => model.settings_of(engine),
-        };
-        let name = palette::shown(engine);
-        page.cells(&[("", name), ("", &version), ("", &classes.join(", ")), ("", &settings)]);
-    }
-    page.raw("</tbody>\n</table></div>\n");
+    let settings = "settings, and the rows that have others";
+    let columns = [("", "engine"), ("", "version"), ("", "class"), ("", settings)];
+    let lines: Vec<Vec<String>> = model.about_engines().into_iter().map(Vec::from).collect();
+    page.table("Engines and settings", "", &columns, &lines);
+    page.raw("\n");
 }
 
 pub(super) fn commands(page: &mut Page, model: &Model) {

@@ -7,23 +7,11 @@ mod ratios;
 mod sections;
 
 use super::first::First;
-use super::input;
 use super::model::{Model, suite_title};
 use super::palette;
-use anyhow::{Context, Result};
 use page::Page;
-use std::path::{Path, PathBuf};
 
 const STYLE: &str = include_str!("style.css");
-
-/// Draws `report.html` from the results in a directory, beside them.
-pub fn write(dir: &Path) -> Result<PathBuf> {
-    let model = Model::new(input::read(dir)?);
-    let path = dir.join("report.html");
-    std::fs::write(&path, render(&model))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
-}
 
 /// The page.
 pub(crate) fn render(model: &Model) -> String {

@@ -23,13 +23,13 @@ impl Page {
 
     /// An element with a text in it; `class` may be empty.
     pub fn element(&mut self, name: &str, class: &str, text: &str) {
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let class = attribute("class", class);
         let _ = writeln!(self.out, "<{name}{class}>{}</{name}>", escape(text));
     }
 
     /// A heading that links lead to.
     pub fn heading(&mut self, level: u8, id: &str, class: &str, text: &str) {
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let class = attribute("class", class);
         let _ = writeln!(self.out, "<h{level} id=\"{id}\"{class}>{}</h{level}>", escape(text));
     }
 
@@ -67,27 +67,38 @@ impl Page {
         self.out.push_str("</figure>\n");
     }
 
-    /// A row of cells.
-    pub fn cells(&mut self, cells: &[(&str, &str)]) {
-        self.out.push_str("<tr>");
-        for (i, (class, text)) in cells.iter().enumerate() {
-            let class =
-                if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-            let (open, close) = if i == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
-            let _ = write!(self.out, "<{open}{class}>{}</{close}>", escape(text));
-        }
-        self.out.push_str("</tr>\n");
-    }
-
-    /// The head of a table, each column with its class.
-    pub fn head(&mut self, caption: &str, columns: &[(&str, &str)]) {
+    /// A table that scrolls by itself, each of its columns with a class; `label` is for those who do not see it.
+    pub fn table(
+        &mut self,
+        label: &str,
+        caption: &str,
+        columns: &[(&str, &str)],
+        lines: &[Vec<String>],
+    ) {
+        let region = format!("role=\"region\" aria-label=\"{label}\" tabindex=\"0\"");
+        let _ = writeln!(self.out, "<div class=\"scroll\" {region}><table>");
         if !caption.is_empty() {
             self.element("caption", "", caption);
         }
+        self.head(columns);
+        self.out.push_str("<tbody>\n");
+        for line in lines {
+            self.out.push_str("<tr>");
+            for (i, ((class, _), text)) in columns.iter().zip(line).enumerate() {
+                let (open, close) = if i == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
+                let class = attribute("class", class);
+                let _ = write!(self.out, "<{open}{class}>{}</{close}>", escape(text));
+            }
+            self.out.push_str("</tr>\n");
+        }
+        self.out.push_str("</tbody>\n</table></div>");
+    }
+
+    /// The head of a table, each column with its class.
+    pub fn head(&mut self, columns: &[(&str, &str)]) {
         self.out.push_str("<thead><tr>");
         for (class, text) in columns {
-            let class =
-                if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            let class = attribute("class", class);
             let _ = write!(self.out, "<th scope=\"col\"{class}>{}</th>", escape(text));
         }
         self.out.push_str("</tr></thead>\n");
@@ -96,6 +107,11 @@ impl Page {
     pub fn finish(self) -> String {
         self.out
     }
+}
+
+/// An attribute of an element; nothing where it has no value.
+pub(super) fn attribute(name: &str, value: &str) -> String {
+    if value.is_empty() { String::new() } else { format!(" {name}=\"{value}\"") }
 }
 
 /// A name as an id: letters and digits.

@@ -2,42 +2,33 @@
 
 use super::super::model::Model;
 use super::super::palette;
-use super::super::ratios::{self, Place, places};
+use super::super::ratios::{self, Place, Rank, places};
 use super::super::record::Record;
 use super::super::svg::num;
-use super::page::{Page, escape};
+use super::page::{Page, attribute, escape};
 use crate::plan::Unit;
 use crate::results::OURS;
 
 /// The result in two sentences.
 pub(super) fn summary(model: &Model) -> String {
     let places = places(model);
-    let compared = places.first.len() + places.behind.len() + places.alike.len();
+    let count = |rank: Rank| places.iter().filter(|place| place.rank == rank).count();
+    let [first, behind, alike] = [Rank::First, Rank::Behind, Rank::Alike].map(count);
+    let compared = first + behind + alike;
     let peers = model.engines.iter().filter(|e| *e != OURS).count() - peers_missing(model);
     if compared == 0 {
         return format!("{peers} engines; no row has a figure of Esker beside one of its class.");
     }
-    let mut text = format!(
-        "Esker is first in {} of {compared} rows, beside {peers} other engines. ",
-        places.first.len()
-    );
-    if !places.alike.is_empty() {
-        text += &format!(
-            "In {} it cannot be told apart from the best of them. ",
-            match places.alike.len() {
-                1 => "one".to_string(),
-                n => n.to_string(),
-            }
-        );
+    let mut text =
+        format!("Esker is first in {first} of {compared} rows, beside {peers} other engines. ");
+    if alike > 0 {
+        let rows = if alike == 1 { "one".to_string() } else { alike.to_string() };
+        text += &format!("In {rows} it cannot be told apart from the best of them. ");
     }
-    if let Some((place, s)) = places.behind.first().and_then(|p| Some((p, p.standing.as_ref()?))) {
-        text += &format!(
-            "Its worst row is {} ({}), at {} of {}.",
-            place.row.name,
-            place.section.place(),
-            s.shown(),
-            palette::shown(&s.peer)
-        );
+    let worst = places.iter().find(|place| place.rank == Rank::Behind);
+    if let Some((place, s)) = worst.and_then(|p| Some((p, p.standing.as_ref()?))) {
+        let (row, table, peer) = (&place.row.name, place.section.place(), palette::shown(&s.peer));
+        text += &format!("Its worst row is {row} ({table}), at {} of {peer}.", s.shown());
     }
     text
 }
@@ -56,16 +47,15 @@ pub(super) fn worst(page: &mut Page, model: &Model) {
     }
     page.element("p", "quiet", &format!("{}.", ratios::worst_heading(left)));
     open_table(page);
-    let is_alike = |place: &Place<'_>| place.standing.as_ref().is_some_and(|s| s.alike());
-    for of in rows.chunk_by(|a, b| is_alike(a) == is_alike(b)) {
-        let class = if is_alike(&of[0]) { "first" } else { "behind" };
-        page.raw(&format!("<tbody class=\"{class}\">\n"));
-        for place in of {
-            line(page, place, true);
-        }
-        page.raw("</tbody>\n");
+    for of in rows.chunk_by(|a, b| class(a.rank) == class(b.rank)) {
+        lines(page, of, "", true);
     }
     page.raw("</table>\n");
+}
+
+/// Whether another engine is first.
+fn class(rank: Rank) -> &'static str {
+    if rank <= Rank::Behind { "behind" } else { "first" }
 }
 
 pub(super) fn write(page: &mut Page, model: &Model) {
@@ -79,34 +69,35 @@ pub(super) fn write(page: &mut Page, model: &Model) {
          intervals of both medians overlap, or both take less than a millisecond to settle, nobody is first.",
     );
     open_table(page);
-    let classes = ["behind", "behind", "first", "first", "first"];
-    for ((title, list), class) in places.groups().into_iter().zip(classes) {
-        if list.is_empty() {
-            continue;
-        }
-        page.raw(&format!("<tbody class=\"{class}\">\n<tr class=\"group\"><th colspan=\"7\" scope=\"rowgroup\">{title} ({})</th></tr>\n", list.len()));
-        for place in list {
-            line(page, place, model.sections.len() > 1);
-        }
-        page.raw("</tbody>\n");
+    for of in places.chunk_by(|a, b| a.rank == b.rank) {
+        let title = format!("{} ({})", of[0].rank.title(), of.len());
+        let head = format!("<th colspan=\"7\" scope=\"rowgroup\">{title}</th>");
+        let head = format!("<tr class=\"group\">{head}</tr>\n");
+        lines(page, of, &head, model.sections.len() > 1);
     }
     page.raw("</table>\n");
 }
 
+/// Rows that have in common who is first.
+fn lines(page: &mut Page, of: &[Place<'_>], head: &str, name_section: bool) {
+    page.raw(&format!("<tbody class=\"{}\">\n{head}", class(of[0].rank)));
+    for place in of {
+        line(page, place, name_section);
+    }
+    page.raw("</tbody>\n");
+}
+
 fn open_table(page: &mut Page) {
     page.raw("<table class=\"ratios\">\n");
-    page.head(
-        "",
-        &[
-            ("", "row"),
-            ("n", "Esker"),
-            ("n", "best peer"),
-            ("n r", "ratio"),
-            ("spark", ""),
-            ("n", "of limit"),
-            ("", "remarks"),
-        ],
-    );
+    page.head(&[
+        ("", "row"),
+        ("n", "Esker"),
+        ("n", "best peer"),
+        ("n r", "ratio"),
+        ("spark", ""),
+        ("n", "of limit"),
+        ("", "remarks"),
+    ]);
 }
 
 fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
@@ -136,12 +127,8 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
         ("n full", "of the machine's limit:", escape(&share)),
         ("full", "", escape(&place.remark())),
     ] {
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        let name = if name.is_empty() || html.is_empty() {
-            String::new()
-        } else {
-            format!(" data-name=\"{name}\"")
-        };
+        let class = attribute("class", class);
+        let name = attribute("data-name", if html.is_empty() { "" } else { name });
         page.raw(&format!("<td{class}{name}>{html}</td>"));
     }
     page.raw("</tr>\n");

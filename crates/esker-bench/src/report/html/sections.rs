@@ -20,19 +20,11 @@ pub(super) fn suite(page: &mut Page, model: &Model, suite: &str, of: &[Section])
     }
     let Some(table) = documents::of_suite(suite, of) else { return };
     page.element("h3", "", "What the document published");
-    page.raw(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"Published\" tabindex=\"0\"><table>\n",
-    );
     let class = |i: usize| if i == 0 || table.columns.len() == 2 { "" } else { "n" };
-    let head: Vec<_> =
-        table.columns.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
-    page.head(&table.caption, &head);
-    page.raw("<tbody>\n");
-    for line in &table.lines {
-        let cells: Vec<_> = line.iter().enumerate().map(|(i, c)| (class(i), c.as_str())).collect();
-        page.cells(&cells);
-    }
-    page.raw("</tbody>\n</table></div>\n");
+    let columns: Vec<(&str, &str)> =
+        table.columns.iter().enumerate().map(|(i, name)| (class(i), *name)).collect();
+    page.table("Published", &table.caption, &columns, &table.lines);
+    page.raw("\n");
 }
 
 fn section(page: &mut Page, model: &Model, section: &Section) {
