@@ -152,29 +152,18 @@ impl Results {
         Cell::Measured { value, median, runs, spread, interval }
     }
 
-    /// The machine's limit of a row, in the row's unit: the best of its repetitions, since the
-    /// machine could do that.
-    pub fn limit_of(&self, row: &Row) -> Option<f64> {
+    /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data). Beside a row of synced writes
+    /// that is what the device could do in the same minute; otherwise the best of its repetitions, since the machine could do that.
+    pub fn ratio_limit(&self, engine: &str, row: &Row) -> Option<f64> {
+        let Cell::Measured { value, median, .. } = self.cell(engine, row) else { return None };
         let (name, factor) = row.limit?;
         let limit = Row { name: name.to_string(), ..row.clone() };
-        let Cell::Measured { runs, .. } = self.cell(MACHINE, &limit) else { return None };
-        Some(runs.into_iter().reduce(f64::max)? * factor)
-    }
-
-    /// What the device could do beside an engine's row of synced writes, in the row's unit.
-    fn limit_beside(&self, engine: &str, row: &Row) -> Option<f64> {
-        let (Cell::Measured { median, .. }, (_, factor)) = (self.cell(engine, row), row.limit?)
-        else {
-            return None;
+        let limit = match (median.device, self.cell(MACHINE, &limit)) {
+            (Some(device), _) => 1e6 / device.fdatasync_us,
+            (None, Cell::Measured { runs, .. }) => runs.into_iter().reduce(f64::max)?,
+            (None, _) => return None,
         };
-        Some(1e6 / median.device?.fdatasync_us * factor)
-    }
-
-    /// Which part of the machine's limit an engine reaches (bytes: how many times the raw data).
-    pub fn ratio_limit(&self, engine: &str, row: &Row) -> Option<f64> {
-        let Cell::Measured { value, .. } = self.cell(engine, row) else { return None };
-        let limit = self.limit_beside(engine, row).or_else(|| self.limit_of(row))?;
-        Some(value / limit).filter(|ratio| ratio.is_finite())
+        Some(value / (limit * factor)).filter(|ratio| ratio.is_finite())
     }
 
     /// Whether a row is one of the machine's limits.

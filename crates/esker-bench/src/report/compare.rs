@@ -98,11 +98,8 @@ fn engines_only(records: Vec<Record>) -> Vec<Record> {
 
 fn line(old: Option<&Record>, new: Option<&Record>, threshold: f64) -> Line {
     // One of the two is there.
-    let any = |of: &dyn Fn(&Record) -> Option<String>| {
-        old.and_then(of).or_else(|| new.and_then(of)).unwrap_or_default()
-    };
-    let figure = |r: Option<&Record>| r.and_then(Record::figure);
-    let (before, after) = (figure(old), figure(new));
+    let known = old.or(new).cloned().unwrap_or_default();
+    let [before, after] = [old, new].map(|r| r.and_then(Record::figure));
     // A missing engine may not know it.
     let unit = [old, new].into_iter().flatten().find_map(|r| r.unit);
     let unit = unit.unwrap_or(Unit::OpsPerSecond);
@@ -118,10 +115,10 @@ fn line(old: Option<&Record>, new: Option<&Record>, threshold: f64) -> Line {
         (Some(_), _) => Verdict::Same,
     };
     Line {
-        suite: any(&|r| r.suite.clone()),
-        section: any(&|r| r.section.clone()),
-        row: any(&|r| Some(r.row.clone())),
-        engine: any(&|r| Some(r.engine.clone())),
+        suite: known.suite.unwrap_or_default(),
+        section: known.section.unwrap_or_default(),
+        row: known.row,
+        engine: known.engine,
         unit,
         before,
         after,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const FILE_NAME: &str = "results.jsonl";
 
 /// The file of results that a path means: itself, or the one in a directory.
-pub(crate) fn file_of(path: &Path) -> Result<PathBuf> {
+fn file_of(path: &Path) -> Result<PathBuf> {
     let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
     if !file.is_file() {
         bail!(

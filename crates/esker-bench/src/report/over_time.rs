@@ -4,7 +4,7 @@
 
 use super::bars::Panel;
 use super::format;
-use super::model::Row;
+use super::model::{Row, by_key};
 use super::palette;
 use super::record::{Record, Thread};
 use super::scale::Scale;
@@ -50,12 +50,8 @@ pub(crate) fn of_row(row: &Row) -> Vec<(&Record, Panel)> {
 
 /// What there is to show of any of them, in the order from above, with scales that all share.
 fn kinds(all: &[&OverTime]) -> Vec<(Kind, Scale)> {
-    let mut names: Vec<String> = Vec::new();
-    for side in all.iter().flat_map(|o| &o.sides) {
-        if !names.contains(&side.name) {
-            names.push(side.name.clone());
-        }
-    }
+    let sides = all.iter().flat_map(|o| &o.sides).map(|side| (side.name.clone(), ()));
+    let names: Vec<String> = by_key(sides).into_iter().map(|(name, _)| name).collect();
     let rates = names.iter().cloned().map(Kind::Rate);
     let kinds = rates.chain(names.iter().cloned().map(Kind::Worst)).chain([Kind::Disk]);
     let known = kinds.filter(|kind| all.iter().any(|o| !kind.values(o).is_empty()));

@@ -115,26 +115,21 @@ impl Svg {
 
     /// As part of a page whose style sheet has the classes. `id` is the page's only one.
     pub fn inline(&self, id: &str, class: &str, title: &str, desc: &str) -> String {
-        let (w, h) = (num(self.width), num(self.height));
-        format!(
-            r#"<svg class="chart{}{class}" role="img" aria-labelledby="{id}t {id}d" viewBox="0 0 {w} {h}" width="{w}" height="{h}"><title id="{id}t">{}</title><desc id="{id}d">{}</desc>{}</svg>"#,
-            if class.is_empty() { "" } else { " " },
-            escape(title),
-            escape(desc),
-            self.body
-        )
+        let class = if class.is_empty() { "chart".to_string() } else { format!("chart {class}") };
+        self.whole(&format!(r#"class="{class}""#), id, title, desc, "")
     }
 
     /// As a file of its own, with a style sheet of its own.
     pub fn file(&self, title: &str, desc: &str, style: &str) -> String {
+        let style = format!("<style>{style}</style>");
+        self.whole(r#"xmlns="http://www.w3.org/2000/svg""#, "", title, desc, &style) + "\n"
+    }
+
+    fn whole(&self, first: &str, id: &str, title: &str, desc: &str, style: &str) -> String {
         let (w, h) = (num(self.width), num(self.height));
+        let (title, desc, body) = (escape(title), escape(desc), &self.body);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"t d\" \
-             viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\"><title id=\"t\">{}</title>\
-             <desc id=\"d\">{}</desc><style>{style}</style>{}</svg>\n",
-            escape(title),
-            escape(desc),
-            self.body
+            r#"<svg {first} role="img" aria-labelledby="{id}t {id}d" viewBox="0 0 {w} {h}" width="{w}" height="{h}"><title id="{id}t">{title}</title><desc id="{id}d">{desc}</desc>{style}{body}</svg>"#
         )
     }
 }

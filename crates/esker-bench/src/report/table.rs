@@ -45,32 +45,29 @@ fn of_section(results: &Results, section: &Section, rows: &[&Row], limits: &[&Ro
 }
 
 fn preamble(results: &Results) -> String {
-    let busy = results.quiet.complaint().map_or_else(String::new, |why| format!("{why}.\n"));
-    let stopped =
-        if results.interrupted { "Interrupted: not everything was measured.\n" } else { "" };
-    let fewer = if results.repetitions < results.repetitions_wanted {
-        format!(
-            "Measured {} of {} times: once more would take it past --minutes.\n",
-            results.repetitions, results.repetitions_wanted
-        )
-    } else {
-        String::new()
+    let slow = device::words(results.plan.sync_delay_ms);
+    let before = [
+        slow.map(|words| format!("A slow device: {words}, for all alike.\n")),
+        results.quiet.complaint().map(|why| format!("{why}.\n")),
+    ];
+    let (done, wanted) = (results.repetitions, results.repetitions_wanted);
+    let fewer =
+        format!("Measured {done} of {wanted} times: once more would take it past --minutes.\n");
+    let stopped = "Interrupted: not everything was measured.\n".to_string();
+    let after = [(done < wanted).then_some(fewer), results.interrupted.then_some(stopped)];
+    let [before, after] =
+        [before, after].map(|lines| lines.into_iter().flatten().collect::<String>());
+    let times = match done {
+        1 => "measured once (a figure without an interval says nothing of chance)".to_string(),
+        2 => "measured twice (a figure without an interval says nothing of chance)".to_string(),
+        n => format!("median of {n}"),
     };
-    let slow = device::words(results.plan.sync_delay_ms)
-        .map_or_else(String::new, |words| format!("A slow device: {words}, for all alike.\n"));
     format!(
-        "{slow}{busy}{}, Linux {}{}, {}, {}, engines in an order drawn from seed {}\n{fewer}{stopped}\n",
+        "{before}{}, Linux {}{}, {}, {times}, engines in an order drawn from seed {}\n{after}\n",
         system::cpu_name(),
         system::kernel(),
         results.read_ahead_kib.map_or_else(String::new, |kib| format!(", reads {kib} KiB ahead")),
         results.date,
-        match results.repetitions {
-            n @ 1..=2 => format!(
-                "measured {} (a figure without an interval says nothing of chance)",
-                if n == 1 { "once" } else { "twice" }
-            ),
-            n => format!("median of {n}"),
-        },
         results.plan.seed,
     )
 }
@@ -194,19 +191,18 @@ fn latencies(section: &Section, rows: &[&Row]) -> String {
         "slowest and fastest 1/4 s, ops/s",
         "writer p99, max",
     ];
-    let mut lines = vec![head.map(String::from).to_vec()];
     // Where nothing but a rate is asked for, ten engines' percentiles would bury it.
     let shown = |row: &Row| section.suite == "core" || ["reads", "writes"].contains(&row.key());
-    for row in rows.iter().filter(|row| shown(row)) {
-        let of = |record| Some([vec![row.name.clone()], percentiles(record)?].concat());
-        lines.extend(row.records.iter().filter_map(of));
-    }
-    if lines.len() == 1 { String::new() } else { format!("\n{}", align(&lines)) }
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| shown(row)).collect();
+    let lines = records(&rows).filter_map(|(row, record)| percentiles(row, record));
+    let lines: Vec<Vec<String>> = lines.collect();
+    let head = head.map(String::from).to_vec();
+    if lines.is_empty() { String::new() } else { part("", [vec![head], lines].concat()) }
 }
 
-fn percentiles(record: &Record) -> Option<Vec<String>> {
+fn percentiles(row: &Row, record: &Record) -> Option<Vec<String>> {
     let of = [record.p50_us?, record.p99_us?, record.p999_us?, record.max_us?];
-    let mut cells = vec![record.engine.clone()];
+    let mut cells = vec![row.name.clone(), record.engine.clone()];
     cells.extend(of.map(|us| format!("{us:.1}")));
     let quarters = record.worst_quarter_ops_per_s.zip(record.best_quarter_ops_per_s);
     let quarters = quarters.map(|(a, b)| format!("{} {}", format::grouped(a), format::grouped(b)));
@@ -219,29 +215,31 @@ fn percentiles(record: &Record) -> Option<Vec<String>> {
 
 /// What one wait for the device took beside each row of synced writes, in the same minute.
 fn device_beside(rows: &[&Row]) -> String {
-    let mut lines = Vec::new();
-    for row in rows {
-        for record in &row.records {
-            let Some(us) = record.device_fdatasync_us else { continue };
-            let waits = record.device_waits_per_op.map(|n| format!("{n:.2} waits a write"));
-            let (row, engine) = (row.name.clone(), record.engine.clone());
-            lines.push(vec![row, engine, format!("{us:.1} µs"), waits.unwrap_or_default()]);
-        }
-    }
-    if lines.is_empty() {
-        return String::new();
-    }
-    format!("\nfdatasync just before and after, in the same directory:\n{}", align(&lines))
+    let line = |(row, record): (&Row, &Record)| {
+        let us = format!("{:.1} µs", record.device_fdatasync_us?);
+        let waits = record.device_waits_per_op.map(|n| format!("{n:.2} waits a write"));
+        Some(vec![row.name.clone(), record.engine.clone(), us, waits.unwrap_or_default()])
+    };
+    let title = "fdatasync just before and after, in the same directory:\n";
+    part(title, records(rows).filter_map(line).collect())
 }
 
 fn machine(limits: &[&Row]) -> String {
-    let all = limits.iter().flat_map(|row| row.records.iter().map(move |record| (row, record)));
-    let measured = all.filter(|(_, record)| record.figure().is_some());
-    let line = |(row, record): (&&Row, &Record)| {
+    let measured = records(limits).filter(|(_, record)| record.figure().is_some());
+    let line = |(row, record): (&Row, &Record)| {
         vec![row.name.clone(), unit(row.unit).to_string(), figure(row.unit, record)]
     };
-    let lines: Vec<Vec<String>> = measured.map(line).collect();
-    if lines.is_empty() { String::new() } else { format!("\nThe machine:\n{}", align(&lines)) }
+    part("The machine:\n", measured.map(line).collect())
+}
+
+/// All that was measured in some rows.
+fn records<'a>(rows: &'a [&Row]) -> impl Iterator<Item = (&'a Row, &'a Record)> {
+    rows.iter().flat_map(|row| row.records.iter().map(move |record| (*row, record)))
+}
+
+/// Lines below a title; nothing where there are none.
+fn part(title: &str, lines: Vec<Vec<String>>) -> String {
+    if lines.is_empty() { String::new() } else { format!("\n{title}{}", align(&lines)) }
 }
 
 /// What the document had, on the machines of its day.

@@ -9,7 +9,7 @@ mod words;
 use super::bars;
 use super::format;
 use super::layout::Bar;
-use super::model::{Model, Row, Section};
+use super::model::{Model, Row, Section, by_key};
 use super::palette;
 use super::record::Record;
 use super::settings::{self, Parts};
@@ -80,10 +80,9 @@ impl<'a> First<'a> {
         let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows).map(|r| r.1).collect();
         let settings: Vec<Parts> = all.into_iter().map(settings_of).collect();
         let (usual, for_all) = settings::usual(&settings);
-        let mut documents: Vec<String> = Vec::new();
-        for (section, ..) in groups.iter().flat_map(|(_, rows)| rows) {
-            documents.extend(section.document().filter(|name| !documents.contains(name)));
-        }
+        let sections = groups.iter().flat_map(|(_, rows)| rows).map(|shown| shown.0);
+        let documents = by_key(sections.filter_map(|section| Some((section.document()?, ()))));
+        let documents = documents.into_iter().map(|(name, _)| name).collect();
         let card = |(section, row, worst_of): Shown<'a>| Card {
             row,
             title: words::title(row.key(), &row.name),

@@ -64,21 +64,18 @@ fn contents(page: &mut Page, model: &Model) {
         );
         page.element("p", "quiet", &text);
     }
-    let suites = model.suites();
     page.raw("<nav aria-label=\"Contents\"><ul>\n");
-    let mut links = vec![
-        ("worst".to_string(), "Where Esker is worst".to_string()),
-        ("ratios".to_string(), "All rows".to_string()),
-    ];
-    links.extend(suites.iter().map(|(s, _)| (page::anchor(s), suite_title(s).to_string())));
-    for (id, text) in
-        [("machine", "The machine"), ("engines", "Engines and settings"), ("commands", "Commands")]
-    {
-        links.push((id.to_string(), text.to_string()));
+    let mut link = |id: &str, text: &str| {
+        page.raw(&format!("<li><a href=\"#{id}\">{}</a></li>\n", page::escape(text)));
+    };
+    link("worst", "Where Esker is worst");
+    link("ratios", "All rows");
+    for (suite, _) in model.suites() {
+        link(&page::anchor(suite), suite_title(suite));
     }
-    for (id, text) in links {
-        page.raw(&format!("<li><a href=\"#{id}\">{}</a></li>\n", page::escape(&text)));
-    }
+    link("machine", "The machine");
+    link("engines", "Engines and settings");
+    link("commands", "Commands");
     page.raw("</ul></nav>\n");
 }
 

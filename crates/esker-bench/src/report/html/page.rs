@@ -33,20 +33,10 @@ impl Page {
         let _ = writeln!(self.out, "<h{level} id=\"{id}\"{class}>{}</h{level}>", escape(text));
     }
 
-    /// A picture with its caption.
-    pub fn figure(&mut self, panel: &Panel, class: &str, caption: &str) {
-        self.pictures(&[(panel, "")], class, caption);
-    }
-
-    /// A picture in several widths, of which the style sheet shows one by the classes.
-    pub fn pictures(&mut self, widths: &[(&Panel, &str)], class: &str, caption: &str) {
+    /// A picture with its caption, in one or several widths, of which the style sheet shows one by the classes.
+    pub fn figure(&mut self, widths: &[(Panel, &str)], class: &str, caption: &str) {
         let Some((panel, _)) = widths.first() else { return };
-        let mut svg = String::new();
-        for (panel, class) in widths {
-            self.pictures += 1;
-            let id = format!("p{}", self.pictures);
-            svg += &panel.svg.inline(&id, class, &panel.title, &panel.desc);
-        }
+        let svg: String = widths.iter().map(|(panel, class)| self.picture(panel, class)).collect();
         self.out.push_str("<figure>\n<figcaption>");
         self.element("h4", class, &panel.title);
         if !caption.is_empty() {
@@ -57,14 +47,18 @@ impl Page {
 
     /// A picture with what it says above it, and where it is from below.
     pub fn card(&mut self, panel: &Panel, says: &str, from: &str) {
-        self.pictures += 1;
-        let svg = panel.svg.inline(&format!("p{}", self.pictures), "", &panel.title, &panel.desc);
+        let svg = self.picture(panel, "");
         self.out.push_str("<figure>\n");
         self.element("h4", "", &panel.title);
         self.element("p", "says", says);
         let _ = writeln!(self.out, "{svg}");
         self.element("figcaption", "", from);
         self.out.push_str("</figure>\n");
+    }
+
+    fn picture(&mut self, panel: &Panel, class: &str) -> String {
+        self.pictures += 1;
+        panel.svg.inline(&format!("p{}", self.pictures), class, &panel.title, &panel.desc)
     }
 
     /// A table that scrolls by itself, each of its columns with a class; `label` is for those who do not see it.

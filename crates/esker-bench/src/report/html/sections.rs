@@ -49,7 +49,7 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     }
     page.raw("<div class=\"panels\">\n");
     for (row, rates) in section.rows.iter().zip(&rates) {
-        page.figure(&bars::of_row(row, rates, &gone), "", &verdict(row));
+        page.figure(&[(bars::of_row(row, rates, &gone), "")], "", &verdict(row));
     }
     page.raw("</div>\n");
     threads(page, section);
@@ -61,39 +61,33 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
 /// Latencies of each row that has a distribution, in a width for desks and one for phones.
 fn curves(page: &mut Page, section: &Section) {
     let of = |width: f64| section.rows.iter().filter_map(move |row| latency::of_row(row, width));
-    let both: Vec<(Panel, Panel)> = of(latency::WIDE).zip(of(bars::PANEL)).collect();
-    if both.is_empty() {
-        return;
-    }
-    page.element("div", "part", "Latency of an operation");
-    page.element(
-        "p",
-        "quiet",
+    let both = of(latency::WIDE).zip(of(bars::PANEL));
+    let both = both.map(|(wide, narrow)| (vec![(wide, "wide"), (narrow, "narrow")], "", None));
+    part(
+        page,
+        "curves",
+        "Latency of an operation",
         "How long operations take, from the fastest to the slowest: at 99, one of a hundred took \
          longer. Both axes are logarithmic; each line is named at its end.",
+        both.collect(),
     );
-    page.raw("<div class=\"curves\">\n");
-    for (wide, narrow) in &both {
-        page.pictures(&[(wide, "wide"), (narrow, "narrow")], "", "");
-    }
-    page.raw("</div>\n");
 }
 
 /// Threads over time, for each row that has them.
 fn threads(page: &mut Page, section: &Section) {
     let steady = |record: &Record| {
-        let cv = record.cv.map(format::percent);
-        cv.map(|cv| format!("windows vary by {cv} (standard deviation)")).unwrap_or_default()
+        Some(format!("windows vary by {} (standard deviation)", format::percent(record.cv?)))
     };
     for row in &section.rows {
         let panels = lines::of_row(row).into_iter();
-        panels_over_time(
+        part(
             page,
+            "threads",
             &format!("{}: every thread over time", row.name),
             "A line is a thread. Each panel has scales from zero of its own, named at their top: \
              compare shapes here (flat is good; teeth are compactions, equal lines a shared lock), \
              and heights in the bars above.",
-            panels.map(|(record, panel)| (record, panel, steady(record))).collect(),
+            panels.map(|(r, panel)| (vec![(panel, "")], name_class(r), steady(r))).collect(),
         );
     }
 }
@@ -102,53 +96,50 @@ fn threads(page: &mut Page, section: &Section) {
 fn in_motion(page: &mut Page, section: &Section) {
     for row in &section.rows {
         let panels = over_time::of_row(row).into_iter();
-        panels_over_time(
+        part(
             page,
+            "threads",
             &format!("{}: over time", row.name),
             "In each quarter of a second: how many operations, how long the slowest of them took, and the bytes \
              on disk; the line across is what the keys and values take that are alive. Each strip has one scale \
              in all panels of this row.",
-            panels.map(|(record, panel)| (record, panel, String::new())).collect(),
+            panels.map(|(r, panel)| (vec![(panel, "")], name_class(r), None)).collect(),
         );
     }
 }
 
-/// A row's panels over time, each with its caption; nothing where there are none.
-fn panels_over_time(
-    page: &mut Page,
-    title: &str,
-    about: &str,
-    panels: Vec<(&Record, Panel, String)>,
-) {
-    if panels.is_empty() {
+/// How the name of a panel's engine looks.
+fn name_class(record: &Record) -> &'static str {
+    if record.engine == OURS { "ours-name" } else { "" }
+}
+
+/// A picture in its widths, the class of its name, and its caption.
+type Figure = (Vec<(Panel, &'static str)>, &'static str, Option<String>);
+
+/// Pictures that have something in common; nothing where there are none.
+fn part(page: &mut Page, class: &str, title: &str, about: &str, figures: Vec<Figure>) {
+    if figures.is_empty() {
         return;
     }
     page.element("div", "part", title);
     page.element("p", "quiet", about);
-    page.raw("<div class=\"threads\">\n");
-    for (record, panel, caption) in &panels {
-        let class = if record.engine == OURS { "ours-name" } else { "" };
-        page.figure(panel, class, caption);
+    page.raw(&format!("<div class=\"{class}\">\n"));
+    for (widths, name_class, caption) in figures {
+        page.figure(&widths, name_class, &caption.unwrap_or_default());
     }
     page.raw("</div>\n");
 }
 
 /// How Esker stands, in a line.
 fn verdict(row: &Row) -> String {
-    let record = row.of(OURS);
-    let limit = record.filter(|r| r.figure().is_some()).and_then(|r| r.ratio_limit);
-    let limit = match limit {
-        Some(share) if row.unit.more_is_better() => match share > 1.0 {
-            true => format!("; the machine's {}", format::of_limit(share)),
-            false => format!("; {} of the machine's limit", format::of_limit(share)),
-        },
-        _ => String::new(),
+    let Some(record) = row.of(OURS) else { return String::new() };
+    let Some(standing) = row.standing() else {
+        return record.absent().map(|absent| format!("Esker: {absent}")).unwrap_or_default();
     };
-    match row.standing() {
-        Some(s) => s.sentence() + &limit,
-        None => match record.and_then(|r| r.absent()) {
-            Some(absent) => format!("Esker: {absent}"),
-            None => String::new(),
-        },
-    }
+    let limit = match record.ratio_limit.filter(|_| row.unit.more_is_better()) {
+        Some(share) if share > 1.0 => format!("; the machine's {}", format::of_limit(share)),
+        Some(share) => format!("; {} of the machine's limit", format::of_limit(share)),
+        None => String::new(),
+    };
+    standing.sentence() + &limit
 }
