@@ -99,7 +99,7 @@ fn ratio_line(place: &Place<'_>) -> Vec<String> {
     });
     let share = place.of_limit().filter(|_| place.row.unit.more_is_better());
     vec![
-        cell(&format!("{} ({})", place.row.name, place.section.place())),
+        cell(&place.name()),
         cell(&place.own()),
         cell(&place.theirs().unwrap_or_default()),
         ratio,

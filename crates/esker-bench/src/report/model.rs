@@ -44,42 +44,21 @@ pub(crate) struct Row {
 
 impl Model {
     pub fn new(records: Vec<Record>) -> Model {
-        let mut model = Model { sections: Vec::new(), limits: Vec::new(), engines: Vec::new() };
-        for record in records {
-            if record.engine == MACHINE {
-                model.limits.push(record);
-                continue;
-            }
-            if !model.engines.contains(&record.engine) {
-                model.engines.push(record.engine.clone());
-            }
-            model.section(&record).add(record);
-        }
-        model.engines.sort_by(|a, b| palette::order(a).cmp(&palette::order(b)));
-        for row in model.sections.iter_mut().flat_map(|s| &mut s.rows) {
-            row.records.sort_by(|a, b| palette::order(&a.engine).cmp(&palette::order(&b.engine)));
-        }
+        let (limits, records): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(|record| record.engine == MACHINE);
+        let mut engines: Vec<String> = records.iter().map(|r| r.engine.clone()).collect();
+        engines.sort_by(|a, b| palette::order(a).cmp(&palette::order(b)));
+        engines.dedup();
+        let place = |r: &Record| {
+            let suite = r.suite.clone().unwrap_or_else(|| "core".to_string());
+            (suite, r.section.clone().unwrap_or_default())
+        };
+        let sections = by_key(records.into_iter().map(|record| (place(&record), record)));
+        let sections = sections.into_iter().map(|((suite, id), of)| Section::new(suite, id, of));
         // A suite in one piece, however its lines were written.
-        let mut first = BTreeMap::new();
-        for section in &model.sections {
-            let next = first.len();
-            first.entry(section.suite.clone()).or_insert(next);
-        }
-        model.sections.sort_by_key(|s| first[&s.suite]);
-        model
-    }
-
-    fn section(&mut self, record: &Record) -> &mut Section {
-        let suite = record.suite.clone().unwrap_or_else(|| "core".to_string());
-        let id = record.section.clone().unwrap_or_default();
-        let known = self.sections.iter().position(|s| s.suite == suite && s.id == id);
-        let index = known.unwrap_or_else(|| {
-            let [title, table] =
-                [&record.title, &record.table].map(|t| t.clone().unwrap_or_default());
-            self.sections.push(Section { suite, id, title, table, rows: Vec::new() });
-            self.sections.len() - 1
-        });
-        &mut self.sections[index]
+        let suites = by_key(sections.map(|section| (section.suite.clone(), section)));
+        let sections = suites.into_iter().flat_map(|(_, sections)| sections).collect();
+        Model { sections, limits, engines }
     }
 
     /// Suites in order, each with its sections.
@@ -198,20 +177,15 @@ impl Model {
 }
 
 impl Section {
-    fn add(&mut self, record: Record) {
-        match self.rows.iter_mut().find(|row| row.name == record.row) {
-            Some(row) => {
-                // A missing engine may not know the unit.
-                if row.records.iter().all(|r| r.figure().is_none()) && record.unit.is_some() {
-                    row.unit = record.unit();
-                }
-                row.records.push(record);
-            }
-            None => self.rows.push(Row {
-                name: record.row.clone(),
-                unit: record.unit(),
-                records: vec![record],
-            }),
+    fn new(suite: String, id: String, records: Vec<Record>) -> Section {
+        let first = records.first().cloned().unwrap_or_default();
+        let rows = by_key(records.into_iter().map(|record| (record.row.clone(), record)));
+        Section {
+            suite,
+            id,
+            title: first.title.unwrap_or_default(),
+            table: first.table.unwrap_or_default(),
+            rows: rows.into_iter().map(|(name, records)| Row::new(name, records)).collect(),
         }
     }
 
@@ -295,6 +269,14 @@ pub(crate) fn suite_title(suite: &str) -> &str {
 }
 
 impl Row {
+    fn new(name: String, mut records: Vec<Record>) -> Row {
+        // A missing engine may not know the unit.
+        let measured = records.iter().find(|r| r.figure().is_some() && r.unit.is_some());
+        let unit = measured.or(records.first()).map_or(Unit::OpsPerSecond, Record::unit);
+        records.sort_by(|a, b| palette::order(&a.engine).cmp(&palette::order(&b.engine)));
+        Row { name, unit, records }
+    }
+
     /// What the case that measures it calls it; its name, where nothing says so.
     pub fn key(&self) -> &str {
         self.records.iter().find_map(|r| r.key.as_deref()).unwrap_or(&self.name)

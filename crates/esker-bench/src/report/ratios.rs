@@ -97,6 +97,11 @@ impl<'a> Place<'a> {
         Place { section, row, rank, standing }
     }
 
+    /// The row's name, and where it stands.
+    pub fn name(&self) -> String {
+        format!("{} ({})", self.row.name, self.section.place())
+    }
+
     /// Esker's figure with its interval, or why there is none.
     pub fn own(&self) -> String {
         let record = self.row.of(OURS);

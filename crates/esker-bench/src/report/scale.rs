@@ -1,5 +1,7 @@
 //! From values to places, and which values an axis names.
 
+use crate::interval;
+
 /// Ratios beyond this are shown on a logarithmic axis: on a linear one the small would vanish.
 pub(crate) const LOG_BEYOND: f64 = 20.0;
 
@@ -33,13 +35,10 @@ impl Scale {
 
     /// A logarithmic axis over whole powers of ten.
     pub fn decades(values: impl Iterator<Item = f64>) -> Scale {
-        let (mut least, mut most) = (f64::INFINITY, 0f64);
-        for v in values.filter(|v| *v > 0.0 && v.is_finite()) {
-            (least, most) = (least.min(v), most.max(v));
-        }
-        if !least.is_finite() {
+        let known: Vec<f64> = values.filter(|v| *v > 0.0 && v.is_finite()).collect();
+        let Some((least, most)) = interval::range(&known) else {
             return Scale { log: true, from: 1.0, to: 10.0 };
-        }
+        };
         let from = 10f64.powf(least.log10().floor());
         let to = 10f64.powf(most.log10().ceil());
         Scale { log: true, from, to: if to > from { to } else { from * 10.0 } }

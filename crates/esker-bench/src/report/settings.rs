@@ -3,6 +3,7 @@
 use super::format;
 use super::model::Section;
 use super::record::Record;
+use crate::interval;
 
 impl Section {
     /// Sizes, memory, compression, durability and seed, as far as they are known.
@@ -19,7 +20,8 @@ pub(crate) type Parts = [Option<String>; 7];
 /// What these have.
 pub(crate) fn parts(records: &[&Record]) -> Parts {
     let numbers = |of: &dyn Fn(&Record) -> Option<u64>, show: &dyn Fn(f64) -> String| {
-        span(records.iter().filter_map(|r| Some(of(r)? as f64)).collect(), show)
+        let values: Vec<f64> = records.iter().filter_map(|r| Some(of(r)? as f64)).collect();
+        span(&values, show)
     };
     let words = |of: &dyn Fn(&Record) -> Option<String>| words(records, of);
     let keys = words(&|r| r.keys.clone()).map_or_else(String::new, |shape| format!("{shape} "));
@@ -76,8 +78,7 @@ fn words(records: &[&Record], of: &dyn Fn(&Record) -> Option<String>) -> Option<
 }
 
 /// One value, or from the least to the most.
-fn span(mut values: Vec<f64>, show: &dyn Fn(f64) -> String) -> Option<String> {
-    values.sort_by(f64::total_cmp);
-    let (first, last) = (*values.first()?, *values.last()?);
+fn span(values: &[f64], show: &dyn Fn(f64) -> String) -> Option<String> {
+    let (first, last) = interval::range(values)?;
     Some(if first == last { show(first) } else { format!("{} to {}", show(first), show(last)) })
 }

@@ -50,18 +50,10 @@ fn worst(model: &Model) -> String {
     let (rows, left) = ratios::worst(model);
     let mut out = String::new();
     for place in rows {
-        let _ = writeln!(out, "  {} ({})", place.row.name, place.section.place());
-        let ratio =
-            place.standing.as_ref().map_or_else(String::new, |s| format!(": {}", s.shown()));
-        let _ = writeln!(
-            out,
-            "    Esker {}{}{ratio}",
-            place.own(),
-            match place.theirs() {
-                Some(theirs) => format!(", {theirs}"),
-                None => String::new(),
-            }
-        );
+        let theirs = place.theirs().map(|theirs| format!(", {theirs}"));
+        let ratio = place.standing.as_ref().map(|s| format!(": {}", s.shown()));
+        let beside: String = [theirs, ratio].into_iter().flatten().collect();
+        let _ = writeln!(out, "  {}\n    Esker {}{beside}", place.name(), place.own());
     }
     match out.is_empty() {
         true => String::new(),
