@@ -47,10 +47,7 @@ pub(crate) fn of_record(record: &Record, show: impl Fn(f64) -> String) -> Bar {
         mark: record.class.clone().unwrap_or_default(),
         value: figure,
         range: figure.and(record.interval()).filter(|(low, high)| high > low),
-        shown: match figure {
-            Some(value) => show(value),
-            None => record.absent().unwrap_or("not measured").to_string(),
-        },
+        shown: record.shown(show),
         kind: if record.engine == OURS { Kind::Ours } else { Kind::Peer },
     }
 }

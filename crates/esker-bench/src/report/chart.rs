@@ -35,7 +35,7 @@ pub(crate) fn of_suite(
     let mut hardware = None;
     for section in sections {
         for row in &section.rows {
-            let rates = published::rates(&section.suite, &section.id, &row.name);
+            let rates = section.published(row);
             if !rates.is_empty() {
                 hardware = published::of_suite(&section.suite).map(|document| &document.hardware);
             }

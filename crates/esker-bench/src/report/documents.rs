@@ -10,7 +10,8 @@ use crate::published::{self, Document, Figure, Value};
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     pub caption: String,
-    pub columns: Vec<&'static str>,
+    /// Each with its class: `n` for numbers.
+    pub columns: Vec<(&'static str, &'static str)>,
     pub lines: Vec<Vec<String>>,
 }
 
@@ -42,11 +43,11 @@ fn relative(document: &Document, sections: &[Section]) -> Table {
             document.source, document.hardware
         ),
         columns: vec![
-            "workload",
-            "B-tree, published",
-            "B-tree, here",
-            "LSM, published",
-            "LSM, here",
+            ("", "workload"),
+            ("n", "B-tree, published"),
+            ("n", "B-tree, here"),
+            ("n", "LSM, published"),
+            ("n", "LSM, here"),
         ],
         lines: rows.into_iter().map(line).collect(),
     }
@@ -83,7 +84,7 @@ fn times(document: &Document) -> Table {
             "Time to complete the larger set in memory, as published ({})",
             document.source
         ),
-        columns: vec!["engine", "time"],
+        columns: vec![("", "engine"), ("", "time")],
         lines: figures.iter().map(|figure| vec![figure.named.clone(), time(figure)]).collect(),
     }
 }

@@ -4,9 +4,9 @@ use super::chart;
 use super::documents;
 use super::first::{self, First};
 use super::format;
-use super::model::{Model, Row, Section, classes};
+use super::model::{Model, Section, classes};
 use super::palette;
-use super::ratios::{Place, places, with_interval, worst, worst_heading};
+use super::ratios::{Place, places, worst, worst_heading};
 use crate::published;
 use crate::results::OURS;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub(crate) fn render(model: &Model) -> String {
         if let Some(document) = documents::of_suite(suite, of) {
             let _ = writeln!(out, "{}:\n", cell(&document.caption));
             let columns: Vec<(&str, &str)> =
-                document.columns.iter().map(|name| ("", *name)).collect();
+                document.columns.iter().map(|(_, name)| ("", *name)).collect();
             let escaped = |line: &Vec<String>| line.iter().map(|text| cell(text)).collect();
             out += &table(&columns, document.lines.iter().map(escaped));
         }
@@ -133,7 +133,7 @@ fn section(out: &mut String, model: &Model, section: &Section) {
         };
         let mut line =
             vec![name, classes(section.rows.iter().filter_map(|r| r.of(engine))).join("/")];
-        line.extend(section.rows.iter().map(|row| figure(row, engine)));
+        line.extend(section.rows.iter().map(|row| row.shown(engine).unwrap_or_default()));
         grid.push(line);
     }
     let measured = grid.len();
@@ -153,21 +153,9 @@ fn section(out: &mut String, model: &Model, section: &Section) {
     }
 }
 
-fn figure(row: &Row, engine: &str) -> String {
-    let Some(record) = row.of(engine) else { return String::new() };
-    match record.figure() {
-        Some(value) => with_interval(row.unit, value, record),
-        None => record.absent().unwrap_or_default().to_string(),
-    }
-}
-
 /// The figures of the document, as further lines.
 fn of_document(section: &Section) -> Vec<Vec<String>> {
-    let of_rows: Vec<_> = section
-        .rows
-        .iter()
-        .map(|r| published::rates(&section.suite, &section.id, &r.name))
-        .collect();
+    let of_rows: Vec<_> = section.rows.iter().map(|row| section.published(row)).collect();
     let mut engines: Vec<&str> = of_rows.iter().flatten().map(|(engine, _)| *engine).collect();
     engines.sort_by_key(|e| palette::order(e));
     engines.dedup();

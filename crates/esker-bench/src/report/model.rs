@@ -132,18 +132,20 @@ impl Model {
 
     /// What is to be said of rows that were measured too few times.
     fn too_few(&self) -> Option<String> {
-        let runs = |r: &&Record| r.runs.as_ref().map_or(0, Vec::len);
+        let runs = |r: &Record| r.runs.as_ref().map_or(0, Vec::len);
         // A fast engine's short row is measured more often than the others'.
-        let least = self.rows().filter_map(|(_, row)| {
-            row.records.iter().filter(|r| r.figure().is_some()).map(|r| runs(&r)).min()
-        });
-        let (few, repeated): (Vec<usize>, Vec<usize>) =
-            least.partition(|runs| *runs < interval::FEWEST);
-        let which = match (few.len(), repeated.len()) {
+        let least: Vec<usize> = self
+            .rows()
+            .filter_map(|(_, row)| {
+                row.records.iter().filter(|r| r.figure().is_some()).map(runs).min()
+            })
+            .collect();
+        let few = least.iter().filter(|runs| **runs < interval::FEWEST).count();
+        let which = match (few, least.len()) {
             (0, _) => return None,
-            (_, 0) => "Each row was".to_string(),
-            (1, others) => format!("One of {} rows was", 1 + others),
-            (n, others) => format!("{n} of {} rows were", n + others),
+            (few, all) if few == all => "Each row was".to_string(),
+            (1, all) => format!("One of {all} rows was"),
+            (few, all) => format!("{few} of {all} rows were"),
         };
         Some(format!(
             "{which} measured once or twice: so few draws say nothing of chance, and another run may have another first."
@@ -159,20 +161,15 @@ impl Model {
     /// "4 cores of …, Linux …", as far as it is known.
     pub fn machine_line(&self) -> String {
         let Some(record) = self.machine() else { return "an unnamed machine".to_string() };
-        let mut line = record.cpu.clone().unwrap_or_default();
-        if let Some(cores) = record.cores.filter(|_| !line.contains(" core")) {
-            line += &format!(", {cores} {}", if cores == 1 { "core" } else { "cores" });
-        }
-        if let Some(kernel) = &record.kernel {
-            line += &format!(", Linux {kernel}");
-        }
-        if let Some(kib) = record.read_ahead_kib {
-            line += &format!(", the device's read-ahead {kib} KiB");
-        }
-        if let Some(words) = record.sync_delay_ms.and_then(device::words) {
-            line += &format!(", {words}");
-        }
-        line
+        let cpu = record.cpu.clone().unwrap_or_default();
+        let cores = record.cores.filter(|_| !cpu.contains(" core"));
+        let parts = [
+            cores.map(|n| format!("{n} {}", if n == 1 { "core" } else { "cores" })),
+            record.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+            record.read_ahead_kib.map(|kib| format!("the device's read-ahead {kib} KiB")),
+            record.sync_delay_ms.and_then(device::words),
+        ];
+        [Some(cpu)].into_iter().chain(parts).flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -204,6 +201,11 @@ impl Section {
     pub fn document(&self) -> Option<String> {
         let source = published::source(&self.suite)?;
         Some(format!("{} is {source}", suite_title(&self.suite)))
+    }
+
+    /// What its document published of a row, in operations a second by engine.
+    pub fn published(&self, row: &Row) -> Vec<(&'static str, f64)> {
+        published::rates(&self.suite, &self.id, &row.name)
     }
 
     /// Which table of which document it repeats, as a sentence.
@@ -284,6 +286,16 @@ impl Row {
 
     pub fn of(&self, engine: &str) -> Option<&Record> {
         self.records.iter().find(|r| r.engine == engine)
+    }
+
+    /// An engine's figure, and from where to where its median lies, or why there is none.
+    pub fn shown(&self, engine: &str) -> Option<String> {
+        let record = self.of(engine)?;
+        let show = |value| self.unit.show(value);
+        Some(record.shown(|value| match record.interval() {
+            Some((low, high)) => format!("{} ({} to {})", show(value), show(low), show(high)),
+            None => show(value),
+        }))
     }
 
     /// What an engine was told, in its own words.

@@ -6,7 +6,6 @@ use super::palette;
 use super::record::Record;
 use super::standing::Standing;
 use crate::interval::WIDE;
-use crate::plan::Unit;
 use crate::results::OURS;
 
 /// How Esker stands in a row, in the order in which rows are shown.
@@ -60,15 +59,6 @@ pub(crate) fn worst_heading(left: usize) -> String {
     format!("The rows in which Esker is worst, beside the best of all engines of its class{more}")
 }
 
-/// A figure, and from where to where its median lies.
-pub(crate) fn with_interval(unit: Unit, value: f64, record: &Record) -> String {
-    let shown = unit.show(value);
-    match record.interval() {
-        Some((low, high)) => format!("{shown} ({} to {})", unit.show(low), unit.show(high)),
-        None => shown,
-    }
-}
-
 impl Rank {
     /// What rows of it have in common.
     pub fn title(self) -> &'static str {
@@ -104,18 +94,13 @@ impl<'a> Place<'a> {
 
     /// Esker's figure with its interval, or why there is none.
     pub fn own(&self) -> String {
-        let record = self.row.of(OURS);
-        match record.and_then(|r| Some((r, r.figure()?))) {
-            Some((record, value)) => with_interval(self.row.unit, value, record),
-            None => record.and_then(Record::absent).unwrap_or("not measured").to_string(),
-        }
+        self.row.shown(OURS).unwrap_or_else(|| "not measured".to_string())
     }
 
     /// The best of the others, with its interval.
     pub fn theirs(&self) -> Option<String> {
-        let peer = self.standing.as_ref()?;
-        let shown = with_interval(self.row.unit, peer.theirs, self.row.of(&peer.peer)?);
-        Some(format!("{} {shown}", palette::shown(&peer.peer)))
+        let peer = &self.standing.as_ref()?.peer;
+        Some(format!("{} {}", palette::shown(peer), self.row.shown(peer)?))
     }
 
     /// Esker's share of the machine's limit, where the row has one.

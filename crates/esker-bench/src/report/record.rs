@@ -181,6 +181,14 @@ impl Record {
         }
     }
 
+    /// The value as it is to be shown, or in two words why there is none.
+    pub fn shown(&self, show: impl Fn(f64) -> String) -> String {
+        match self.figure() {
+            Some(value) => show(value),
+            None => self.absent().unwrap_or("not measured").to_string(),
+        }
+    }
+
     /// The whole reason why there is no value.
     pub fn reason(&self) -> Option<&str> {
         self.missing.as_deref().or(self.failed.as_deref())

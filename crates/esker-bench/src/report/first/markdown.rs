@@ -30,11 +30,8 @@ pub(crate) fn render(first: &First<'_>) -> String {
 
 fn figure(card: &Card<'_>, engine: &str) -> String {
     let Some(record) = card.row.of(engine) else { return String::new() };
-    match record.figure() {
-        Some(value) => {
-            let class = record.class.as_deref().unwrap_or_default();
-            cell(format!("{} {class}", card.row.unit.show(value)).trim())
-        }
-        None => record.absent().unwrap_or_default().to_string(),
-    }
+    record.shown(|value| {
+        let class = record.class.as_deref().unwrap_or_default();
+        cell(format!("{} {class}", card.row.unit.show(value)).trim())
+    })
 }

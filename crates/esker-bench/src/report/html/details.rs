@@ -28,22 +28,9 @@ pub(super) fn how_to_read(page: &mut Page) {
     );
 }
 
-const FIGURES: [(&str, &str); 15] = [
-    ("", "row"),
-    ("", "engine"),
-    ("", "class"),
-    ("n", "value"),
-    ("n", "from"),
-    ("n", "to"),
-    ("n", "p50"),
-    ("n", "p99"),
-    ("n", "p99.9"),
-    ("n", "max"),
-    ("n", "CPU"),
-    ("n", "written"),
-    ("n", "memory"),
-    ("n", "disk"),
-    ("", "remarks"),
+const FIGURES: [&str; 15] = [
+    "row", "engine", "class", "value", "from", "to", "p50", "p99", "p99.9", "max", "CPU",
+    "written", "memory", "disk", "remarks",
 ];
 
 /// All figures of a section as a table, for those who do not see the pictures or want digits.
@@ -51,18 +38,16 @@ pub(super) fn figures(page: &mut Page, section: &Section) {
     let of_row =
         |row: &Row| row.records.iter().map(|r| figure_cells(&row.name, row.unit, r)).collect();
     let lines: Vec<Vec<Vec<String>>> = section.rows.iter().map(of_row).collect();
+    let is_text = |name: &str| ["row", "engine", "class", "remarks"].contains(&name);
+    let columns = FIGURES.map(|name| (if is_text(name) { "" } else { "n" }, name));
     page.raw("<details class=\"figures\"><summary>All figures as a table</summary>\n");
-    page.table("All figures", &section.heading(), &FIGURES, &lines.concat());
+    page.table("All figures", &section.heading(), &columns, &lines.concat());
     page.raw("</details>\n");
 }
 
 fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
     let text =
         |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map(show).unwrap_or_default();
-    let value = match record.figure() {
-        Some(value) => unit.show(value),
-        None => record.absent().unwrap_or_default().to_string(),
-    };
     let bytes = |count: Option<u64>| text(count.map(|n| n as f64), &format::bytes);
     let device = record.device();
     let remarks = [record.reason(), record.note.as_deref(), device.as_deref()];
@@ -71,7 +56,7 @@ fn figure_cells(row: &str, unit: Unit, record: &Record) -> Vec<String> {
         row.to_string(),
         palette::shown(&record.engine).to_string(),
         record.class.clone().unwrap_or_default(),
-        value,
+        record.shown(|value| unit.show(value)),
         text(record.interval().map(|(low, _)| low), &|v| unit.show(v)),
         text(record.interval().map(|(_, high)| high), &|v| unit.show(v)),
         text(record.p50_us, &format::micros),

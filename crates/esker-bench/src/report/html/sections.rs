@@ -20,10 +20,7 @@ pub(super) fn suite(page: &mut Page, model: &Model, suite: &str, of: &[Section])
     }
     let Some(table) = documents::of_suite(suite, of) else { return };
     page.element("h3", "", "What the document published");
-    let class = |i: usize| if i == 0 || table.columns.len() == 2 { "" } else { "n" };
-    let columns: Vec<(&str, &str)> =
-        table.columns.iter().enumerate().map(|(i, name)| (class(i), *name)).collect();
-    page.table("Published", &table.caption, &columns, &table.lines);
+    page.table("Published", &table.caption, &table.columns, &table.lines);
     page.raw("\n");
 }
 
@@ -36,8 +33,7 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     page.element("p", "quiet", &format!("{repeats}{}", section.settings_line()));
     let gone = model.not_installed();
     let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
-    let of_row = |row: &Row| published::rates(&section.suite, &section.id, &row.name);
-    let rates: Vec<_> = section.rows.iter().map(of_row).collect();
+    let rates: Vec<_> = section.rows.iter().map(|row| section.published(row)).collect();
     let is_published = rates.iter().any(|rates| !rates.is_empty());
     if let Some(document) = published::of_suite(&section.suite).filter(|_| is_published) {
         let text = format!(
