@@ -121,8 +121,7 @@ impl Results {
     }
     /// Every row, in order.
     pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        let of_section = |section| Section::places(section);
-        self.sections.iter().flat_map(of_section)
+        self.sections.iter().flat_map(Section::places)
     }
     /// Whether nothing failed. A missing engine is no failure, and neither is a missing means.
     pub fn all_well(&self) -> bool {
@@ -175,14 +174,9 @@ impl Results {
 impl Section {
     /// Its rows, in order.
     pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        let of_case = move |case| Case::places(case, self);
-        self.cases.iter().flat_map(of_case)
-    }
-}
-
-impl Case {
-    fn places<'a>(&'a self, section: &'a Section) -> impl Iterator<Item = Place<'a>> {
-        self.rows.iter().map(move |row| Place { section, case: self, row })
+        self.cases.iter().flat_map(move |case| {
+            case.rows.iter().map(move |row| Place { section: self, case, row })
+        })
     }
 }
 

@@ -24,11 +24,15 @@ pub(crate) struct Panel {
 
 /// Bars of a row: every engine but those that are not installed at all, and the published figures
 /// right below the engine that they are of.
-pub(crate) fn of_row(row: &Row, published: &[(&str, f64)], not_installed: &[&str]) -> Panel {
+pub(crate) fn of_row(
+    row: &Row,
+    published: &[(&str, f64)],
+    not_installed: &[(&str, &str)],
+) -> Panel {
     let mut bars = Vec::new();
     let mut left = published.to_vec();
     for record in &row.records {
-        if !not_installed.contains(&record.engine.as_str()) {
+        if !not_installed.iter().any(|(engine, _)| *engine == record.engine) {
             bars.push(of_record(record, |value| at_end(row.unit, value)));
         }
         while let Some(i) = left.iter().position(|(engine, _)| *engine == record.engine) {

@@ -30,7 +30,7 @@ pub(crate) fn of_suite(
     machine: &str,
     unquiet: Option<&str>,
 ) -> String {
-    let gone: Vec<&str> = not_installed(sections).into_iter().map(|(engine, _)| engine).collect();
+    let gone = not_installed(sections);
     let mut panels = Vec::new();
     let mut hardware = None;
     for section in sections {

@@ -9,6 +9,7 @@ use super::palette;
 use super::ratios::{Place, places, worst, worst_heading};
 use crate::published;
 use crate::results::OURS;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The text.
@@ -153,21 +154,19 @@ fn section(out: &mut String, model: &Model, section: &Section) {
     }
 }
 
-/// The figures of the document, as further lines.
+/// The figures of the document, as further lines: an engine, no class, and what it has in each row.
 fn of_document(section: &Section) -> Vec<Vec<String>> {
-    let of_rows: Vec<_> = section.rows.iter().map(|row| section.published(row)).collect();
-    let mut engines: Vec<&str> = of_rows.iter().flatten().map(|(engine, _)| *engine).collect();
-    engines.sort_by_key(|e| palette::order(e));
-    engines.dedup();
-    let line = |engine: &&str| {
-        let name = format!("*{}, published 2011*", palette::shown(engine));
-        let figure = |rates: &Vec<(&str, f64)>| {
-            let found = rates.iter().find(|(of, _)| of == engine);
-            found.map_or_else(String::new, |(_, value)| format!("{}/s", format::rounded(*value)))
-        };
-        [name, String::new()].into_iter().chain(of_rows.iter().map(figure)).collect()
-    };
-    engines.iter().map(line).collect()
+    let mut lines = BTreeMap::new();
+    for (i, row) in section.rows.iter().enumerate() {
+        for (engine, value) in section.published(row) {
+            let name = format!("*{}, published 2011*", palette::shown(engine));
+            let line = lines.entry(palette::order(engine)).or_insert_with(|| {
+                [vec![name], vec![String::new(); 1 + section.rows.len()]].concat()
+            });
+            line[2 + i] = format!("{}/s", format::rounded(value));
+        }
+    }
+    lines.into_values().collect()
 }
 
 fn remarks(out: &mut String, model: &Model) {

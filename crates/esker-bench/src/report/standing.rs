@@ -17,7 +17,6 @@ pub(crate) struct Standing {
     /// What that says.
     pub bound: Bound,
     pub peer: String,
-    pub theirs: f64,
     /// Whether that is more than chance: not where their intervals overlap or both are too small to count; unknown where
     /// either was measured too few times for an interval.
     pub told_apart: Option<bool>,
@@ -91,7 +90,7 @@ impl Row {
             true => Some(false),
             false => ours.interval().and(peer.interval()).map(|_| true),
         };
-        Some(Standing { ratio, bound, peer: peer.engine.clone(), theirs, told_apart })
+        Some(Standing { ratio, bound, peer: peer.engine.clone(), told_apart })
     }
 }
 

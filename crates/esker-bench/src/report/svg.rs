@@ -53,19 +53,16 @@ impl Svg {
 
     /// A rectangle, with a text that shows under the pointer.
     pub fn rect(&mut self, x: f64, y: f64, w: f64, h: f64, class: &str, hint: &str) {
-        let (x, y, w, h) = (num(x), num(y), num(w.max(0.0)), num(h.max(0.0)));
-        let _ = write!(
-            self.body,
-            r#"<rect class="{class}" x="{x}" y="{y}" width="{w}" height="{h}"><title>{}</title></rect>"#,
-            escape(hint)
-        );
+        let [x, y, w, h] = [x, y, w.max(0.0), h.max(0.0)].map(num);
+        let place = format!(r#"x="{x}" y="{y}" width="{w}" height="{h}""#);
+        let hint = escape(hint);
+        self.body += &format!(r#"<rect class="{class}" {place}><title>{hint}</title></rect>"#);
     }
 
     /// A straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(num);
-        let _ =
-            write!(self.body, r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
+        self.body += &format!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#);
     }
 
     /// A line through points; each piece in between gaps is drawn on its own.
@@ -81,8 +78,7 @@ impl Svg {
         }
         if !d.is_empty() {
             let hint = escape(hint);
-            let _ =
-                write!(self.body, r#"<path class="{class}" d="{d}"><title>{hint}</title></path>"#);
+            self.body += &format!(r#"<path class="{class}" d="{d}"><title>{hint}</title></path>"#);
         }
     }
 

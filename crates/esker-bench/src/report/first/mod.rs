@@ -58,22 +58,26 @@ impl<'a> First<'a> {
     pub fn of(model: &'a Model) -> First<'a> {
         let is_peer = |engine: &&str| is_peer(engine, &model.engines);
         let peers: Vec<&str> = model.engines.iter().map(String::as_str).filter(is_peer).collect();
+        let stood = |(section, row)| Some((section, row, stand(row, &peers)?));
+        let stood: Vec<Stood<'_>> = model.rows().filter_map(stood).collect();
         let mut groups = Vec::new();
         for group in Group::ALL {
-            let places = of_group(model, group, &peers);
+            let is_of_group = |(section, row, _): &&Stood<'_>| {
+                let of = Group::of(&section.suite, row.key());
+                row.unit == Unit::OpsPerSecond && of == Some(group)
+            };
+            let places: Vec<&Stood<'_>> = stood.iter().filter(is_of_group).collect();
             let keys: Vec<(&str, Stand)> =
                 places.iter().map(|(_, row, stand)| (row.key(), *stand)).collect();
-            let chosen = group.choose(&keys);
             let worst_of = |is_worst: bool| Some(places.len()).filter(|n| is_worst && *n > 1);
-            let shown: Vec<_> = chosen
-                .iter()
-                .map(|c| (places[c.at].0, places[c.at].1, worst_of(c.is_worst)))
-                .collect();
+            let chosen = group.choose(&keys).into_iter();
+            let shown: Vec<Shown<'_>> =
+                chosen.map(|c| (places[c.at].0, places[c.at].1, worst_of(c.is_worst))).collect();
             if !shown.is_empty() {
                 groups.push((group.name(), shown));
             }
         }
-        let worst = worst_of_others(model, &peers, &groups);
+        let worst = worst_of_others(stood, &groups);
         if !worst.is_empty() {
             groups.push((WORST, worst));
         }
@@ -138,37 +142,23 @@ fn is_peer(engine: &str, all: &[String]) -> bool {
     }
 }
 
-/// The rows of a group that compare, and how Esker stands in them.
-fn of_group<'a>(
-    model: &'a Model,
-    group: Group,
-    peers: &[&str],
-) -> Vec<(&'a Section, &'a Row, Stand)> {
-    let of = model.rows().filter(|(s, row)| {
-        row.unit == Unit::OpsPerSecond && Group::of(&s.suite, row.key()) == Some(group)
-    });
-    of.filter_map(|(s, row)| Some((s, row, stand(row, peers)?))).collect()
-}
+/// A row that compares, and how Esker stands in it.
+type Stood<'a> = (&'a Section, &'a Row, Stand);
 
 /// A row, and of how many it is the worst where that is to be said.
 type Shown<'a> = (&'a Section, &'a Row, Option<usize>);
 
 /// Of all rows, of groups or of none, that are not shown yet: those in which Esker is behind, the worst first.
 fn worst_of_others<'a>(
-    model: &'a Model,
-    peers: &[&str],
+    mut others: Vec<Stood<'a>>,
     groups: &[(&str, Vec<Shown<'a>>)],
 ) -> Vec<Shown<'a>> {
     let is_shown = |row: &Row| {
         groups.iter().flat_map(|(_, rows)| rows).any(|(_, shown, _)| std::ptr::eq(*shown, row))
     };
-    let others = model.rows().filter(|(_, row)| !is_shown(row));
-    let mut behind: Vec<(Stand, Shown<'a>)> = others
-        .filter_map(|(s, row)| Some((stand(row, peers)?, (s, row, None))))
-        .filter(|(stand, _)| *stand < Stand::Alike(0.0))
-        .collect();
-    behind.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
-    behind.into_iter().map(|(_, shown)| shown).take(SHOWN).collect()
+    others.retain(|(_, row, stand)| *stand < Stand::Alike(0.0) && !is_shown(row));
+    others.sort_by(|a, b| a.2.partial_cmp(&b.2).unwrap_or(std::cmp::Ordering::Equal));
+    others.into_iter().take(SHOWN).map(|(section, row, _)| (section, row, None)).collect()
 }
 
 fn stand(row: &Row, peers: &[&str]) -> Option<Stand> {

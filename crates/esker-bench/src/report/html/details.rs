@@ -106,9 +106,7 @@ pub(super) fn commands(page: &mut Page, model: &Model) {
         page.element("p", "quiet", "The results do not say.");
     }
     for command in commands {
-        page.raw("<pre>");
-        page.raw(&super::page::escape(&command));
-        page.raw("</pre>\n");
+        page.element("pre", "", &command);
     }
     page.element("p", "", "To draw this page again from its results, and to compare two runs:");
     page.raw(

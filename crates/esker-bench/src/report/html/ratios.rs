@@ -1,12 +1,10 @@
 //! The tables of ratios, the worst row first.
 
-use super::super::model::Model;
+use super::super::model::{Model, Row};
 use super::super::palette;
 use super::super::ratios::{self, Place, Rank, places};
-use super::super::record::Record;
 use super::super::svg::num;
 use super::page::{Page, attribute, escape};
-use crate::plan::Unit;
 use crate::results::OURS;
 
 /// The result in two sentences.
@@ -101,15 +99,12 @@ fn open_table(page: &mut Page) {
 }
 
 fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
-    let record = place.row.of(OURS);
-    let unit = place.row.unit;
+    let row = place.row;
     let standing = place.standing.as_ref();
     let share = place.of_limit().unwrap_or_default();
-    let own = record.and_then(|r| Some(figure(unit, r.figure()?, r))).unwrap_or_default();
-    let theirs = standing.and_then(|s| {
+    let theirs = standing.map(|s| {
         let peer = escape(&format!("{} ", palette::shown(&s.peer)));
-        let shown = figure(unit, s.theirs, place.row.of(&s.peer)?);
-        Some(format!("<span class=\"peer\">{peer}</span>{shown}"))
+        format!("<span class=\"peer\">{peer}</span>{}", figure(row, &s.peer))
     });
     let ratio = standing.map(|s| s.shown()).unwrap_or_default();
     let spark = standing.filter(|s| !s.alike()).map(|s| spark(s.ratio)).unwrap_or_default();
@@ -118,9 +113,9 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
         true => format!("<span class=\"where\">{}</span>", escape(&place.section.place())),
         false => String::new(),
     };
-    page.raw(&format!("<th scope=\"row\">{}{section}</th>", escape(&place.row.name)));
+    page.raw(&format!("<th scope=\"row\">{}{section}</th>", escape(&row.name)));
     for (class, name, html) in [
-        ("n", "Esker", own),
+        ("n", "Esker", figure(row, OURS)),
         ("n", "", theirs.unwrap_or_default()),
         ("n r", "", escape(&ratio)),
         ("spark", "", spark),
@@ -134,8 +129,11 @@ fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
     page.raw("</tr>\n");
 }
 
-/// A figure, and its interval below it.
-fn figure(unit: Unit, value: f64, record: &Record) -> String {
+/// An engine's figure, and its interval below it; nothing where there is none.
+fn figure(row: &Row, engine: &str) -> String {
+    let record = row.of(engine).and_then(|record| Some((record, record.figure()?)));
+    let Some((record, value)) = record else { return String::new() };
+    let unit = row.unit;
     let shown = escape(&unit.show(value));
     let Some((low, high)) = record.interval() else { return shown };
     let interval = format!("{} to {}", unit.show(low), unit.show(high));

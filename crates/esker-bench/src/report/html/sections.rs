@@ -32,7 +32,6 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     let repeats = section.repeats().map_or_else(String::new, |sentence| sentence + " ");
     page.element("p", "quiet", &format!("{repeats}{}", section.settings_line()));
     let gone = model.not_installed();
-    let gone: Vec<&str> = gone.iter().map(|(engine, _)| *engine).collect();
     let rates: Vec<_> = section.rows.iter().map(|row| section.published(row)).collect();
     let is_published = rates.iter().any(|rates| !rates.is_empty());
     if let Some(document) = published::of_suite(&section.suite).filter(|_| is_published) {
