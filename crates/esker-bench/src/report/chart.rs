@@ -64,7 +64,7 @@ pub(crate) fn of_suite(
             let title = text::fit(title, LABEL + 3.5, bars::PANEL);
             svg.text(x, y + 15.0, Anchor::Start, "title", &title);
             svg.place(x, y + HEAD, &panel.svg);
-            height = height.max(panel.svg.size().1);
+            height = height.max(panel.svg.height);
         }
         y += HEAD + height + GAP / 2.0;
     }
@@ -79,7 +79,7 @@ pub(crate) fn of_suite(
         svg.text(0.0, y + 8.0, Anchor::Start, "small", &text::fit(&note, SMALL, width));
         y += LINE;
     }
-    svg.set_height(y + 4.0);
+    svg.height = y + 4.0;
     let words: Vec<String> = panels.iter().map(|(t, p)| format!("{t}: {}", p.desc)).collect();
     svg.file(&format!("{suite}: Esker beside other engines"), &words.join(" "), STYLE)
 }

@@ -30,7 +30,7 @@ fn relative(document: &Document, sections: &[Section]) -> Table {
     let line = |row: &str| {
         let mut line = vec![row.strip_suffix(", settled").unwrap_or(row).to_string()];
         for engine in ["wiredtiger", "wiredtiger-lsm"] {
-            line.push(shown(document.times_leveldb(row, engine)));
+            line.push(shown(times_leveldb(document, row, engine)));
             line.push(shown(measured(row, engine, sections)));
         }
         line
@@ -53,15 +53,12 @@ fn relative(document: &Document, sections: &[Section]) -> Table {
     }
 }
 
-impl Document {
-    /// A published multiple of LevelDB's speed.
-    fn times_leveldb(&self, row: &str, engine: &str) -> Option<f64> {
-        let figure = self.figures.iter().find(|f| f.row == row && f.engine == engine)?;
-        match figure.value {
-            Value::TimesLeveldb(times) => Some(times),
-            _ => None,
-        }
-    }
+/// A published multiple of LevelDB's speed.
+fn times_leveldb(document: &Document, row: &str, engine: &str) -> Option<f64> {
+    document.figures.iter().find_map(|figure| match figure.value {
+        Value::TimesLeveldb(times) if figure.row == row && figure.engine == engine => Some(times),
+        _ => None,
+    })
 }
 
 /// The same ratio from the row that repeats a workload.

@@ -1,33 +1,29 @@
 //! Reading `results.jsonl`: what is broken is an error that names file and line.
 
 use super::record::Record;
-use anyhow::{Context, Result, bail};
-use std::path::{Path, PathBuf};
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
 
 /// The file in a directory of results.
 pub(crate) const FILE_NAME: &str = "results.jsonl";
 
-/// The file of results that a path means: itself, or the one in a directory.
-fn file_of(path: &Path) -> Result<PathBuf> {
-    let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
-    if !file.is_file() {
-        bail!(
-            "{} is not there; `esker bench --out DIR` writes it, and DIR is what is asked for here",
-            file.display()
-        );
-    }
-    Ok(file)
-}
-
-/// Reads all lines. Where an engine has a row twice, the later one counts.
+/// Reads all lines of a file, or of the one in a directory. Where an engine has a row twice, the later one counts.
 pub(crate) fn read(path: &Path) -> Result<Vec<Record>> {
-    let file = file_of(path)?;
-    let content = std::fs::read_to_string(&file)
-        .with_context(|| format!("cannot read {}", file.display()))?;
-    let records = parse(&content).map_err(|e| e.context(format!("in {}", file.display())))?;
-    if records.is_empty() {
-        bail!("{} has no results; a run that ended early leaves none", file.display());
-    }
+    let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let file = file.as_path();
+    ensure!(
+        file.is_file(),
+        "{} is not there; `esker bench --out DIR` writes it, and DIR is what is asked for here",
+        file.display()
+    );
+    let content =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let records = parse(&content).with_context(|| format!("in {}", file.display()))?;
+    ensure!(
+        !records.is_empty(),
+        "{} has no results; a run that ended early leaves none",
+        file.display()
+    );
     Ok(records)
 }
 
@@ -37,9 +33,8 @@ pub(crate) fn parse(content: &str) -> Result<Vec<Record>> {
     for (i, line) in content.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let record: Record = serde_json::from_str(line)
             .with_context(|| format!("line {} is not a result; repair or remove it", i + 1))?;
-        if record.engine.is_empty() || record.row.is_empty() {
-            bail!("line {} names no engine or no row; repair or remove it", i + 1);
-        }
+        let is_named = !record.engine.is_empty() && !record.row.is_empty();
+        ensure!(is_named, "line {} names no engine or no row; repair or remove it", i + 1);
         match records.iter_mut().find(|known| known.same_cell(&record)) {
             Some(known) => *known = record,
             None => records.push(record),

@@ -7,7 +7,6 @@ use super::record::Record;
 use crate::interval::{self, ALIKE};
 use crate::plan::{Bound, Unit};
 use crate::results::OURS;
-use std::cmp::Ordering;
 
 /// An engine beside the best of the others in its class.
 #[derive(Debug, Clone)]
@@ -69,22 +68,17 @@ impl Row {
         let value = ours.figure()?;
         let others = self.records.iter().filter(|r| r.engine != engine && counts(&r.engine));
         let peers = others.filter(|r| r.class == ours.class);
-        let with_ratio = |r| {
-            let theirs = Record::figure(r)?;
-            Some((self.unit.times_better(value, theirs), theirs, r))
-        };
-        let peers: Vec<(f64, f64, &Record)> = peers.filter_map(with_ratio).collect();
-        // Beside none of ours all are alike.
+        let peers: Vec<(f64, &Record)> = peers.filter_map(|r| Some((r.figure()?, r))).collect();
         let sign = if self.unit.more_is_better() { -1.0 } else { 1.0 };
-        let order = |p: &(f64, f64, &Record)| (p.0, sign * p.1);
-        let by_order = |a: &_, b: &_| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal);
-        let &(ratio, theirs, peer) = peers.iter().min_by(|a, b| by_order(a, b))?;
+        let best = peers.iter().min_by(|a, b| (sign * a.0).total_cmp(&(sign * b.0)));
+        let &(theirs, peer) = best?;
+        let ratio = self.unit.times_better(value, theirs);
         let overlaps = |peer: &Record| {
             let both = ours.reach().zip(peer.reach());
             both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
         };
         // Who is first is so beside all others; who is behind the best is that, whomever else it may be beside.
-        let overlap = overlaps(peer) || ratio >= 1.0 && peers.iter().any(|(.., r)| overlaps(r));
+        let overlap = overlaps(peer) || ratio >= 1.0 && peers.iter().any(|(_, r)| overlaps(r));
         let bound = self.unit.bound(value, theirs);
         let told_apart = match overlap || bound == Bound::Neither {
             true => Some(false),

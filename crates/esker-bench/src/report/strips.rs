@@ -39,7 +39,7 @@ pub(crate) fn draw(strips: &[Strip], seconds: f64, gap: f64) -> Svg {
         y += HEAD + strip.height + gap;
     }
     time_axis(&mut svg, seconds, y);
-    svg.set_height(y + 18.0);
+    svg.height = y + 18.0;
     svg
 }
 

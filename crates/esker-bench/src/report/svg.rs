@@ -6,7 +6,8 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(crate) struct Svg {
     width: f64,
-    height: f64,
+    /// May be set once it is known.
+    pub height: f64,
     body: String,
 }
 
@@ -97,16 +98,6 @@ impl Svg {
     pub fn place(&mut self, x: f64, y: f64, other: &Svg) {
         let (x, y, body) = (num(x), num(y), &other.body);
         let _ = write!(self.body, r#"<g transform="translate({x} {y})">{body}</g>"#);
-    }
-
-    /// Sets the height, once it is known.
-    pub fn set_height(&mut self, height: f64) {
-        self.height = height;
-    }
-
-    /// The size.
-    pub fn size(&self) -> (f64, f64) {
-        (self.width, self.height)
     }
 
     /// As part of a page whose style sheet has the classes. `id` is the page's only one.

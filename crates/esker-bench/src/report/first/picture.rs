@@ -45,7 +45,7 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
             let below = words(&mut svg, &format!("{}.", card.verdict), (x, below), PANEL);
             let panel = bars::plain(&card.title, card.row.unit, &card.bars(&first.peers), PANEL);
             svg.place(x, below + 2.0, &panel.svg);
-            let bottom = below + 2.0 + panel.svg.size().1;
+            let bottom = below + 2.0 + panel.svg.height;
             lowest = words(&mut svg, &card.place, (x, bottom), PANEL).max(lowest);
             described.push(format!("{}, {}: {} {}", heading, card.title, panel.desc, card.verdict));
         }
@@ -55,7 +55,7 @@ pub(crate) fn draw(first: &First<'_>, machine: &str, unquiet: Option<&str>) -> O
     for sentence in first.caption().into_iter().chain([format!("Measured on {machine}.")]) {
         y = words(&mut svg, &sentence, (0.0, y), width);
     }
-    svg.set_height(y + 6.0);
+    svg.height = y + 6.0;
     Some(svg.file("Esker beside other engines", &described.join(". "), STYLE))
 }
 

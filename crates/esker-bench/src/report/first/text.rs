@@ -14,21 +14,21 @@ const LINE: usize = 110;
 /// The first screen and the worst rows.
 pub(crate) fn render(model: &Model) -> String {
     let first = First::of(model);
+    let lines = |words: &str| text::wrapped(words, |line| line.chars().count() <= LINE);
     let mut out = String::new();
     for (heading, cards) in &first.groups {
         let _ = writeln!(out, "{}", heading.to_uppercase());
         for card in cards {
             let _ = writeln!(out, "  {}. {}", card.title, card.verdict);
             out.push_str(&bars(&card.bars(&first.peers)));
-            for line in text::wrapped(&card.place, |line| line.chars().count() <= LINE) {
+            for line in lines(&card.place) {
                 let _ = writeln!(out, "    {line}");
             }
         }
         out.push('\n');
     }
-    let caption = first.caption().join(" ");
-    let lines = text::wrapped(&caption, |line| line.chars().count() <= LINE);
-    format!("{}\n\n{out}{}", lines.join("\n"), worst(model))
+    let caption = lines(&first.caption().join(" ")).join("\n");
+    format!("{caption}\n\n{out}{}", worst(model))
 }
 
 fn bars(bars: &[Bar]) -> String {

@@ -15,7 +15,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The page.
 pub(crate) fn render(model: &Model) -> String {
-    let mut page = Page::new();
+    let mut page = Page::default();
     page.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
@@ -37,7 +37,7 @@ pub(crate) fn render(model: &Model) -> String {
     page.raw("</main>\n");
     footer(&mut page, model);
     page.raw("</body>\n</html>\n");
-    page.finish()
+    page.out
 }
 
 fn header(page: &mut Page, model: &Model) {

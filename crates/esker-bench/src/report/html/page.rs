@@ -7,15 +7,11 @@ use std::fmt::Write;
 /// HTML so far.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    out: String,
+    pub out: String,
     pictures: usize,
 }
 
 impl Page {
-    pub fn new() -> Page {
-        Page::default()
-    }
-
     /// Markup as it is.
     pub fn raw(&mut self, markup: &str) {
         self.out.push_str(markup);
@@ -96,10 +92,6 @@ impl Page {
             let _ = write!(self.out, "<th scope=\"col\"{class}>{}</th>", escape(text));
         }
         self.out.push_str("</tr></thead>\n");
-    }
-
-    pub fn finish(self) -> String {
-        self.out
     }
 }
 

@@ -35,12 +35,9 @@ fn section(page: &mut Page, model: &Model, section: &Section) {
     let rates: Vec<_> = section.rows.iter().map(|row| section.published(row)).collect();
     let is_published = rates.iter().any(|rates| !rates.is_empty());
     if let Some(document) = published::of_suite(&section.suite).filter(|_| is_published) {
-        let text = format!(
-            "Dashed, hollow bars: published in 2011, measured on {}. Filled bars: measured on {}.",
-            document.hardware,
-            model.machine_line()
-        );
-        page.element("p", "quiet", &text);
+        let (theirs, ours) = (&document.hardware, model.machine_line());
+        let hollow = format!("Dashed, hollow bars: published in 2011, measured on {theirs}.");
+        page.element("p", "quiet", &format!("{hollow} Filled bars: measured on {ours}."));
     }
     page.raw("<div class=\"panels\">\n");
     for (row, rates) in section.rows.iter().zip(&rates) {
