@@ -9,6 +9,7 @@ use crate::plan::Unit;
 use crate::turns::MACHINE;
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What [`compare`] found.
@@ -135,13 +136,13 @@ impl Comparison {
     ///
     /// An engine that is in neither result.
     pub fn only(mut self, engine: &str) -> Result<Comparison> {
-        let mut names: Vec<String> = self.lines.iter().map(|l| l.engine.clone()).collect();
+        let names: BTreeSet<String> = self.lines.iter().map(|l| l.engine.clone()).collect();
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
         self.lines.retain(|l| l.engine == engine);
-        if self.lines.is_empty() {
-            names.sort();
-            names.dedup();
-            bail!("no engine is called {engine} in these results; there are {}", names.join(", "));
-        }
+        ensure!(
+            !self.lines.is_empty(),
+            "no engine is called {engine} in these results; there are {names}"
+        );
         Ok(self)
     }
 

@@ -55,10 +55,7 @@ pub(crate) fn cell(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
-            '|' | '*' | '_' | '`' | '<' | '[' | ']' | '\\' | '#' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '|' | '*' | '_' | '`' | '<' | '[' | ']' | '\\' | '#' => out.extend(['\\', c]),
             '\n' | '\r' => out.push(' '),
             c => out.push(c),
         }

@@ -103,14 +103,12 @@ impl Model {
             let name = format!("{} {}", section.id, row.name).trim().to_string();
             Some((row.settings_of(engine)?, name))
         });
-        match &by_key(named)[..] {
-            [(only, _)] => only.to_string(),
-            several => {
-                let with_rows =
-                    several.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
-                with_rows.collect::<Vec<_>>().join("; ")
-            }
+        let settings = by_key(named);
+        if let [(only, _)] = &settings[..] {
+            return only.to_string();
         }
+        let with_rows = settings.iter().map(|(s, rows)| format!("{s} [{}]", rows.join(", ")));
+        with_rows.collect::<Vec<_>>().join("; ")
     }
 
     /// What measured it, each command once.

@@ -44,11 +44,8 @@ pub(super) fn worst(page: &mut Page, model: &Model) {
         return;
     }
     page.element("p", "quiet", &format!("{}.", ratios::worst_heading(left)));
-    open_table(page);
-    for of in rows.chunk_by(|a, b| class(a.rank) == class(b.rank)) {
-        lines(page, of, "", true);
-    }
-    page.raw("</table>\n");
+    let bodies = rows.chunk_by(|a, b| class(a.rank) == class(b.rank));
+    table(page, bodies.map(|of| (String::new(), of)), true);
 }
 
 /// Whether another engine is first.
@@ -66,26 +63,21 @@ pub(super) fn write(page: &mut Page, model: &Model) {
          is behind come first, the worst on top. Above 1× Esker is better, also where less is better. Where the \
          intervals of both medians overlap, or both take less than a millisecond to settle, nobody is first.",
     );
-    open_table(page);
-    for of in places.chunk_by(|a, b| a.rank == b.rank) {
+    let with_title = |of: &[Place<'_>]| {
         let title = format!("{} ({})", of[0].rank.title(), of.len());
         let head = format!("<th colspan=\"7\" scope=\"rowgroup\">{title}</th>");
-        let head = format!("<tr class=\"group\">{head}</tr>\n");
-        lines(page, of, &head, model.sections.len() > 1);
-    }
-    page.raw("</table>\n");
+        format!("<tr class=\"group\">{head}</tr>\n")
+    };
+    let bodies = places.chunk_by(|a, b| a.rank == b.rank).map(|of| (with_title(of), of));
+    table(page, bodies, model.sections.len() > 1);
 }
 
-/// Rows that have in common who is first.
-fn lines(page: &mut Page, of: &[Place<'_>], head: &str, name_section: bool) {
-    page.raw(&format!("<tbody class=\"{}\">\n{head}", class(of[0].rank)));
-    for place in of {
-        line(page, place, name_section);
-    }
-    page.raw("</tbody>\n");
-}
-
-fn open_table(page: &mut Page) {
+/// Rows in groups, each with its head.
+fn table<'a>(
+    page: &mut Page,
+    groups: impl Iterator<Item = (String, &'a [Place<'a>])>,
+    name_section: bool,
+) {
     page.raw("<table class=\"ratios\">\n");
     page.head(&[
         ("", "row"),
@@ -96,6 +88,14 @@ fn open_table(page: &mut Page) {
         ("n", "of limit"),
         ("", "remarks"),
     ]);
+    for (head, of) in groups {
+        page.raw(&format!("<tbody class=\"{}\">\n{head}", class(of[0].rank)));
+        for place in of {
+            line(page, place, name_section);
+        }
+        page.raw("</tbody>\n");
+    }
+    page.raw("</table>\n");
 }
 
 fn line(page: &mut Page, place: &Place<'_>, name_section: bool) {
