@@ -111,7 +111,8 @@ pub struct Counts {
 static TIMED: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
 static OTHERS: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
 static OPS: AtomicU64 = AtomicU64::new(0);
-static LIBRARY: Mutex<Vec<&'static CCalls>> = Mutex::new(Vec::new());
+/// C functions, by name.
+static LIBRARY: Mutex<Vec<(String, &'static CCalls)>> = Mutex::new(Vec::new());
 static ARE_COUNTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -163,21 +164,20 @@ pub fn are_counted() -> bool {
 }
 
 /// The calls of a C function.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CCalls {
-    name: &'static str,
     timed: AtomicU64,
     others: AtomicU64,
 }
 
 impl CCalls {
     /// None yet.
-    pub const fn new(name: &'static str) -> CCalls {
-        CCalls { name, timed: AtomicU64::new(0), others: AtomicU64::new(0) }
+    pub const fn new() -> CCalls {
+        CCalls { timed: AtomicU64::new(0), others: AtomicU64::new(0) }
     }
-    /// Shows it among those of [`counts`] from now on.
-    pub fn enter(&'static self) {
-        LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    /// Shows it among those of [`counts`] from now on, by the function's name.
+    pub fn enter(&'static self, name: String) {
+        LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).push((name, self));
     }
     /// Counts a call.
     pub fn note(&self) {
@@ -194,7 +194,8 @@ pub fn counts() -> Counts {
     };
     let library = LIBRARY.lock().unwrap_or_else(PoisonError::into_inner);
     let number = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let library = library.iter().map(|f| (f.name.to_string(), number(&f.timed), number(&f.others)));
+    let library =
+        library.iter().map(|(name, f)| (name.clone(), number(&f.timed), number(&f.others)));
     let library = library.filter(|(_, timed, others)| timed + others > 0).collect();
     Counts { timed: of(&TIMED), others: of(&OTHERS), library, ops: number(&OPS) }
 }

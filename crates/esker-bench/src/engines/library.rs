@@ -122,29 +122,49 @@ pub fn load_built(path: &Path) -> Result<&'static Library> {
 }
 
 /// A table of a C library's functions: declares a struct of function pointers and a `load` that
-/// fills it in.
+/// fills it in. Where libraries have one interface, but for a word of each one's own that its names begin with, the
+/// table is `prefixed`: it has the names without that word, and `load_as` is told it.
 macro_rules! c_api {
-    ($(#[$doc:meta])* $vis:vis $name:ident { $(fn $f:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
+    ($(#[$doc:meta])* $vis:vis prefixed $name:ident { $(fn $f:ident($($arg:ty),* $(,)?) $(-> $ret:ty)?;)* }) => {
         $(#[$doc])*
         #[allow(non_snake_case)]
-        $vis struct $name { $($f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+        $vis struct $name { $(pub(super) $f: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
         impl $name {
-            fn load(library: &'static libloading::Library) -> anyhow::Result<Self> {
+            pub(super) fn load_as(library: &'static libloading::Library, prefix: &str) -> anyhow::Result<Self> {
                 $(
                     #[allow(non_camel_case_types)]
                     enum $f {}
                     impl $crate::engines::traced::Place for $f {
                         fn slot() -> &'static $crate::engines::traced::Slot {
                             static SLOT: $crate::engines::traced::Slot =
-                                $crate::engines::traced::Slot::new(stringify!($f));
+                                $crate::engines::traced::Slot::new();
                             &SLOT
                         }
                     }
                 )*
+                let name = |function: &str| format!("{prefix}{function}");
                 use $crate::engines::traced::traced;
                 // SAFETY: the signatures are those of the library's public header, whose ABI its
                 // soname promises.
-                unsafe { Ok($name { $($f: traced::<$f, _>(*library.get(stringify!($f))?),)* }) }
+                unsafe {
+                    Ok($name {
+                        $($f: {
+                            let name = name(stringify!($f));
+                            traced::<$f, _>(*library.get(&name)?, name)
+                        },)*
+                    })
+                }
+            }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis $name:ident { $($functions:tt)* }) => {
+        $crate::engines::library::c_api! {
+            $(#[$doc])*
+            $vis prefixed $name { $($functions)* }
+        }
+        impl $name {
+            fn load(library: &'static libloading::Library) -> anyhow::Result<Self> {
+                Self::load_as(library, "")
             }
         }
     };

@@ -8,6 +8,7 @@ pub mod esker;
 pub mod fake;
 pub mod kyoto;
 pub mod leveldb;
+mod leveldb_interface;
 mod leveldb_rest;
 pub mod library;
 pub mod lmdb;

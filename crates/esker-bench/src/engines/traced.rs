@@ -12,9 +12,9 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Of a function of this name, not loaded yet.
-    pub const fn new(name: &'static str) -> Slot {
-        Slot { calls: CCalls::new(name), real: AtomicUsize::new(0) }
+    /// Of a function that is not loaded yet.
+    pub const fn new() -> Slot {
+        Slot { calls: CCalls::new(), real: AtomicUsize::new(0) }
     }
 }
 
@@ -26,13 +26,13 @@ pub trait Place: 'static {
 
 /// A C function that can be counted.
 pub trait Counted: Copy {
-    /// The same behind a count.
-    fn counted<P: Place>(self) -> Self;
+    /// The same behind a count, which is told by this name.
+    fn counted<P: Place>(self, name: String) -> Self;
 }
 
 /// `function`, counted where this process is audited.
-pub fn traced<P: Place, F: Counted>(function: F) -> F {
-    if calls::are_counted() { function.counted::<P>() } else { function }
+pub fn traced<P: Place, F: Counted>(function: F, name: String) -> F {
+    if calls::are_counted() { function.counted::<P>(name) } else { function }
 }
 
 macro_rules! counted {
@@ -50,10 +50,10 @@ macro_rules! counted {
         }
 
         impl<$($type,)* R> Counted for unsafe extern "C" fn($($type),*) -> R {
-            fn counted<P: Place>(self) -> Self {
+            fn counted<P: Place>(self, name: String) -> Self {
                 let slot = P::slot();
                 slot.real.store(self as usize, Ordering::Relaxed);
-                slot.calls.enter();
+                slot.calls.enter(name);
                 $call::<P, $($type,)* R>
             }
         }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     enum Sum {}
-    static SUM: Slot = Slot::new("sum");
+    static SUM: Slot = Slot::new();
     impl Place for Sum {
         fn slot() -> &'static Slot {
             &SUM
@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn a_counted_function_does_what_it_did_and_is_counted_where_it_is_timed() {
-        let counted = (sum as unsafe extern "C" fn(u8, i64) -> i64).counted::<Sum>();
+        let counted =
+            (sum as unsafe extern "C" fn(u8, i64) -> i64).counted::<Sum>("sum".to_string());
         let timed = calls::begin();
         // SAFETY: it adds.
         assert_eq!(unsafe { counted(2, 40) }, 42);
