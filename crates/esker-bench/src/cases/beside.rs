@@ -1,13 +1,13 @@
 //! Readers beside one writer, held to a rate or not.
 
+use super::at_once;
 use super::reading::Reading;
-use crate::data::{Dataset, KeyBuf, Order, Rng, mix};
+use crate::data::{Dataset, KeyBuf, Order};
 use crate::engine::{Access, Engine, Hint, Writer};
 use crate::measure::{Recorder, Series, Timing, Until};
-use crate::protocol::WriterSide;
+use crate::protocol::{Sample, WriterSide};
 use crate::system;
-use anyhow::{Context, Result};
-use std::hint::black_box;
+use anyhow::Result;
 use std::time::{Duration, Instant};
 
 /// Who reads and writes, and until when.
@@ -55,11 +55,16 @@ impl Sides {
         all.push(self.writer.series("writer"));
         all
     }
-    /// How the writer fared that was held to a rate, or to none.
-    pub fn writer_side(&self, wanted_per_s: Option<f64>) -> WriterSide {
-        let wanted_per_s = wanted_per_s.unwrap_or(0.0);
+    /// A row of all readers, which says how the writer fared that was held to a rate, or to none.
+    pub fn sample(&self, row: &str, wanted_per_s: Option<f64>) -> Sample {
         let ops_per_s = self.writer.ops() as f64 / self.writer.seconds().max(1e-9);
-        WriterSide { wanted_per_s, ops_per_s, latency: self.writer.latency() }
+        let mut sample = Sample::of(row, &self.reads());
+        if wanted_per_s.is_none_or(|wanted| ops_per_s < 0.95 * wanted) {
+            sample = sample.with_note(format!("the writer did {ops_per_s:.0}/s"));
+        }
+        let wanted_per_s = wanted_per_s.unwrap_or(0.0);
+        let writer = WriterSide { wanted_per_s, ops_per_s, latency: self.writer.latency() };
+        Sample { writer: Some(writer), ..sample }
     }
 }
 
@@ -67,15 +72,12 @@ impl Beside<'_> {
     /// Runs all of them at the same time.
     pub fn run<E: Engine>(&self, engine: &E) -> Result<Sides> {
         let end = Instant::now() + Duration::from_secs_f64(self.seconds);
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(|| self.write(engine, end));
-            let spawn = |number| scope.spawn(move || self.read(engine, number, end));
-            let readers: Vec<_> = (0..self.readers).map(spawn).collect();
-            let joined: Vec<_> = readers.into_iter().map(|r| r.join()).collect();
-            let writer = writer.join().ok().context("the writer panicked")??;
-            let readers = joined.into_iter().map(|r| r.ok().context("a reader panicked")?);
-            Ok(Sides { readers: readers.collect::<Result<_>>()?, writer })
-        })
+        let mut readers = at_once(1 + self.readers, |number| match number.checked_sub(1) {
+            None => self.write(engine, end),
+            Some(reader) => self.read(engine, reader, end),
+        })?;
+        let writer = readers.remove(0);
+        Ok(Sides { readers, writer })
     }
 
     fn write<E: Engine>(&self, engine: &E, end: Instant) -> Result<Recorder> {
@@ -101,18 +103,10 @@ impl Beside<'_> {
     }
 
     fn read<E: Engine>(&self, engine: &E, number: u64, end: Instant) -> Result<Recorder> {
-        let data = self.data;
         let mut reader = engine.reader(Access::BesideWriter)?;
-        let mut rng = Rng::new(mix(data.seed ^ (0x200 + number)));
-        let mut key = KeyBuf::new();
-        let mut sum = 0u64;
         let mut recorder = Recorder::new(Timing::Sampled);
-        recorder.run(Until::Time(end), || {
-            let index = rng.below(data.entries);
-            sum = sum.wrapping_add(self.reading.once(&mut reader, data, index, &mut key)?);
-            Ok(())
-        })?;
-        black_box(sum);
+        let (salt, until) = (0x200 + number, Until::Time(end));
+        self.reading.again(&mut reader, self.data, salt, &mut recorder, until)?;
         Ok(recorder)
     }
 }

@@ -2,16 +2,16 @@
 //! nothing of it is left in memory. The second reads at random (`cold`, the first few reads), scans everything, and reads
 //! at random again (`warm`).
 
-use super::{close_in_order, touch, with_order, write_all};
+use super::reading::Reading;
+use super::{Patience, close_in_order, report_outcome, with_order, write_all};
 use crate::calls;
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
+use crate::data::{Dataset, Model, Order, mix, verify_sample};
 use crate::engine::{Access, Direction, Engine, Reader, Sync};
 use crate::measure::{Recorder, Timing, Until};
 use crate::protocol::Sample;
 use crate::system;
 use anyhow::{Context, Result, ensure};
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Whichever of the two processes this is.
@@ -27,9 +27,7 @@ fn order(ctx: &Ctx) -> Order {
 
 /// What is in the store then.
 fn loaded(ctx: &Ctx, data: &Dataset) -> Model {
-    let mut model = Model::empty(data.entries);
-    model.replay(order(ctx), data.seed, data.entries, 1);
-    model
+    Model::filled(data.entries, order(ctx), data.seed, 1)
 }
 
 fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
@@ -40,7 +38,8 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let timed = ctx.wants("load").then(calls::begin);
     let start = Instant::now();
     // It is a row: in the memory of the row, and nothing beside it is timed.
-    write_all(ctx, &engine, data, order(ctx), data.seed, 1, "the load")?;
+    let patience = Patience::of(ctx, "the load");
+    write_all(ctx, &engine, data, order(ctx), data.seed, 1, patience)?;
     timed.into_iter().for_each(|timed| timed.end(data.entries));
     let note = match order(ctx) {
         Order::Sequential => "in batches of 1,000, in key order",
@@ -92,12 +91,8 @@ fn report<E: Engine>(
     model: &Model,
 ) {
     ctx.verifying();
-    match outcome {
-        Ok(recorder) => {
-            ctx.report(Sample::of(row, &recorder), &verify_sample(engine, data, model));
-        }
-        Err(e) => ctx.report(Sample::figure(row, 0.0), &Err(e)),
-    }
+    let outcome = outcome.map(|recorder| Sample::of(row, &recorder));
+    report_outcome(ctx, row, outcome, &verify_sample(engine, data, model));
 }
 
 /// So many reads find most of what they need out of memory: afterwards a small store is in it.
@@ -114,17 +109,10 @@ fn random<E: Engine>(
     most: u64,
 ) -> Result<Recorder> {
     let mut reader = engine.reader(Access::Quiet)?;
-    let mut rng = Rng::new(mix(data.seed ^ mix(row.len() as u64 + row.as_bytes()[0] as u64)));
-    let (mut key, mut sum) = (KeyBuf::new(), 0u64);
+    let salt = mix(row.len() as u64 + row.as_bytes()[0] as u64);
     let mut recorder = Recorder::new(Timing::Every);
     let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds / 3.0);
-    recorder.run(Until::ops_or(most, Some(end)), || {
-        let key = data.keys.write(rng.below(data.entries), &mut key);
-        let touched = reader.get(key, touch)?;
-        ensure!(touched.is_some(), "lost key {}", key.escape_ascii());
-        sum = sum.wrapping_add(touched.unwrap_or(0));
-        Ok(())
-    })?;
-    black_box(sum);
+    let until = Until::ops_or(most, Some(end));
+    Reading::Point.again(&mut reader, data, salt, &mut recorder, until)?;
     Ok(recorder)
 }

@@ -1,20 +1,18 @@
 //! Deleting keys drawn at random from a settled store; a third of the draws is gone already. As with writes, a second row
 //! ends when nothing is owed any more.
 
-use super::fill::{finish, samples};
-use super::load;
+use super::fill::samples;
+use super::{finish, open_settled};
 use crate::child::Ctx;
 use crate::data::{KeyBuf, KeyStream, Order, mix};
-use crate::engine::{Engine, Hint, Sync, Writer};
+use crate::engine::{Engine, Hint, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use anyhow::Result;
 
 /// As many deletes as there are keys.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     ctx.doing_clean("deleting")?;
     let seed = mix(data.seed ^ 5);
     let mut recorder = Recorder::new(Timing::Sampled);

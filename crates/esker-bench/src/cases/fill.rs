@@ -1,10 +1,10 @@
 //! Writing: ascending and random, one by one and in batches, small and large. Each row ends at the last write; a second one,
 //! `NAME.settled`, ends when nothing is owed any more.
 
-use super::load;
+use super::{finish, open_settled};
 use crate::chains::SETTLED;
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, Model, Order, mix, verify};
+use crate::data::{Dataset, KeyBuf, Model, Order, mix};
 use crate::engine::{Engine, Hint, Sync, Unsupported, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
@@ -51,9 +51,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
 /// Overwrites a settled store, each key drawn from all.
 pub fn overwrite<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     ctx.doing_clean("overwriting")?;
     let seed = mix(data.seed ^ 2);
     let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
@@ -90,21 +88,6 @@ pub(super) fn samples<E: Engine>(
         samples.push(ctx.noted(Sample { failed, ..sample }));
     }
     samples
-}
-
-pub(super) fn finish<E: Engine>(
-    ctx: &Ctx,
-    engine: E,
-    data: &Dataset,
-    model: &Model,
-    samples: Vec<Sample>,
-) -> Result<()> {
-    ctx.verifying();
-    let verdict = verify(&engine, data, model);
-    for sample in samples {
-        ctx.report(sample, &verdict);
-    }
-    engine.close()
 }
 
 /// Writes of one thread.

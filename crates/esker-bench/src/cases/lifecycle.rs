@@ -1,7 +1,7 @@
 //! Opening a store, after a clean close and after a kill; and its size with compression.
 
 use super::fill::Work;
-use super::{close_in_order, load};
+use super::{close_in_order, open_settled};
 use crate::calls;
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, Model, Order, verify};
@@ -55,8 +55,7 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<E> {
 
 /// The time until the store is open and has answered one read, and what closing took; then everything is verified.
 fn open<E: Engine>(ctx: &Ctx, data: &Dataset, closing: Option<Duration>) -> Result<()> {
-    let mut model = Model::empty(data.entries);
-    model.replay(Order::Shuffled, data.seed, data.entries, 1);
+    let model = Model::filled(data.entries, Order::Shuffled, data.seed, 1);
     let mut key = KeyBuf::new();
     let key = data.keys.write(data.entries / 2, &mut key);
     ctx.doing("opening");
@@ -86,10 +85,7 @@ fn open<E: Engine>(ctx: &Ctx, data: &Dataset, closing: Option<Duration>) -> Resu
 /// Bytes on disk of the settled store when values may be compressed.
 pub fn compressed<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let model = load(ctx, &engine, &data, Order::Shuffled)?;
-    ctx.doing("settling");
-    engine.settle_fully().context("settle")?;
+    let (engine, model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     ctx.verifying();
     let verdict = verify(&engine, &data, &model);
     let compresses = engine.compresses();

@@ -2,14 +2,14 @@
 //! Measured by time, because some engines would take hours.
 
 use super::fill::Work;
-use super::{load, touch};
+use super::open_settled;
+use super::reading::Reading;
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, Model, Order, Rng, mix, verify_sample};
-use crate::engine::{Access, Engine, Reader, Sync};
+use crate::data::{Dataset, Model, Order, mix, verify_sample};
+use crate::engine::{Access, Engine, Sync};
 use crate::measure::{Recorder, Timing, Until};
 use crate::protocol::Sample;
-use anyhow::{Context, Result, ensure};
-use std::hint::black_box;
+use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
 /// How many times larger than the limit the store is.
@@ -29,24 +29,13 @@ fn deadline(ctx: &Ctx, times: f64) -> Instant {
 /// Loads in order, settles; then reads and overwrites at random.
 pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = data(ctx)?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Sequential)?;
-    ctx.doing("settling");
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Sequential)?;
 
     ctx.doing("readrandom.limited");
-    let mut rng = Rng::new(mix(data.seed ^ 6));
-    let (mut key, mut sum) = (KeyBuf::new(), 0u64);
     let mut recorder = Recorder::new(Timing::Every);
     let mut reader = engine.reader(Access::Quiet)?;
-    let outcome = recorder.run(Until::Time(deadline(ctx, 2.0)), || {
-        let key = data.keys.write(rng.below(data.entries), &mut key);
-        let touched = reader.get(key, touch)?;
-        ensure!(touched.is_some(), "lost key {}", key.escape_ascii());
-        sum = sum.wrapping_add(touched.unwrap_or(0));
-        Ok(())
-    });
-    black_box(sum);
+    let until = Until::Time(deadline(ctx, 2.0));
+    let outcome = Reading::Point.again(&mut reader, &data, 6, &mut recorder, until);
     drop(reader);
     ctx.verifying();
     let outcome = outcome.and_then(|()| verify_sample(&engine, &data, &model));

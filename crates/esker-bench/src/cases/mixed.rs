@@ -1,11 +1,11 @@
 //! Readers beside a throttled writer, for a time: what a reader pays for writes going on.
 
 use super::beside::Beside;
-use super::load;
+use super::open_settled;
 use super::reading::Reading;
 use crate::child::Ctx;
 use crate::data::{Order, mix, verify};
-use crate::engine::{Engine, Sync};
+use crate::engine::Engine;
 use crate::protocol::Sample;
 use anyhow::Result;
 
@@ -13,9 +13,7 @@ use anyhow::Result;
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let plan = ctx.plan();
     let data = plan.data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     for (round, &readers) in plan.readers.iter().enumerate() {
         let row = format!("readwhilewriting{readers}");
         if !ctx.wants(&row) {
@@ -33,13 +31,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         ctx.verifying();
         model.replay(Order::Uniform, seed, sides.writer.ops(), generation);
         let verdict = verify(&engine, &data, &model);
-        let writer = sides.writer_side(writer_rate);
-        let mut sample = Sample::of(&row, &sides.reads());
-        if writer.ops_per_s < 0.95 * writer.wanted_per_s {
-            sample = sample.with_note(format!("the writer did {:.0}/s", writer.ops_per_s));
-        }
         let threads = Some(sides.threads());
-        ctx.report(Sample { writer: Some(writer), threads, ..sample }, &verdict);
+        ctx.report(Sample { threads, ..sides.sample(&row, writer_rate) }, &verdict);
     }
     engine.close()
 }

@@ -16,7 +16,7 @@ mod synced;
 mod warm;
 
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
+use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, verify};
 use crate::engine::{Engine, Hint, Sync, Unsupported, Writer};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
@@ -81,6 +81,10 @@ impl Patience {
         let seconds_max = ctx.plan().load_seconds_max.unwrap_or(f64::MAX);
         Patience { what, start: Instant::now(), seconds_max }
     }
+    /// Without end, for work that is a row.
+    fn endless() -> Patience {
+        Patience { what: "", start: Instant::now(), seconds_max: f64::MAX }
+    }
     /// An error if it took longer and there is more to do.
     fn check(&self, done: u64, wanted: u64) -> Result<()> {
         if done >= wanted || self.start.elapsed().as_secs_f64() <= self.seconds_max {
@@ -112,6 +116,16 @@ fn load<E: Engine>(ctx: &Ctx, engine: &E, data: &Dataset, order: Order) -> Resul
     Ok(model)
 }
 
+/// Opens a store, loads it, and lets it pay what that left: what rows of settled stores and of writes start from, and what is
+/// in it.
+fn open_settled<E: Engine>(ctx: &Ctx, data: &Dataset, order: Order) -> Result<(E, Model)> {
+    let engine: E = ctx.open(data, Sync::Buffered)?;
+    let model = load(ctx, &engine, data, order)?;
+    ctx.doing("settling");
+    engine.settle_fully().context("settle")?;
+    Ok((engine, model))
+}
+
 /// Puts every key once, in batches, untimed: what is in the store then.
 fn put_all<E: Engine>(
     ctx: &Ctx,
@@ -123,10 +137,9 @@ fn put_all<E: Engine>(
     what: &'static str,
 ) -> Result<Model> {
     // Before anything is written: whoever measures right after the load is not kept waiting while the engine works on.
-    let mut model = Model::empty(data.entries);
-    model.replay(order, seed, data.entries, generation);
+    let model = Model::filled(data.entries, order, seed, generation);
     ctx.set_aside(&model);
-    write_all(ctx, engine, data, order, seed, generation, what)?;
+    write_all(ctx, engine, data, order, seed, generation, Patience::of(ctx, what))?;
     Ok(model)
 }
 
@@ -138,9 +151,8 @@ fn write_all<E: Engine>(
     order: Order,
     seed: u64,
     generation: u32,
-    what: &'static str,
+    patience: Patience,
 ) -> Result<()> {
-    let patience = Patience::of(ctx, what);
     let hint = if order == Order::Sequential { Hint::Ascending } else { Hint::Any };
     let mut writer = engine.writer(hint)?;
     let mut stream = KeyStream::new(order, data.entries, seed);
@@ -155,6 +167,44 @@ fn write_all<E: Engine>(
         }
     }
     writer.batch_commit()
+}
+
+/// What each of so many threads at once comes to, by their numbers, or what the first of them failed at.
+fn at_once<T: Send>(
+    threads: u64,
+    work: impl Fn(u64) -> Result<T> + std::marker::Sync,
+) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let spawn = |number| scope.spawn(move || work(number));
+        let threads: Vec<_> = (0..threads).map(spawn).collect();
+        let joined: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        joined.into_iter().map(|done| done.ok().context("a thread panicked")?).collect()
+    })
+}
+
+/// Verifies a store, reports rows of it, and closes it.
+fn finish<E: Engine>(
+    ctx: &Ctx,
+    engine: E,
+    data: &Dataset,
+    model: &Model,
+    samples: impl IntoIterator<Item = Sample>,
+) -> Result<()> {
+    ctx.verifying();
+    let verdict = verify(&engine, data, model);
+    for sample in samples {
+        ctx.report(sample, &verdict);
+    }
+    engine.close()
+}
+
+/// Reports what a row came to, which may have failed by itself.
+fn report_outcome(ctx: &Ctx, row: &str, outcome: Result<Sample>, verdict: &Result<()>) {
+    match outcome {
+        Ok(sample) => ctx.report(sample, verdict),
+        Err(e) => ctx.report(Sample::figure(row, 0.0), &Err(e)),
+    }
 }
 
 /// Closes a settled store that is to be read and no more written, with its files as their engine's manual puts them in order.

@@ -5,10 +5,10 @@
 
 use super::beside::{Beside, Sides};
 use super::reading::Reading;
-use super::{load, peaks};
+use super::{open_settled, peaks};
 use crate::child::Ctx;
 use crate::data::{Dataset, Model, Order, mix, verify, verify_sample};
-use crate::engine::{Engine, Sync};
+use crate::engine::Engine;
 use crate::measure::Recorder;
 use crate::plan::Plan;
 use crate::protocol::Sample;
@@ -21,12 +21,10 @@ const PATIENCE: f64 = 2.0;
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let plan = ctx.plan();
     let data = plan.data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
     // A store larger than memory is loaded in order: some engines would take hours otherwise.
     let limited = plan.memory_limit.is_some();
     let order = if limited { Order::Sequential } else { Order::Shuffled };
-    let mut model = load(ctx, &engine, &data, order)?;
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, order)?;
 
     ctx.doing("readers beside a writer");
     let seed = mix(data.seed ^ 9);
@@ -56,23 +54,14 @@ fn check<E: Engine>(engine: &E, data: &Dataset, model: &Model, limited: bool) ->
 }
 
 fn report(ctx: &Ctx, plan: &Plan, data: &Dataset, sides: &Sides, verdict: &Result<()>) {
-    let reads = sides.reads();
-    let writer = sides.writer_side(Some(plan.writer_rate));
-    let slow_writer = (writer.ops_per_s < 0.95 * writer.wanted_per_s)
-        .then(|| format!("the writer did {:.0}/s", writer.ops_per_s));
-    let mut sample = Sample::of("reads", &reads);
-    sample.threads = Some(sides.threads());
-    sample.writer = Some(writer);
-    if let Some(note) = slow_writer {
-        sample = sample.with_note(note);
-    }
-    ctx.report(sample, verdict);
+    let reads = sides.sample("reads", Some(plan.writer_rate));
+    let read_s = reads.seconds;
+    ctx.report(Sample { threads: Some(sides.threads()), ..reads }, verdict);
     ctx.report(Sample::of("writes", &sides.writer), verdict);
     let (seconds, estimated) = time_to_complete(sides, data.entries);
-    let mut sample = Sample::figure("time", seconds);
-    sample.seconds = reads.seconds();
+    let mut sample = Sample { seconds: read_s, ..Sample::figure("time", seconds) };
     if estimated {
-        sample = sample.with_note(format!("estimated from the first {:.1} s", reads.seconds()));
+        sample = sample.with_note(format!("estimated from the first {read_s:.1} s"));
     }
     ctx.report(sample, verdict);
 }

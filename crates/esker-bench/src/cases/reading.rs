@@ -1,9 +1,11 @@
 //! What a reader does again and again: a point read, or a seek and some entries from there.
 
 use super::touch;
-use crate::data::{Dataset, KeyBuf};
+use crate::data::{Dataset, KeyBuf, Rng, mix};
 use crate::engine::Reader;
+use crate::measure::{Recorder, Until};
 use anyhow::{Result, ensure};
+use std::hint::black_box;
 
 /// A kind of read, of a store that has every key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +26,30 @@ impl Reading {
         }
     }
 
+    /// Reads from keys drawn from all, again and again; `salt` makes them others than those of another row.
+    pub fn again(
+        self,
+        reader: &mut impl Reader,
+        data: &Dataset,
+        salt: u64,
+        recorder: &mut Recorder,
+        until: Until,
+    ) -> Result<()> {
+        let mut rng = Rng::new(mix(data.seed ^ salt));
+        let (mut key, mut sum) = (KeyBuf::new(), 0u64);
+        let outcome = recorder.run(until, || {
+            let index = rng.below(data.entries);
+            sum = sum.wrapping_add(self.once(reader, data, index, &mut key)?);
+            Ok(())
+        });
+        black_box(sum);
+        outcome
+    }
+
     /// Reads from key number `index` and touches what is there; an error if that is less than there
     /// must be.
     #[inline]
-    pub fn once(
+    fn once(
         self,
         reader: &mut impl Reader,
         data: &Dataset,
@@ -38,7 +60,7 @@ impl Reading {
         match self {
             Reading::Point => {
                 let touched = reader.get(key, touch)?;
-                ensure!(touched.is_some(), "key {} was not there for a while", key.escape_ascii());
+                ensure!(touched.is_some(), "lost key {}", key.escape_ascii());
                 Ok(touched.unwrap_or(0))
             }
             Reading::Seek(count) => {

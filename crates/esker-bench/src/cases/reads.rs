@@ -1,7 +1,7 @@
 //! Reads of every kind from a store of every key written once in random order. A row is measured by a process of its own:
 //! right after the load, with whatever debts that left, and then once more; or from a settled store that it opens.
 
-use super::{close_in_order, load, peaks, touch, warm, with_order};
+use super::{close_in_order, finish, load, peaks, report_outcome, touch, warm, with_order};
 use crate::calls;
 use crate::chains::{SECOND, SETTLED, first_pass, reads};
 use crate::child::Ctx;
@@ -36,13 +36,14 @@ fn fresh<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let mut outcomes = Vec::new();
     for row in [name.to_string(), format!("{name}{SECOND}")] {
         if row == name || ctx.wants(&row) {
-            outcomes.push(pass(ctx, &engine, data, name, row, 0.0));
+            let outcome = pass(ctx, &engine, data, name, &row, 0.0);
+            outcomes.push((row, outcome));
         }
     }
     ctx.verifying();
     let verdict = verify(&engine, data, &model);
-    for outcome in outcomes {
-        report(ctx, outcome, &verdict);
+    for (row, outcome) in outcomes {
+        report_outcome(ctx, &row, outcome, &verdict);
     }
     engine.close()
 }
@@ -71,12 +72,7 @@ fn store<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let settled = ctx.noted(disk("disk.settled"));
     // As whoever reads it finds it.
     let engine: E = ctx.open(data, Sync::Buffered)?;
-    ctx.verifying();
-    let verdict = verify(&engine, data, &model);
-    for sample in [loaded, paid, settled].into_iter().chain(peaks) {
-        ctx.report(sample, &verdict);
-    }
-    engine.close()
+    finish(ctx, engine, data, &model, [loaded, paid, settled].into_iter().chain(peaks))
 }
 
 /// Opens the settled store and reads.
@@ -85,10 +81,10 @@ fn settled<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     warm::read_once(ctx.dir())?;
     let engine: E = ctx.open(data, Sync::Buffered)?;
     let least = ctx.plan().least_seconds();
-    let outcome = pass(ctx, &engine, data, name, ctx.row().to_string(), least);
+    let outcome = pass(ctx, &engine, data, name, ctx.row(), least);
     ctx.verifying();
     let verdict = verify(&engine, data, &settled_model(data));
-    report(ctx, outcome, &verdict);
+    report_outcome(ctx, ctx.row(), outcome, &verdict);
     engine.close()
 }
 
@@ -96,21 +92,14 @@ fn settled<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
 fn memory<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     for name in ["readrandom", "readseq"] {
-        pass(ctx, &engine, data, name, name.to_string(), 0.0).1?;
+        pass(ctx, &engine, data, name, name, 0.0)?;
     }
     let peaks = peaks(ctx);
-    ctx.verifying();
-    let verdict = verify(&engine, data, &settled_model(data));
-    for sample in peaks {
-        ctx.report(sample, &verdict);
-    }
-    engine.close()
+    finish(ctx, engine, data, &settled_model(data), peaks)
 }
 
 fn settled_model(data: &Dataset) -> Model {
-    let mut model = Model::empty(data.entries);
-    model.replay(Order::Shuffled, data.seed, data.entries, 1);
-    model
+    Model::filled(data.entries, Order::Shuffled, data.seed, 1)
 }
 
 /// One kind of read by a reader of its own, until `least` seconds are full: once, where that is nothing.
@@ -119,25 +108,18 @@ fn pass<E: Engine>(
     engine: &E,
     data: &Dataset,
     name: &str,
-    row: String,
+    row: &str,
     least: f64,
-) -> (String, Result<Sample>) {
-    ctx.doing(&row);
+) -> Result<Sample> {
+    ctx.doing(row);
     // What was loaded is still being merged, and none is to be kept from what comes of that.
     let fresh = ctx.spec.step == reads::FRESH;
     let access = if fresh { Access::Settling } else { Access::Quiet };
     let measured = engine.reader(access).and_then(|mut reader| {
         let work = Work { data, least, deadline: ctx.plan().deadline() };
-        work.measure(&mut reader, name, &row)
+        work.measure(&mut reader, name, row)
     });
-    (row, measured.map(|sample| ctx.noted(sample)))
-}
-
-fn report(ctx: &Ctx, (row, outcome): (String, Result<Sample>), verdict: &Result<()>) {
-    match outcome {
-        Ok(sample) => ctx.report(sample, verdict),
-        Err(e) => ctx.report(Sample::figure(&row, 0.0), &Err(e)),
-    }
+    measured.map(|sample| ctx.noted(sample))
 }
 
 /// What is read, and how long.

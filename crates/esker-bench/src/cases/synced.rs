@@ -1,6 +1,6 @@
 //! Writes that each wait for the device, from one thread or many at once.
 
-use super::fill::finish;
+use super::{at_once, finish};
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order};
 use crate::device::{self, Beside, Waits};
@@ -38,7 +38,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let waits = Waits::count();
     let work = Work { data: &data, order, threads, deadline: plan.deadline() };
     let recorders = match ctx.spec.case.has_threads() {
-        true => work.threads(&engine, &barrier)?,
+        true => at_once(threads, |number| work.thread(&engine, number, &barrier))?,
         // The store was opened for this one.
         false => vec![work.thread(&engine, 0, &barrier)?],
     };
@@ -50,24 +50,12 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     device.merge(&device::probe(beside).context("ask the device")?);
     let fdatasync_us = device.latency().p50_us;
     sample.device = Some(Beside { fdatasync_us, waits_per_op });
-    finish(ctx, engine, &data, &work.written(&done), vec![sample])
+    finish(ctx, engine, &data, &work.written(&done), [sample])
 }
 
 impl Work<'_> {
     fn stream(&self) -> KeyStream {
         KeyStream::new(self.order, self.data.entries, self.data.seed)
-    }
-
-    /// All of them at once, each with its part.
-    fn threads<E: Engine>(&self, engine: &E, barrier: &Barrier) -> Result<Vec<Recorder>> {
-        std::thread::scope(|scope| {
-            let spawn = |number| scope.spawn(move || self.thread(engine, number, barrier));
-            let handles: Vec<_> = (0..self.threads).map(spawn).collect();
-            let joined = handles
-                .into_iter()
-                .map(|handle| handle.join().map_err(|_| anyhow::anyhow!("a writer panicked"))?);
-            joined.collect()
-        })
     }
 
     /// Every `threads`-th key.

@@ -15,6 +15,12 @@ impl Model {
     pub fn empty(entries: u64) -> Self {
         Model { generations: vec![0; entries as usize] }
     }
+    /// What as many writes as there are keys, in an order, leave in an empty store.
+    pub fn filled(entries: u64, order: Order, seed: u64, generation: u32) -> Self {
+        let mut model = Model::empty(entries);
+        model.replay(order, seed, entries, generation);
+        model
+    }
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> u64 {
         self.generations.len() as u64

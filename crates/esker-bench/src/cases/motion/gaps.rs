@@ -4,10 +4,10 @@
 
 use super::scans::scan;
 use crate::cases::reading::{Reading, seek};
-use crate::cases::{Patience, load};
+use crate::cases::{Patience, finish, open_settled};
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, Rng, mix, verify};
-use crate::engine::{Access, Engine, Hint, Sync, Writer};
+use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, Rng, mix};
+use crate::engine::{Access, Engine, Hint, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
@@ -21,10 +21,7 @@ const LOOK_EVERY: u64 = 1000;
 /// Loads, settles, deletes, reads.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    ctx.doing("settling");
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     let range = Range::new(data.entries, ctx.spec.case == CaseId::Gaps);
     range.delete(ctx, &engine, &data, &mut model)?;
     let sample = match Reading::of_row(ctx.row()) {
@@ -32,9 +29,7 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
         // What is no seek is the scan: a point read of a deleted key is one of a key that never was.
         Reading::Point => scan(ctx, &engine, model.count())?,
     };
-    ctx.verifying();
-    ctx.report(sample, &verify(&engine, &data, &model));
-    engine.close()
+    finish(ctx, engine, &data, &model, [sample])
 }
 
 /// The keys in the middle.

@@ -3,9 +3,9 @@
 //! store. Some look for the first key of all; others remember which they took last and look behind that, as RocksDB's manual
 //! advises for its tombstones ("Implement Queue Service Using RocksDB").
 
-use crate::cases::touch;
+use crate::cases::{finish, touch};
 use crate::child::Ctx;
-use crate::data::{KeyBuf, Model, verify};
+use crate::data::{KeyBuf, Model};
 use crate::engine::{Access, Engine, Hint, Reader, Sync, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::plan::CaseId;
@@ -47,10 +47,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     }
     let mut model = Model::empty(data.entries);
     (queue.head..queue.tail).for_each(|index| model.put(index, 1));
-    ctx.verifying();
-    let verdict = verify(&engine, &data, &model);
-    ctx.report(Sample::of(ctx.row(), &recorder).of_wanted(wanted), &verdict);
-    engine.close()
+    let sample = Sample::of(ctx.row(), &recorder).of_wanted(wanted);
+    finish(ctx, engine, &data, &model, [sample])
 }
 
 /// What waits: the entries from `head` to before `tail`.

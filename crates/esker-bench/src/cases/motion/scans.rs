@@ -1,9 +1,9 @@
 //! One scan of everything, by the first reader there is: of what was written a moment ago, and of a store at
 //! rest that nobody has read yet.
 
-use crate::cases::{close_in_order, load, touch, warm};
+use crate::cases::{close_in_order, finish, load, open_settled, touch, warm};
 use crate::child::Ctx;
-use crate::data::{Model, Order, verify};
+use crate::data::{Model, Order};
 use crate::engine::{Access, Direction, Engine, Reader, Sync};
 use crate::plan::CaseId;
 use crate::protocol::Sample;
@@ -21,33 +21,23 @@ pub fn fresh<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let model = load(ctx, &engine, &data, order)?;
     let sample = scan(ctx, &engine, data.entries)?;
-    ctx.verifying();
-    ctx.report(sample, &verify(&engine, &data, &model));
-    engine.close()
+    finish(ctx, engine, &data, &model, [sample])
 }
 
 /// Whichever of two processes this is: one loads and settles, the other opens the store and scans. The files
 /// are in the page cache.
 pub fn first<E: Engine>(ctx: &Ctx) -> Result<()> {
     let data = ctx.plan().data()?;
-    if ctx.spec.step == 1 {
-        // Some write past the page cache as they put their files in order, or drop what they have written from it.
-        warm::read_once(ctx.dir())?;
-    }
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
     if ctx.spec.step == 0 {
-        load(ctx, &engine, &data, Order::Shuffled)?;
-        ctx.doing("settling");
-        engine.settle_fully()?;
-        close_in_order(ctx, engine, &data)?;
-        return Ok(());
+        let (engine, _) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
+        return close_in_order(ctx, engine, &data).map(|_| ());
     }
+    // Some write past the page cache as they put their files in order, or drop what they have written from it.
+    warm::read_once(ctx.dir())?;
+    let engine: E = ctx.open(&data, Sync::Buffered)?;
     let sample = scan(ctx, &engine, data.entries)?;
-    ctx.verifying();
-    let mut model = Model::empty(data.entries);
-    model.replay(Order::Shuffled, data.seed, data.entries, 1);
-    ctx.report(sample, &verify(&engine, &data, &model));
-    engine.close()
+    let model = Model::filled(data.entries, Order::Shuffled, data.seed, 1);
+    finish(ctx, engine, &data, &model, [sample])
 }
 
 /// Scans everything, the way that the row says; `expected` entries must be there. A new reader and its

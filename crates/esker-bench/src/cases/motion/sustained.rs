@@ -1,10 +1,10 @@
 //! Overwrites without limit, for as long as it takes until a store cannot live on what it puts off: rate, the worst
 //! put, the disk beside what is alive, what was written for each byte put, and whether all that got worse in the end.
 
-use crate::cases::load;
+use crate::cases::{at_once, open_settled};
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, mix, verify};
-use crate::engine::{Engine, Hint, Sync, Writer};
+use crate::engine::{Engine, Hint, Writer};
 use crate::measure::{Recorder, Timing, Until};
 use crate::over_time::{OverTime, Sustained, debt_grew, growth, watching_disk};
 use crate::protocol::Sample;
@@ -16,10 +16,7 @@ use std::time::{Duration, Instant};
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let plan = ctx.plan();
     let data = plan.data()?;
-    let engine: E = ctx.open(&data, Sync::Buffered)?;
-    let mut model = load(ctx, &engine, &data, Order::Shuffled)?;
-    ctx.doing("settling");
-    engine.settle_fully()?;
+    let (engine, mut model) = open_settled::<E>(ctx, &data, Order::Shuffled)?;
     let live_bytes = data.raw_bytes(1);
 
     ctx.doing_clean("overwriting")?;
@@ -142,12 +139,7 @@ impl Flood<'_> {
     }
 
     fn run<E: Engine>(&self, engine: &E, end: Instant) -> Result<Vec<Recorder>> {
-        std::thread::scope(|scope| {
-            let spawn = |number| scope.spawn(move || self.write(engine, number, end));
-            let threads: Vec<_> = (0..self.writers).map(spawn).collect();
-            let joined: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-            joined.into_iter().map(|writer| writer.ok().context("a writer panicked")?).collect()
-        })
+        at_once(self.writers, |number| self.write(engine, number, end))
     }
 
     fn write<E: Engine>(&self, engine: &E, number: u64, end: Instant) -> Result<Recorder> {

@@ -2,11 +2,12 @@
 
 use super::inserts::Inserts;
 use super::mixes::Mix;
-use crate::cases::touch;
+use crate::cases::reading::seek;
+use crate::cases::{at_once, touch};
 use crate::data::{Dataset, KeyBuf, Rng, Zipfian, mix};
 use crate::engine::{Access, Engine, Hint, Reader, Writer};
 use crate::measure::{Recorder, Timing, Until};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -44,21 +45,14 @@ impl Clients<'_> {
         if self.count == 1 {
             return self.client(engine, 0, &barrier);
         }
-        std::thread::scope(|scope| {
-            let barrier = &barrier;
-            let spawn = |number| scope.spawn(move || self.client(engine, number, barrier));
-            let clients: Vec<_> = (0..self.count).map(spawn).collect();
-            let joined: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
-            let mut all =
-                Done { recorder: Recorder::new(Timing::Sampled), short: 0, written: Vec::new() };
-            for done in joined {
-                let done = done.ok().context("a client panicked")??;
-                all.recorder.merge(&done.recorder);
-                all.short += done.short;
-                all.written.extend(done.written);
-            }
-            Ok(all)
-        })
+        let mut all =
+            Done { recorder: Recorder::new(Timing::Sampled), short: 0, written: Vec::new() };
+        for done in at_once(self.count, |number| self.client(engine, number, &barrier))? {
+            all.recorder.merge(&done.recorder);
+            all.short += done.short;
+            all.written.extend(done.written);
+        }
+        Ok(all)
     }
 
     fn client<E: Engine>(&self, engine: &E, number: u64, barrier: &Barrier) -> Result<Done> {
@@ -161,10 +155,7 @@ impl<W: Writer, R: Reader> Client<'_, W, R> {
         self.see_up_to((index + count).min(inserts.known()) - 1)?;
         let known = self.seen;
         let asked = self.all.data.keys.write(index, &mut self.key);
-        let mut sum = 0u64;
-        let seen = self.reader.seek(asked, count, |k, v| {
-            sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
-        })?;
+        let (sum, seen) = seek(&mut self.reader, asked, count)?;
         self.sum = self.sum.wrapping_add(sum);
         let (least, most) = (inserts.first().saturating_sub(index), inserts.taken() - index);
         ensure!(

@@ -10,11 +10,12 @@ mod mixes;
 use self::client::{Clients, Done};
 use self::inserts::Inserts;
 use self::mixes::{MIXES, Mix};
+use super::{Patience, write_all};
 use crate::calls;
 use crate::chains::SETTLED;
 use crate::child::Ctx;
-use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, verify};
-use crate::engine::{Engine, Hint, Sync, Unsupported, Writer};
+use crate::data::{Dataset, KeyStream, Model, Order, verify};
+use crate::engine::{Engine, Sync, Unsupported};
 use crate::protocol::{Sample, Shape};
 use anyhow::Result;
 use std::time::Instant;
@@ -31,13 +32,14 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let engine: E = ctx.open(&data, Sync::Buffered)?;
     let mut store = Store { records: plan.entries, model: Model::empty(data.entries), data: &data };
     // Of the keys that there is room for, so many are there.
-    let shape = Shape::of(&plan.data_of(plan.entries)?);
+    let at_first = plan.data_of(plan.entries)?;
+    let shape = Shape::of(&at_first);
     let report = |samples: Vec<Sample>, verdict: &Result<()>| {
         for sample in samples {
             ctx.report(Sample { shape: Some(shape.clone()), ..sample }, verdict);
         }
     };
-    let loaded = store.load(ctx, &engine)?;
+    let loaded = store.load(ctx, &engine, &at_first)?;
     let samples = with_settling(ctx, &engine, loaded, Instant::now());
     // Not what the engine owed, but what the mixes find.
     engine.compact()?;
@@ -103,32 +105,19 @@ struct Store<'a> {
 
 impl Store<'_> {
     /// The records there are at first; others are inserted after them.
-    fn load<E: Engine>(&mut self, ctx: &Ctx, engine: &E) -> Result<Sample> {
-        let keys = || KeyStream::new(Order::Shuffled, self.records, self.data.seed);
+    fn load<E: Engine>(&mut self, ctx: &Ctx, engine: &E, data: &Dataset) -> Result<Sample> {
         // Looked up as they are written it would cost a cache miss each time.
-        let mut stream = keys();
+        let mut stream = KeyStream::new(Order::Shuffled, self.records, data.seed);
         for _ in 0..self.records {
             self.model.put(stream.next_index(), 1);
         }
-        let (mut stream, batch) = (keys(), ctx.plan().batch);
-        let (mut key, mut value) = (KeyBuf::new(), Vec::new());
         ctx.doing("loading");
         let timed = ctx.wants(LOAD).then(calls::begin);
         let start = Instant::now();
-        let mut writer = engine.writer(Hint::Any)?;
-        for done in 1..=self.records {
-            let index = stream.next_index();
-            let value = self.data.values.value(index, 1, &mut value);
-            writer.batch_put(self.data.keys.write(index, &mut key), value)?;
-            if done % batch == 0 {
-                writer.batch_commit()?;
-            }
-        }
-        writer.batch_commit()?;
-        drop(writer);
+        write_all(ctx, engine, data, Order::Shuffled, data.seed, 1, Patience::endless())?;
         timed.into_iter().for_each(|timed| timed.end(self.records));
         let sample = Sample::rate(LOAD, self.records, start.elapsed().as_secs_f64());
-        Ok(sample.with_note(format!("in random order, in batches of {batch}")))
+        Ok(sample.with_note(format!("in random order, in batches of {}", ctx.plan().batch)))
     }
 
     /// As many operations as there were records at first, by one client or several.
