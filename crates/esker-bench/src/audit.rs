@@ -101,17 +101,9 @@ fn measure(args: &AuditArgs, command: &[String], case: &Case, row: &str) -> Resu
     let mut alone = case.clone();
     alone.rows.retain(|of_case| of_case.key == row);
     for process in chains::of(&alone).iter().flat_map(|chain| &chain.processes) {
-        let spec = Spec {
-            engine: args.engine.clone(),
-            case: case.id,
-            step: process.number,
-            rows: process.rows.clone(),
-            dir: root.path().join("store").join("db"),
-            cgroup: None,
-            audit: true,
-            plan: case.plan.clone(),
-        };
-        std::fs::create_dir_all(root.path().join("store"))?;
+        let store = root.path().join("store");
+        std::fs::create_dir_all(&store)?;
+        let spec = Spec { audit: true, ..process.spec(case, &args.engine, store.join("db")) };
         let mut is_here = false;
         process::run(command, &spec, process.step, PATIENCE, &mut |message| match message {
             Message::Row(sample) if sample.row == row => {
@@ -180,13 +172,9 @@ mod tests {
     #[test]
     fn adapters_whose_calls_nobody_can_count_tell_all_of_them() {
         for mapping in [Esker::calls(), BdbStore::calls(), BTreeStore::calls()] {
-            for call in Call::ALL {
+            for (call, name) in Call::ALL {
                 let lines: Vec<_> = mapping.iter().filter(|(of, _)| *of == call).collect();
-                assert!(
-                    matches!(lines[..], [(_, api)] if !api.is_empty()),
-                    "{}: {lines:?}",
-                    call.name()
-                );
+                assert!(matches!(lines[..], [(_, api)] if !api.is_empty()), "{name}: {lines:?}");
             }
         }
     }

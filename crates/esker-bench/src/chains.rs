@@ -2,7 +2,8 @@
 //! for: that is decided here, apart from the work.
 
 use crate::plan::{Case, CaseId, Step};
-use crate::protocol::Sample;
+use crate::protocol::{Sample, Spec};
+use std::path::PathBuf;
 
 /// Processes in one directory, one after the other. The first finds it empty, and the others need what it leaves there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,22 @@ impl Chain {
     /// Every row that it tells.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         self.processes.iter().flat_map(|process| &process.rows).map(String::as_str)
+    }
+}
+
+impl Process {
+    /// What it is told, of its case, with an engine, in a directory; not audited, and within no limit of memory.
+    pub fn spec(&self, case: &Case, engine: &str, dir: PathBuf) -> Spec {
+        Spec {
+            engine: engine.to_string(),
+            case: case.id,
+            step: self.number,
+            rows: self.rows.clone(),
+            dir,
+            cgroup: None,
+            audit: false,
+            plan: case.plan.clone(),
+        }
     }
 }
 

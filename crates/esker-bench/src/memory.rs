@@ -30,24 +30,19 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of each kind the more.
-    fn most(self, other: Memory) -> Memory {
+    /// What each kind comes to with the same kind of another.
+    fn with(self, other: Memory, of_kind: fn(u64, u64) -> u64) -> Memory {
         Memory {
-            anonymous: self.anonymous.max(other.anonymous),
-            private: self.private.max(other.private),
-            mapped: self.mapped.max(other.mapped),
-            dirty: self.dirty.max(other.dirty),
+            anonymous: of_kind(self.anonymous, other.anonymous),
+            private: of_kind(self.private, other.private),
+            mapped: of_kind(self.mapped, other.mapped),
+            dirty: of_kind(self.dirty, other.dirty),
         }
     }
 
     /// What is there beyond `base`.
     fn beyond(self, base: Memory) -> Memory {
-        Memory {
-            anonymous: self.anonymous.saturating_sub(base.anonymous),
-            private: self.private.saturating_sub(base.private),
-            mapped: self.mapped.saturating_sub(base.mapped),
-            dirty: self.dirty.saturating_sub(base.dirty),
-        }
+        self.with(base, u64::saturating_sub)
     }
 
     /// All kinds now; nothing where the system does not tell.
@@ -101,7 +96,7 @@ impl Watched {
     fn look_at_everything(&self) {
         let now = Memory::now(&self.store);
         let mut peak = self.peak();
-        *peak = peak.most(now);
+        *peak = peak.with(now, u64::max);
     }
 
     fn watch(&self) {

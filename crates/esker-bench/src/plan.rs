@@ -325,9 +325,13 @@ impl Row {
         let (suite, section) = (String::new(), String::new());
         Row { suite, section, name: key.clone(), key, unit, limit: None, target }
     }
-    /// Operations a second, beside one of the machine's limits.
+    /// Operations a second.
+    pub fn rate(key: impl Into<String>) -> Row {
+        Row::new(key, Unit::OpsPerSecond)
+    }
+    /// The same beside one of the machine's limits.
     pub fn ops(key: impl Into<String>, limit: &'static str) -> Row {
-        Row::new(key, Unit::OpsPerSecond).against(limit)
+        Row::rate(key).against(limit)
     }
     /// The name that people see.
     pub fn called(self, name: impl Into<String>) -> Row {

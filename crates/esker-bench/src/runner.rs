@@ -154,16 +154,8 @@ impl Runner<'_> {
         group: Option<&MemoryGroup>,
         on: &mut dyn FnMut(Sample),
     ) -> Result<()> {
-        let spec = Spec {
-            engine: engine.to_string(),
-            case: case.id,
-            step: process.number,
-            rows: process.rows.clone(),
-            dir: dir.join("db"),
-            cgroup: group.map(|g| g.path().to_path_buf()),
-            audit: false,
-            plan: case.plan.clone(),
-        };
+        let cgroup = group.map(|g| g.path().to_path_buf());
+        let spec = Spec { cgroup, ..process.spec(case, engine, dir.join("db")) };
         let timeout = Duration::from_secs(self.timeout.unwrap_or(patience(case)?));
         let on = &mut |message: Message| match message {
             Message::Row(sample) => on(*sample),

@@ -7,13 +7,22 @@ mod fill;
 mod lifecycle;
 mod limited;
 mod mixed;
-mod motion;
 mod popular;
 mod race;
 mod reading;
 mod reads;
 mod synced;
 mod warm;
+
+/// Stores that are written to as they are read, or were until a moment ago. One row a process, so that no
+/// row is measured in what another one left.
+mod motion {
+    pub mod gaps;
+    pub mod queue;
+    pub mod reads;
+    pub mod scans;
+    pub mod sustained;
+}
 
 use crate::child::Ctx;
 use crate::data::{Dataset, KeyBuf, KeyStream, Model, Order, verify};
@@ -25,43 +34,32 @@ use std::time::Instant;
 
 /// Runs the case of `ctx` with an engine.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
+    use CaseId::*;
     match ctx.spec.case {
-        CaseId::Machine | CaseId::MachineSync => {
-            unreachable!("no engine takes part in the machine's limits")
+        Machine | MachineSync => unreachable!("no engine takes part in the machine's limits"),
+        FillSeq | FillBatch | FillRandom | FillRandBatch | FillFile | LargeSeq | LargeRandom => {
+            fill::run::<E>(ctx)
         }
-        CaseId::FillSeq
-        | CaseId::FillBatch
-        | CaseId::FillRandom
-        | CaseId::FillRandBatch
-        | CaseId::FillFile
-        | CaseId::LargeSeq
-        | CaseId::LargeRandom => fill::run::<E>(ctx),
-        CaseId::Overwrite => fill::overwrite::<E>(ctx),
-        CaseId::FillSync | CaseId::FillSyncSeq | CaseId::FillSyncThreads => synced::run::<E>(ctx),
-        CaseId::Reads => reads::run::<E>(ctx),
-        CaseId::Mixed => mixed::run::<E>(ctx),
-        CaseId::Race => race::run::<E>(ctx),
-        CaseId::ColdWarm => cold_warm::run::<E>(ctx),
-        CaseId::Popular | CaseId::PopularShared => popular::run::<E>(ctx),
-        CaseId::Delete => delete::run::<E>(ctx),
-        CaseId::Reopen => lifecycle::reopen::<E>(ctx),
-        CaseId::OpenKilled => lifecycle::open_killed::<E>(ctx),
-        CaseId::Compressed => lifecycle::compressed::<E>(ctx),
-        CaseId::LimitedReads => limited::reads::<E>(ctx),
-        CaseId::LimitedFill => limited::fill::<E>(ctx),
-        CaseId::Queue
-        | CaseId::QueueDeep
-        | CaseId::QueueDrain
-        | CaseId::LoadedReads
-        | CaseId::OverwrittenReads
-        | CaseId::BesideWriter
-        | CaseId::BesideFlood
-        | CaseId::Gap
-        | CaseId::Gaps
-        | CaseId::FreshOrdered
-        | CaseId::FreshRandom
-        | CaseId::FirstScan
-        | CaseId::Sustained => motion::run::<E>(ctx),
+        Overwrite => fill::overwrite::<E>(ctx),
+        FillSync | FillSyncSeq | FillSyncThreads => synced::run::<E>(ctx),
+        Reads => reads::run::<E>(ctx),
+        Mixed => mixed::run::<E>(ctx),
+        Race => race::run::<E>(ctx),
+        ColdWarm => cold_warm::run::<E>(ctx),
+        Popular | PopularShared => popular::run::<E>(ctx),
+        Delete => delete::run::<E>(ctx),
+        Reopen => lifecycle::reopen::<E>(ctx),
+        OpenKilled => lifecycle::open_killed::<E>(ctx),
+        Compressed => lifecycle::compressed::<E>(ctx),
+        LimitedReads => limited::reads::<E>(ctx),
+        LimitedFill => limited::fill::<E>(ctx),
+        Queue | QueueDeep | QueueDrain => motion::queue::run::<E>(ctx),
+        LoadedReads | OverwrittenReads => motion::reads::after_writes::<E>(ctx),
+        BesideWriter | BesideFlood => motion::reads::beside_writes::<E>(ctx),
+        Gap | Gaps => motion::gaps::run::<E>(ctx),
+        FreshOrdered | FreshRandom => motion::scans::fresh::<E>(ctx),
+        FirstScan => motion::scans::first::<E>(ctx),
+        Sustained => motion::sustained::run::<E>(ctx),
     }
 }
 

@@ -7,13 +7,13 @@
 //!
 //! Tuning: `psiz` (bytes of a page).
 
+use super::built::Loaded;
 use super::library::{self, c_api};
 use crate::engine::{Access, Class, Config, Direction, Engine, Hint, Reader, Sync, Writer};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 
 type Db = *mut c_void;
 type Cursor = *mut c_void;
@@ -68,10 +68,8 @@ const OAUTOSYNC: c_uint = 32;
 const NO_RECORD: c_int = 7;
 
 fn api() -> Result<&'static Api> {
-    static API: OnceLock<Result<Api, String>> = OnceLock::new();
-    API.get_or_init(|| load().map_err(|e| format!("{e:#}")))
-        .as_ref()
-        .map_err(|e| anyhow::anyhow!("{e}"))
+    static API: Loaded<Api> = Loaded::new();
+    API.get_by(false, load)
 }
 
 fn load() -> Result<Api> {

@@ -347,6 +347,29 @@ impl LmdbReader<'_> {
             }
         }
     }
+
+    /// Hands over up to `count` entries, from where the first operation leads on.
+    #[inline]
+    fn walk(
+        &self,
+        start: c_int,
+        key: Val,
+        on: c_int,
+        count: u64,
+        mut see: impl FnMut(&[u8], &[u8]),
+    ) -> Result<u64> {
+        let mut seen = 0;
+        let mut entry = self.step(start, key)?;
+        while let Some((k, v)) = entry {
+            see(k, v);
+            seen += 1;
+            if seen == count {
+                break;
+            }
+            entry = self.step(on, Val::empty())?;
+        }
+        Ok(seen)
+    }
 }
 
 impl Reader for LmdbReader<'_> {
@@ -366,22 +389,12 @@ impl Reader for LmdbReader<'_> {
     }
 
     #[inline]
-    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.renew_if_due()?;
-        let mut seen = 0;
-        let mut entry = self.step(SET_RANGE, Val::new(key))?;
-        while let Some((k, v)) = entry {
-            see(k, v);
-            seen += 1;
-            if seen == count {
-                break;
-            }
-            entry = self.step(NEXT, Val::empty())?;
-        }
-        Ok(seen)
+        self.walk(SET_RANGE, Val::new(key), NEXT, count, see)
     }
 
-    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let (start, on) = match direction {
             Direction::Forward => (FIRST, NEXT),
             Direction::Reverse => (LAST, PREV),
@@ -389,14 +402,7 @@ impl Reader for LmdbReader<'_> {
         if self.is_reset {
             self.renew()?;
         }
-        let mut seen = 0;
-        let mut entry = self.step(start, Val::empty())?;
-        while let Some((k, v)) = entry {
-            see(k, v);
-            seen += 1;
-            entry = self.step(on, Val::empty())?;
-        }
-        Ok(seen)
+        self.walk(start, Val::empty(), on, u64::MAX, see)
     }
 
     fn renew(&mut self) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The rows that Esker is developed by: one size, every kind of operation, all settings as given.
 
 use super::{Base, Section, second_passes, settled, writes};
-use crate::plan::{CaseId, Plan, Row, Unit, limits};
+use crate::plan::{CaseId::*, Plan, Row, Unit, limits};
 use crate::system;
 
 const NAME: &str = "core";
@@ -19,39 +19,33 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     });
     let compressed = Plan { compression: true, ..plan.clone() };
     let mut section = Section::new(NAME, NAME, "Every kind of operation", plan)
-        .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).aiming_at(4.0)))
-        .case(CaseId::FillBatch, writes(Row::ops("fillbatch", COPY).aiming_at(2.0)))
-        .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).aiming_at(4.0)))
-        .case(CaseId::FillRandBatch, writes(Row::ops("fillrandbatch", COPY).aiming_at(2.0)))
-        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).aiming_at(4.0)))
-        .case(CaseId::FillSync, [Row::ops("fillsync", SYNC)])
+        .case(FillSeq, writes(Row::ops("fillseq", COPY).aiming_at(4.0)))
+        .case(FillBatch, writes(Row::ops("fillbatch", COPY).aiming_at(2.0)))
+        .case(FillRandom, writes(Row::ops("fillrandom", COPY).aiming_at(4.0)))
+        .case(FillRandBatch, writes(Row::ops("fillrandbatch", COPY).aiming_at(2.0)))
+        .case(Overwrite, writes(Row::ops("overwrite", COPY).aiming_at(4.0)))
+        .case(FillSync, [Row::ops("fillsync", SYNC)])
         .case(
-            CaseId::FillSyncThreads,
+            FillSyncThreads,
             // One sync can carry every waiting thread's write.
             [Row::ops(format!("fillsync{threads}"), SYNC).times(threads as f64)],
         )
-        .case(CaseId::LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).aiming_at(1.5)))
-        .case(CaseId::LargeRandom, writes(Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)))
-        .case(CaseId::Reads, reads())
-        .case(CaseId::Mixed, beside)
-        .case(CaseId::Delete, writes(Row::new("deleterandom", Unit::OpsPerSecond)))
-        .case(CaseId::Reopen, [Row::new("reopen", Unit::Milliseconds)])
-        .case(CaseId::OpenKilled, [Row::new("open.killed", Unit::Milliseconds)])
-        .case_with(
-            compressed,
-            CaseId::Compressed,
-            [Row::new("disk.compressed", Unit::Bytes).against(RAW)],
-        );
+        .case(LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).aiming_at(1.5)))
+        .case(LargeRandom, writes(Row::ops("fill100Krandom", COPY_LARGE).aiming_at(1.5)))
+        .case(Reads, reads())
+        .case(Mixed, beside)
+        .case(Delete, writes(Row::rate("deleterandom")))
+        .case(Reopen, [Row::new("reopen", Unit::Milliseconds)])
+        .case(OpenKilled, [Row::new("open.killed", Unit::Milliseconds)])
+        .case_with(compressed, Compressed, [Row::new("disk.compressed", Unit::Bytes).against(RAW)]);
     if let Some(limit) = base.memory_limit {
         let plan = Plan { memory_limit: Some(limit), ..section.plan.clone() };
-        let row = |name: &str| Row::new(name, Unit::OpsPerSecond);
-        section = section
-            .case_with(
-                plan.clone(),
-                CaseId::LimitedReads,
-                [row("readrandom.limited"), row("overwrite.limited")],
-            )
-            .case_with(plan, CaseId::LimitedFill, [row("fillrandom.limited")]);
+        let reads = ["readrandom.limited", "overwrite.limited"].map(Row::rate);
+        section = section.case_with(plan.clone(), LimitedReads, reads).case_with(
+            plan,
+            LimitedFill,
+            [Row::rate("fillrandom.limited")],
+        );
     }
     vec![section.with_limits()]
 }
@@ -60,7 +54,7 @@ fn reads() -> Vec<Row> {
     use limits::*;
     let row = |(name, limit, target): (&str, &'static str, f64)| match name {
         // A filter answers without the store.
-        "readmissing" => Row::new(name, Unit::OpsPerSecond).aiming_at(target),
+        "readmissing" => Row::rate(name).aiming_at(target),
         _ => Row::ops(name, limit).aiming_at(target),
     };
     let reads = |random, seeks| {

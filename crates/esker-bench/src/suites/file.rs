@@ -1,7 +1,7 @@
 //! The user's own keys and values, under the settings given.
 
 use super::{Base, Section, reads, taken, writes};
-use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
+use crate::plan::{CaseId::*, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "file";
 
@@ -21,19 +21,13 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     rows.extend(taken("settling", "disk", "peak memory"));
     let compressed = Plan { compression: true, ..plan.clone() };
     let section = Section::new(NAME, "1", "Your own keys and values", plan)
-        .case(
-            CaseId::FillFile,
-            writes(Row::ops("fillfile", COPY).called("load in the file's order")),
-        )
-        .case(
-            CaseId::FillRandom,
-            writes(Row::ops("fillrandom", COPY).called("load in random order")),
-        )
-        .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).called("load in key order")))
-        .case(CaseId::Reads, rows)
+        .case(FillFile, writes(Row::ops("fillfile", COPY).called("load in the file's order")))
+        .case(FillRandom, writes(Row::ops("fillrandom", COPY).called("load in random order")))
+        .case(FillSeq, writes(Row::ops("fillseq", COPY).called("load in key order")))
+        .case(Reads, rows)
         .case_with(
             compressed,
-            CaseId::Compressed,
+            Compressed,
             [Row::new("disk.compressed", Unit::Bytes).against(RAW).called("disk, compressed")],
         );
     vec![section.with_limits()]

@@ -1,7 +1,7 @@
 //! "LevelDB Benchmarks", Google, July 2011: every table, under its settings.
 
 use super::{Base, Section, reads, taken, writes};
-use crate::plan::{CaseId, Plan, Row, Unit, limits::*};
+use crate::plan::{CaseId::*, Plan, Row, Unit, limits::*};
 
 const NAME: &str = "leveldb2011";
 const SEQUENTIAL: &str = "Sequential Writes";
@@ -25,24 +25,21 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     let baseline = document(base, SMALL, BUFFER_OF_SMALL, true);
     let fills = |section: Section| {
         section
-            .case(CaseId::FillSeq, writes(Row::ops("fillseq", COPY).called(SEQUENTIAL)))
-            .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).called(RANDOM)))
+            .case(FillSeq, writes(Row::ops("fillseq", COPY).called(SEQUENTIAL)))
+            .case(FillRandom, writes(Row::ops("fillrandom", COPY).called(RANDOM)))
     };
-    let read = |section: Section| section.case(CaseId::Reads, reads(&READS));
+    let read = |section: Section| section.case(Reads, reads(&READS));
     let sections = vec![
         fills(read(new("1", "Baseline: 4 MB of memory, compression, buffered", baseline.clone()))),
         new("2A", "Large values: 1,000 of 100,000 bytes", baseline.clone())
-            .case(CaseId::LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).called(SEQUENTIAL)))
-            .case(
-                CaseId::LargeRandom,
-                writes(Row::ops("fill100Krandom", COPY_LARGE).called(RANDOM)),
-            ),
+            .case(LargeSeq, writes(Row::ops("fill100Kseq", COPY_LARGE).called(SEQUENTIAL)))
+            .case(LargeRandom, writes(Row::ops("fill100Krandom", COPY_LARGE).called(RANDOM))),
         new("2B", "Batches of 1,000 entries", baseline.clone())
-            .case(CaseId::FillBatch, writes(Row::ops("fillbatch", COPY).called(SEQUENTIAL)))
-            .case(CaseId::FillRandBatch, writes(Row::ops("fillrandbatch", COPY).called(RANDOM))),
+            .case(FillBatch, writes(Row::ops("fillbatch", COPY).called(SEQUENTIAL)))
+            .case(FillRandBatch, writes(Row::ops("fillrandbatch", COPY).called(RANDOM))),
         new("2C", "Synchronous writes", synced(&baseline))
-            .case(CaseId::FillSyncSeq, [Row::ops("fillsyncseq", SYNC).called(SEQUENTIAL)])
-            .case(CaseId::FillSync, [Row::ops("fillsync", SYNC).called(RANDOM)]),
+            .case(FillSyncSeq, [Row::ops("fillsyncseq", SYNC).called(SEQUENTIAL)])
+            .case(FillSync, [Row::ops("fillsync", SYNC).called(RANDOM)]),
         fills(new("2D", "Compression off", document(base, SMALL, BUFFER_OF_SMALL, false))),
         fills(new("2E", "More memory: 128 MB", document(base, LARGE, BUFFER_TO_WRITE, true))),
         read(new("3A", "Larger caches: 128 MB", document(base, LARGE, BUFFER_TO_READ, true))),
@@ -79,20 +76,17 @@ fn beyond(base: &Base) -> Section {
     ]);
     rows.extend(taken("Settling", "Disk", "Peak Memory"));
     Section::new(NAME, "beyond", "What the report left out, under its baseline", plan)
-        .case(CaseId::Reads, rows)
-        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))
-        .case(
-            CaseId::Delete,
-            writes(Row::new("deleterandom", Unit::OpsPerSecond).called("Deletes")),
-        )
+        .case(Reads, rows)
+        .case(Overwrite, writes(Row::ops("overwrite", COPY).called("Overwrites")))
+        .case(Delete, writes(Row::rate("deleterandom").called("Deletes")))
         .case_with(
             short.clone(),
-            CaseId::Reopen,
+            Reopen,
             [Row::new("reopen", Unit::Milliseconds).called("Closing and Reopening")],
         )
         .case_with(
             short,
-            CaseId::OpenKilled,
+            OpenKilled,
             [Row::new("open.killed", Unit::Milliseconds).called("Reopening after kill -9")],
         )
 }

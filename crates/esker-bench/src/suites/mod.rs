@@ -187,9 +187,8 @@ impl Section {
             return self;
         }
         let cases = std::mem::take(&mut self.cases);
-        let rate = |name| Row::new(name, Unit::OpsPerSecond);
         use limits::*;
-        let rows = [COPY, COPY_FRESH, COPY_LARGE, SCAN, ACCESS].map(rate);
+        let rows = [COPY, COPY_FRESH, COPY_LARGE, SCAN, ACCESS].map(Row::rate);
         if needed.iter().any(|name| *name != SYNC) {
             self = self.case(CaseId::Machine, rows.into_iter().chain([Row::new(RAW, Unit::Bytes)]));
         }
@@ -198,7 +197,7 @@ impl Section {
             // Just before the synced rows, since a device's temper changes by the minute.
             if !sync_is_there && case.rows.iter().any(|row| row.limit.is_some_and(|l| l.0 == SYNC))
             {
-                self = self.case(CaseId::MachineSync, [rate(SYNC)]);
+                self = self.case(CaseId::MachineSync, [Row::rate(SYNC)]);
                 sync_is_there = true;
             }
             self.cases.push(case);
@@ -213,7 +212,7 @@ fn reads(names: &[(&str, &str)]) -> Vec<Row> {
     let row = |(key, name): &(&str, &str)| {
         let row = match *key {
             key if SCANS.contains(&key) => Row::ops(key, limits::SCAN),
-            key if UNBOUND.contains(&key) => Row::new(key, Unit::OpsPerSecond),
+            key if UNBOUND.contains(&key) => Row::rate(key),
             key => Row::ops(key, limits::ACCESS),
         };
         row.called(*name)

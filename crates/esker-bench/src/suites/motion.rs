@@ -2,7 +2,7 @@
 //! beside them; ranges that were deleted; scans of what is fresh; overwrites without limit.
 
 use super::{Base, LOAD_SECONDS, Section};
-use crate::plan::{CaseId, Plan, Row, Unit};
+use crate::plan::{CaseId::*, Plan, Row, Unit};
 
 const NAME: &str = "motion";
 /// MiB of memory: much less than a store of some million entries, and more than one of a million.
@@ -18,7 +18,7 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
 }
 
 fn rate(key: impl Into<String>, name: impl Into<String>) -> Row {
-    Row::new(key, Unit::OpsPerSecond).called(name)
+    Row::rate(key).called(name)
 }
 
 fn queue(base: &Base) -> Section {
@@ -27,17 +27,17 @@ fn queue(base: &Base) -> Section {
     let plan = Plan { seconds_max, ..base.plan.clone() };
     let title = "Queues: put at the tail, take the first and delete it";
     let section = Section::new(NAME, "queue", title, plan.clone())
-        .case(CaseId::Queue, [rate("queue", "one waits")])
-        .case(CaseId::QueueDeep, [rate("queue1000", "1,000 wait")])
-        .case(CaseId::QueueDrain, [rate("drain", "a backlog is taken")]);
+        .case(Queue, [rate("queue", "one waits")])
+        .case(QueueDeep, [rate("queue1000", "1,000 wait")])
+        .case(QueueDrain, [rate("drain", "a backlog is taken")]);
     let plan = Plan { remembers: true, ..plan };
     let behind = |key: &str, name: &str| {
         [rate(format!("{key}.behind"), format!("{name}, looked for behind the last"))]
     };
     section
-        .case_with(plan.clone(), CaseId::Queue, behind("queue", "one waits"))
-        .case_with(plan.clone(), CaseId::QueueDeep, behind("queue1000", "1,000 wait"))
-        .case_with(plan, CaseId::QueueDrain, behind("drain", "a backlog is taken"))
+        .case_with(plan.clone(), Queue, behind("queue", "one waits"))
+        .case_with(plan.clone(), QueueDeep, behind("queue1000", "1,000 wait"))
+        .case_with(plan, QueueDrain, behind("drain", "a backlog is taken"))
 }
 
 /// One case, and so one process, for each row of reads: none is measured in what another has left.
@@ -54,9 +54,9 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     let writes = plan.clone();
     let plan = for_reads(plan);
     for (case, key, name) in [
-        (CaseId::LoadedReads, "loaded", "after load"),
-        (CaseId::OverwrittenReads, "overwritten", "after overwriting"),
-        (CaseId::BesideFlood, "flood", "beside flood"),
+        (LoadedReads, "loaded", "after load"),
+        (OverwrittenReads, "overwritten", "after overwriting"),
+        (BesideFlood, "flood", "beside flood"),
     ] {
         for read in READS {
             let row = rate(format!("{read}.{key}"), format!("{read} {name}"));
@@ -67,10 +67,10 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
         let plan = Plan { writer_rate: f64::from(thousands) * 1000.0, ..plan.clone() };
         for read in READS {
             let row = rate(format!("{read}.{thousands}k"), format!("{read} beside {thousands}k"));
-            section = section.case_with(plan.clone(), CaseId::BesideWriter, [row]);
+            section = section.case_with(plan.clone(), BesideWriter, [row]);
         }
     }
-    for (case, key) in [(CaseId::Gap, "gap"), (CaseId::Gaps, "gaps")] {
+    for (case, key) in [(Gap, "gap"), (Gaps, "gaps")] {
         let scan = rate(format!("scan.{key}"), format!("scan across {key}"));
         let seek = rate(format!("seek10.{key}"), format!("seek10 into {key}"));
         section = section.case_with(for_scans(plan.clone()), case, [scan]).case_with(
@@ -80,9 +80,9 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
         );
     }
     for (case, key, name) in [
-        (CaseId::FreshOrdered, "ordered", "after ordered load"),
-        (CaseId::FreshRandom, "random", "after random load"),
-        (CaseId::FirstScan, "first", "at rest"),
+        (FreshOrdered, "ordered", "after ordered load"),
+        (FreshRandom, "random", "after random load"),
+        (FirstScan, "first", "at rest"),
     ] {
         for scan in WAYS {
             let row = rate(format!("{scan}.{key}"), format!("{scan} {name}"));
@@ -91,7 +91,7 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     }
     for writers in [1, 4] {
         let plan = Plan { seconds: writes.sustained_seconds, writers, ..writes.clone() };
-        section = section.case_with(plan, CaseId::Sustained, sustained(writers));
+        section = section.case_with(plan, Sustained, sustained(writers));
     }
     section
 }

@@ -12,9 +12,9 @@ const LEAST_LIMIT: u64 = 64 << 20;
 
 pub(super) fn sections(base: &Base) -> Vec<Section> {
     let new = |id: &str, title: &str, plan: Plan| {
-        let writes = Row::new("writes", Unit::OpsPerSecond).called("writes (10,000/s wanted)");
+        let writes = Row::rate("writes").called("writes (10,000/s wanted)");
         let rows = [
-            Row::new("reads", Unit::OpsPerSecond).called("reads, all readers"),
+            Row::rate("reads").called("reads, all readers"),
             writes.aiming_at(0.0),
             Row::new("time", Unit::Seconds).called("time to complete"),
         ];

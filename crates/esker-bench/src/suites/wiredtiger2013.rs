@@ -3,7 +3,7 @@
 //! ascend, and WiredTiger may use its bulk cursor, which does not log.
 
 use super::{Base, Section, reads, writes};
-use crate::plan::{CaseId, Row, limits::*};
+use crate::plan::{CaseId::*, Row, limits::*};
 
 const NAME: &str = "wiredtiger2013";
 /// MiB of cache, of either engine.
@@ -30,15 +30,15 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
     let sequential = Row::ops("fillseq", COPY).called("sequential insert");
     let section = Section::new(NAME, "1", "128 MB of memory, compression", plan)
         .table("WiredTiger 2013")
-        .case_with(bulk, CaseId::FillSeq, writes(sequential))
-        .case(CaseId::FillRandom, writes(Row::ops("fillrandom", COPY).called("random insert")))
-        .case(CaseId::Overwrite, writes(Row::ops("overwrite", COPY).called("random overwrite")))
+        .case_with(bulk, FillSeq, writes(sequential))
+        .case(FillRandom, writes(Row::ops("fillrandom", COPY).called("random insert")))
+        .case(Overwrite, writes(Row::ops("overwrite", COPY).called("random overwrite")))
         .case(
-            CaseId::LargeRandom,
+            LargeRandom,
             writes(Row::ops("fill100Krandom", COPY_LARGE).called("random large value (100 KB)")),
         )
         .case(
-            CaseId::Reads,
+            Reads,
             reads(&[
                 ("readseq", "sequential read"),
                 ("readreverse", "sequential read reverse"),

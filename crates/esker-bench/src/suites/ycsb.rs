@@ -3,7 +3,7 @@
 //! not find.
 
 use super::{Base, Section, writes};
-use crate::plan::{CaseId, Plan, Row, Unit};
+use crate::plan::{CaseId, Plan, Row};
 
 const NAME: &str = "ycsb";
 /// Clients of the second table: twice as many as a machine of two cores can run at once.
@@ -24,7 +24,7 @@ pub(super) fn sections(base: &Base) -> Vec<Section> {
 }
 
 fn rows() -> Vec<Row> {
-    let row = |key: &str, name: &str| Row::new(key, Unit::OpsPerSecond).called(name);
+    let row = |key: &str, name: &str| Row::rate(key).called(name);
     [
         writes(row("load", "Load")).to_vec(),
         writes(row("a", "A: reads 50, updates 50")).to_vec(),
