@@ -5,7 +5,7 @@ use crate::calls::{Call, Counts};
 use crate::chains;
 use crate::engines;
 use crate::options::BenchOptions;
-use crate::plan::Case;
+use crate::plan::{Case, Row};
 use crate::process;
 use crate::protocol::{Message, Sample, Spec};
 use crate::root::Root;
@@ -51,14 +51,13 @@ pub fn answer(args: &AuditArgs, command: &[String]) -> Result<String> {
     let sections = Suite::All.sections(&base);
     let (section, case, row) = find(&options, &sections)
         .with_context(|| format!("no row is called {}; --list --suite all shows them", args.row))?;
-    let seen = measure(args, command, case, row)?;
+    let seen = measure(args, command, case, &row.key)?;
     let sample =
-        seen.sample.with_context(|| format!("{} reported nothing of {row}", args.engine))?;
+        seen.sample.with_context(|| format!("{} reported nothing of {}", args.engine, row.key))?;
     if let Some(why) = &sample.failed {
         bail!("{why}");
     }
-    let mut text =
-        format!("{}/{}/{}, {}\n", section.suite, section.id, name_of(case, row), args.engine);
+    let mut text = format!("{}/{}/{}, {}\n", section.suite, section.id, row.name, args.engine);
     let _ = writeln!(text, "opened with: {}\n", sample.settings);
     text.push_str(&seen.calls.context("the process said nothing of its calls")?.told());
     Ok(text)
@@ -68,17 +67,13 @@ pub fn answer(args: &AuditArgs, command: &[String]) -> Result<String> {
 fn find<'a>(
     options: &BenchOptions,
     sections: &'a [Section],
-) -> Option<(&'a Section, &'a Case, &'a str)> {
+) -> Option<(&'a Section, &'a Case, &'a Row)> {
     let cases = sections.iter().flat_map(|s| s.cases.iter().map(move |case| (s, case)));
     let mut engines = cases.filter(|(_, case)| !case.id.is_machine());
     engines.find_map(|(section, case)| {
         let row = case.rows.iter().find(|row| options.wants_row(row))?;
-        Some((section, case, row.key.as_str()))
+        Some((section, case, row))
     })
-}
-
-fn name_of<'a>(case: &'a Case, key: &'a str) -> &'a str {
-    case.rows.iter().find(|row| row.key == key).map_or(key, |row| &row.name)
 }
 
 /// What an engine called, and what its adapter says that comes to.

@@ -13,6 +13,7 @@ use crate::protocol::{Message, Sample, Shape, Spec};
 use crate::system::{self, Usage};
 use crate::trust;
 use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -200,7 +201,7 @@ impl<'a> Ctx<'a> {
 pub fn child_main(args: impl IntoIterator<Item = String>) -> i32 {
     let mut args = args.into_iter().peekable();
     if args.next_if(|word| word == trust::WORD).is_some() {
-        return trust::child_main(args, run_job);
+        return obey(args, run_job);
     }
     child_main_with(args, run_case)
 }
@@ -210,32 +211,37 @@ pub fn child_main_with(
     args: impl IntoIterator<Item = String>,
     run_case: impl FnOnce(&Ctx) -> Result<()>,
 ) -> i32 {
+    obey(args, |spec: &Spec| {
+        if let Some(path) = &spec.cgroup {
+            crate::cgroup::join(path)?;
+        }
+        let ctx = Ctx::new(spec, |message| {
+            let line = serde_json::to_string(&message).expect("a message is plain data");
+            // A parent that is gone has nobody to tell, and this process dies with it.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        });
+        run_case(&ctx)
+    })
+}
+
+/// Does what the parent says in the one argument, in JSON, and dies with it; the exit code.
+pub(crate) fn obey<T: DeserializeOwned>(
+    args: impl IntoIterator<Item = String>,
+    run: impl FnOnce(&T) -> Result<()>,
+) -> i32 {
     system::die_with_parent();
-    match run(args, run_case) {
+    let told = || -> Result<T> {
+        let text = args.into_iter().next().context("this command is for esker bench itself")?;
+        serde_json::from_str(&text)
+            .context("told by another version; esker bench --setup builds engines anew")
+    };
+    match told().and_then(|told| run(&told)) {
         Ok(()) => 0,
         Err(e) => {
             eprintln!("{}", Unsupported::or_error(&e));
             1
         }
     }
-}
-
-fn run(
-    args: impl IntoIterator<Item = String>,
-    run_case: impl FnOnce(&Ctx) -> Result<()>,
-) -> Result<()> {
-    let text = args.into_iter().next().context("this command is for esker bench itself")?;
-    let spec: Spec = serde_json::from_str(&text)
-        .context("a specification of another version; esker bench --setup builds engines anew")?;
-    if let Some(path) = &spec.cgroup {
-        crate::cgroup::join(path)?;
-    }
-    let ctx = Ctx::new(&spec, |message| {
-        let line = serde_json::to_string(&message).expect("a message is plain data");
-        // A parent that is gone has nobody to tell, and this process dies with it.
-        let _ = writeln!(std::io::stdout(), "{line}");
-    });
-    run_case(&ctx)
 }
 
 /// Runs a case with an engine, watched where that was asked for.

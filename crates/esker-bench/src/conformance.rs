@@ -74,24 +74,18 @@ pub fn check<E: Engine>(dir: &Path, config: &Config) -> Result<BTreeSet<String>>
 /// durability is checked too. Outside a campaign (`ESKER_CAMPAIGN=1`) only writes that are buffered: with all of them the slowest
 /// engine takes forty seconds.
 pub fn check_all<E: Engine>(dir: &Path) -> Result<BTreeSet<String>> {
-    let mut larger = config(Sync::Buffered, false);
-    larger.larger_than_memory = true;
-    let mut bulk = config(Sync::Buffered, false);
-    bulk.tuning.insert("bulk".to_string(), "1".to_string());
-    let mut alone = config(Sync::Buffered, false);
-    alone.shared = false;
-    let mut defaults = config(Sync::Buffered, false);
-    defaults.tuning.extend(built::tuning_of(built::DEFAULT));
-    let mut variants = vec![("buffered", config(Sync::Buffered, false))];
+    let usual = config(Sync::Buffered, false);
+    let mut variants = vec![("buffered", usual.clone())];
     if std::env::var_os("ESKER_CAMPAIGN").is_some() {
-        let compressed = config(Sync::Buffered, true);
+        let bulk = BTreeMap::from([("bulk".to_string(), "1".to_string())]);
+        let defaults = built::tuning_of(built::DEFAULT).into_iter().collect();
         variants.extend([
             ("synced", config(Sync::Synced, false)),
-            ("bulk", bulk),
-            ("alone", alone),
-            ("compressed", compressed),
-            ("larger", larger),
-            ("defaults", defaults),
+            ("bulk", Config { tuning: bulk, ..usual.clone() }),
+            ("alone", Config { shared: false, ..usual.clone() }),
+            ("compressed", config(Sync::Buffered, true)),
+            ("larger", Config { larger_than_memory: true, ..usual.clone() }),
+            ("defaults", Config { tuning: defaults, ..usual }),
         ]);
     }
     let mut unsupported = BTreeSet::new();
@@ -128,6 +122,26 @@ fn odd_keys() -> Vec<Vec<u8>> {
     keys.extend([vec![0], vec![0, 1], vec![0x7F], vec![0x80], vec![0xFF], vec![0xFF; 8]]);
     keys.extend([vec![b'x'; 100], [vec![b'x'; 99], vec![b'y']].concat()]);
     keys
+}
+
+/// Looks for a key that is there, or for the first behind it, in one of three ways.
+fn look(reader: &mut impl Reader, key: &[u8], way: u64) -> Result<Option<Vec<u8>>> {
+    let mut seen = None;
+    match way {
+        0 => seen = reader.get(key, <[u8]>::to_vec)?,
+        1 => {
+            reader.seek(key, 1, |_, value| seen = Some(value.to_vec()))?;
+        }
+        _ => {
+            let see = |at: &[u8], value: &[u8]| {
+                if at == key {
+                    seen = Some(value.to_vec());
+                }
+            };
+            reader.scan(Direction::Forward, see)?;
+        }
+    }
+    Ok(seen)
 }
 
 impl Check {
@@ -208,11 +222,7 @@ impl Check {
             self.put(&mut writer, &key, &value)?;
             let mut seen = None;
             for _ in 0..2000 {
-                if round < 4 {
-                    seen = reader.get(&key, <[u8]>::to_vec)?;
-                } else {
-                    reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
-                }
+                seen = look(&mut reader, &key, round / 4)?;
                 if seen.as_ref() == Some(&value) {
                     break;
                 }
@@ -225,42 +235,22 @@ impl Check {
             let mut reader = engine.reader(access)?;
             for round in 0..8u64 {
                 let (key, value) = (key(124), bytes(round + 199, 60));
-                let mut seen = None;
                 // What it has begun before goes on or is given up; in either case nobody waits for it.
                 reader.seek(&key, 1, |_, _| ())?;
                 self.put(&mut writer, &key, &value)?;
                 reader.renew()?;
-                match round % 2 {
-                    0 => seen = reader.get(&key, <[u8]>::to_vec)?,
-                    _ => {
-                        reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
-                    }
-                }
+                let seen = look(&mut reader, &key, round % 2)?;
                 ensure!(seen == Some(value), "{access:?}: renewed, it saw what was there before");
             }
             for round in 0..6u64 {
                 let (key, value) = (key(124), bytes(round + 299, 60));
-                let mut seen = None;
                 reader.seek(&key, 1, |_, _| ())?;
                 reader.yield_view()?;
                 self.put(&mut writer, &key, &value)?;
                 reader.yield_view()?;
                 reader.renew()?;
                 reader.yield_view()?;
-                match round % 3 {
-                    0 => seen = reader.get(&key, <[u8]>::to_vec)?,
-                    1 => {
-                        reader.seek(&key, 1, |_, value| seen = Some(value.to_vec()))?;
-                    }
-                    _ => {
-                        let see = |at: &[u8], value: &[u8]| {
-                            if at == key {
-                                seen = Some(value.to_vec());
-                            }
-                        };
-                        reader.scan(Direction::Forward, see)?;
-                    }
-                }
+                let seen = look(&mut reader, &key, round % 3)?;
                 ensure!(seen == Some(value), "{access:?}: after a view was yielded");
             }
             // It may go while it has none.

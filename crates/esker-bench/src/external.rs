@@ -12,7 +12,7 @@
 //! # }
 //! ```
 
-use crate::child::{Ctx, child_main_with, run_engine};
+use crate::child::{Ctx, child_main_with, obey, run_engine};
 use crate::engine::Engine;
 use crate::engines::places::setup_dir;
 use crate::trust;
@@ -96,7 +96,7 @@ pub fn main(find: impl Fn(&str, Visit) -> Result<()>) -> ExitCode {
     match args.next().as_deref() {
         Some(CHILD) if args.next_if(|word| word == trust::WORD).is_some() => {
             let run = |job: &trust::Job| find(&job.engine, Visit(Task::Trust(job)));
-            ExitCode::from(trust::child_main(args, run) as u8)
+            ExitCode::from(obey(args, run) as u8)
         }
         Some(CHILD) => {
             let run = |ctx: &Ctx| find(&ctx.spec.engine, Visit(Task::Run(ctx)));

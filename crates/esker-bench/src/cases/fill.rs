@@ -15,17 +15,13 @@ use std::time::Instant;
 /// Fills an empty store.
 pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let plan = ctx.plan();
-    let (large, random, batched) = match ctx.spec.case {
-        CaseId::FillBatch => (false, false, true),
-        CaseId::FillRandom => (false, true, false),
-        CaseId::FillRandBatch => (false, true, true),
-        CaseId::LargeSeq => (true, false, false),
-        CaseId::LargeRandom => (true, true, false),
-        _ => (false, false, false),
-    };
+    let case = ctx.spec.case;
+    let large = matches!(case, CaseId::LargeSeq | CaseId::LargeRandom);
+    let random = matches!(case, CaseId::FillRandom | CaseId::FillRandBatch | CaseId::LargeRandom);
+    let batched = matches!(case, CaseId::FillBatch | CaseId::FillRandBatch);
     let data = if large { plan.large_data() } else { plan.data()? };
     let order = match (random, plan.unique) {
-        _ if ctx.spec.case == CaseId::FillFile => Order::File,
+        _ if case == CaseId::FillFile => Order::File,
         (false, _) => Order::Sequential,
         (true, true) => Order::Shuffled,
         (true, false) => Order::Uniform,
@@ -37,9 +33,8 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let work = Work { data: &data, order, seed: data.seed, generation: 1, batch };
     let timing = if large { Timing::Every } else { timing(batch) };
     let recorder = work.run(ctx, &engine, data.entries, timing)?;
-    let samples = samples(ctx, &engine, &recorder, batch, data.entries);
+    let mut samples = samples(ctx, &engine, &recorder, batch, data.entries);
     work.replay(&mut model, recorder.ops());
-    let mut samples = samples;
     if engine.loads_in_bulk() && order == Order::Sequential {
         // Beside the ratio: it is not what the others do.
         let noted = |sample: Sample| sample.with_note("loaded in bulk, which is not logged");

@@ -43,17 +43,12 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
 
     if ctx.wants("overwrite.limited") {
         ctx.doing_clean("overwrite.limited")?;
-        let work = Work {
-            data: &data,
-            order: Order::Uniform,
-            seed: mix(data.seed ^ 7),
-            generation: 2,
-            batch: 1,
-        };
+        let seed = mix(data.seed ^ 7);
+        let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
         let until = Until::Time(deadline(ctx, 2.0));
         let recorder = work.run_until(&engine, until, Timing::Every)?;
         ctx.verifying();
-        model.replay(Order::Uniform, work.seed, recorder.ops(), 2);
+        model.replay(Order::Uniform, seed, recorder.ops(), 2);
         let verdict = verify_sample(&engine, &data, &model);
         ctx.report(Sample::of("overwrite.limited", &recorder), &verdict);
     }

@@ -7,7 +7,7 @@ use super::beside::{Beside, Sides};
 use super::reading::Reading;
 use super::{open_settled, peaks};
 use crate::child::Ctx;
-use crate::data::{Dataset, Model, Order, mix, verify, verify_sample};
+use crate::data::{Dataset, Order, mix, verify, verify_sample};
 use crate::engine::Engine;
 use crate::measure::Recorder;
 use crate::plan::Plan;
@@ -41,16 +41,13 @@ pub fn run<E: Engine>(ctx: &Ctx) -> Result<()> {
     let peaks = peaks(ctx);
     ctx.verifying();
     model.replay(Order::Uniform, seed, sides.writer.ops(), 2);
-    let verdict = check(&engine, &data, &model, limited);
+    let verify = if limited { verify_sample } else { verify };
+    let verdict = verify(&engine, &data, &model);
     report(ctx, plan, &data, &sides, &verdict);
     for peak in peaks {
         ctx.report(peak, &verdict);
     }
     engine.close()
-}
-
-fn check<E: Engine>(engine: &E, data: &Dataset, model: &Model, limited: bool) -> Result<()> {
-    if limited { verify_sample(engine, data, model) } else { verify(engine, data, model) }
 }
 
 fn report(ctx: &Ctx, plan: &Plan, data: &Dataset, sides: &Sides, verdict: &Result<()>) {

@@ -1,6 +1,7 @@
 //! Reads of every kind from a store of every key written once in random order. A row is measured by a process of its own:
 //! right after the load, with whatever debts that left, and then once more; or from a settled store that it opens.
 
+use super::reading::seek;
 use super::{close_in_order, finish, load, peaks, report_outcome, touch, warm, with_order};
 use crate::calls;
 use crate::chains::{SECOND, SETTLED, first_pass, reads};
@@ -211,9 +212,9 @@ impl Work<'_> {
         let recorder = self.run(wanted, || {
             let index = rng.below(data.entries);
             expected += SEEK_ENTRIES.min(data.entries - index);
-            seen += r.seek(data.keys.write(index, &mut key), SEEK_ENTRIES, |k, v| {
-                sum = sum.wrapping_add(touch(k)).wrapping_add(touch(v));
-            })?;
+            let (touched, found) = seek(r, data.keys.write(index, &mut key), SEEK_ENTRIES)?;
+            sum = sum.wrapping_add(touched);
+            seen += found;
             Ok(())
         })?;
         black_box(sum);

@@ -14,7 +14,6 @@ use crate::engine::{Config, Sync};
 use anyhow::Result;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uchar};
-use std::marker::PhantomData;
 use std::ptr;
 use std::time::Duration;
 
@@ -46,64 +45,66 @@ impl Functions {
 }
 
 /// LevelDB or a fork of it.
-pub trait Fork: 'static {
-    /// Its library's functions, loaded once.
-    fn functions() -> Result<&'static Functions>;
+struct Fork {
     /// What `--setup` makes.
-    const BUILT: Built;
+    built: Built,
+    /// The distribution's library, which a fork has none of: its names, and its package.
+    system: Option<(&'static [&'static str], &'static str)>,
     /// Its release, where that is not the version that its library names.
-    const RELEASE: Option<&'static str>;
+    release: Option<&'static str>,
     /// What one should know of it beside its settings.
-    const REMARK: &'static str;
+    remark: &'static str,
 }
 
-/// Declares a fork, with a function that loads its library.
-macro_rules! fork {
-    ($(#[$doc:meta])* $name:ident, $built:expr, $release:expr, $remark:literal, $load:expr) => {
-        $(#[$doc])*
-        pub enum $name {}
-        impl Fork for $name {
-            fn functions() -> Result<&'static Functions> {
-                static FUNCTIONS: Loaded<Functions> = Loaded::new();
-                FUNCTIONS.get(&Self::BUILT, || $load, Functions::load)
-            }
-            const BUILT: Built = $built;
-            const RELEASE: Option<&'static str> = $release;
-            const REMARK: &'static str = $remark;
-        }
-    };
-}
+/// By their numbers.
+const FORKS: [Fork; 3] = [
+    Fork {
+        built: built::LEVELDB,
+        system: Some((&["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so"], "libleveldb1d")),
+        release: None,
+        remark: "",
+    },
+    // Its writers publish their entries in turn, and spin until it is theirs: with more of them than cores a synced write
+    // waits for whole time slices. Nor does one wait for a sync that another has begun, even where that came too early for
+    // it (`util/env_posix.cc`): with several writers its class F is a promise, not a fact.
+    Fork {
+        built: built::HYPERLEVELDB,
+        system: None,
+        release: Some("1.0.2"),
+        remark: ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs",
+    },
+    // Of Riak.
+    Fork {
+        built: built::BASHO,
+        system: None,
+        release: None,
+        remark: ", from leveldown-basho 0.10.1",
+    },
+];
 
-fork! {
-    /// LevelDB itself.
-    Original, built::LEVELDB, None, "", {
-        let names = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so"];
-        library::load(&names, "libleveldb1d")
-    }
-}
-fork! {
-    /// HyperLevelDB, as `--setup` builds it. Its writers publish their entries in turn, and spin
-    /// until it is theirs: with more of them than cores a synced write waits for whole time slices.
-    /// Nor does one wait for a sync that another has begun, even where that came too early for it
-    /// (`util/env_posix.cc`): with several writers its class F is a promise, not a fact.
-    Hyper, built::HYPERLEVELDB, Some("1.0.2"),
-    ", LevelDB 1.14, writers spin in turn and do not wait for each other's syncs", {
-        built::HYPERLEVELDB.load()
-    }
-}
-fork! {
-    /// Basho's LevelDB of Riak, as `--setup` builds it.
-    Basho, built::BASHO, None, ", from leveldown-basho 0.10.1", { built::BASHO.load() }
-}
+const ORIGINAL: usize = 0;
+const HYPER: usize = 1;
+const BASHO: usize = 2;
 
 /// LevelDB.
-pub type LevelDb = Store<LevelDbDialect<Original>>;
+pub type LevelDb = Store<LevelDbDialect<ORIGINAL>>;
 
-/// HyperLevelDB.
-pub type HyperLevelDb = Store<LevelDbDialect<Hyper>>;
+/// HyperLevelDB, as `--setup` builds it.
+pub type HyperLevelDb = Store<LevelDbDialect<HYPER>>;
 
-/// Basho's LevelDB.
-pub type BashoLevelDb = Store<LevelDbDialect<Basho>>;
+/// Basho's LevelDB, as `--setup` builds it.
+pub type BashoLevelDb = Store<LevelDbDialect<BASHO>>;
+
+/// The functions of a fork, loaded once.
+fn functions(fork: usize) -> Result<&'static Functions> {
+    static FUNCTIONS: [Loaded<Functions>; FORKS.len()] = [const { Loaded::new() }; FORKS.len()];
+    let Fork { built, system, .. } = &FORKS[fork];
+    let of_system = || match system {
+        Some((names, package)) => library::load(names, package),
+        None => built.load(),
+    };
+    FUNCTIONS[fork].get(built, of_system, Functions::load)
+}
 
 /// How the memory is split, in bytes.
 struct Memory {
@@ -126,8 +127,7 @@ impl Memory {
 }
 
 /// What LevelDB, or a fork of it, has in a way of its own.
-pub struct LevelDbDialect<F> {
-    fork: PhantomData<fn() -> F>,
+pub struct LevelDbDialect<const FORK: usize> {
     own: &'static Own,
     filter: Handle,
     memory: Memory,
@@ -135,23 +135,18 @@ pub struct LevelDbDialect<F> {
     paranoid_checks: bool,
 }
 
-impl<F> Drop for LevelDbDialect<F> {
+impl<const FORK: usize> Drop for LevelDbDialect<FORK> {
     fn drop(&mut self) {
         // SAFETY: its store, which closes the database before, was the only one that used it.
         unsafe { (self.own.leveldb_filterpolicy_destroy)(self.filter) }
     }
 }
 
-impl<F: Fork> LevelDbDialect<F> {
-    /// Whether it compacts by the rules that [`rest::owes`] knows.
-    fn is_original() -> bool {
-        F::BUILT.name == built::LEVELDB.name
-    }
-
+impl<const FORK: usize> LevelDbDialect<FORK> {
     /// Sixteenths of the memory for the write buffer of a store that is written to. Basho's cache has all that it reads, as it
     /// maps no table.
     fn to_write() -> u64 {
-        if F::BUILT.name == built::BASHO.name { 8 } else { 15 }
+        if FORK == BASHO { 8 } else { 15 }
     }
 
     /// Its files, level by level, in its own words.
@@ -172,21 +167,21 @@ fn flush<D>(store: &Store<D>) {
     unsafe { (store.api.compact_range)(store.db, key, len, key, len) };
 }
 
-impl<F: Fork> Dialect for LevelDbDialect<F> {
+impl<const FORK: usize> Dialect for LevelDbDialect<FORK> {
     fn version() -> Result<String> {
-        let own = &F::functions()?.own;
+        let own = &functions(FORK)?.own;
         // SAFETY: two functions without arguments.
         let (major, minor) =
             unsafe { ((own.leveldb_major_version)(), (own.leveldb_minor_version)()) };
-        let version = F::RELEASE.map_or_else(|| format!("{major}.{minor}"), str::to_string);
-        Ok(F::BUILT.told(&version))
+        let version =
+            FORKS[FORK].release.map_or_else(|| format!("{major}.{minor}"), str::to_string);
+        Ok(FORKS[FORK].built.told(&version))
     }
 
     fn load(config: &Config) -> Result<(&'static Api, Self)> {
-        let Functions { api, own } = F::functions()?;
+        let Functions { api, own } = functions(FORK)?;
         let is_on = |name| Ok::<bool, anyhow::Error>(super::tuned(config, name)?.unwrap_or(0) != 0);
         let dialect = LevelDbDialect {
-            fork: PhantomData,
             own,
             memory: Memory::of(config, Self::to_write())?,
             verify_checksums: is_on("verify_checksums")?,
@@ -230,17 +225,17 @@ impl<F: Fork> Dialect for LevelDbDialect<F> {
             ),
         };
         // The fork that maps none tells the system that it reads at random.
-        let maps = config.larger_than_memory && F::BUILT.name != built::BASHO.name;
+        let maps = config.larger_than_memory && FORK != BASHO;
         format!(
             "{memory}, compression {}, sync {}, C interface, settled by {}{}{}",
             if config.compression { "snappy" } else { "off" },
             if config.sync == Sync::Synced { "on" } else { "off" },
-            if Self::is_original() {
+            if FORK == ORIGINAL {
                 "waiting until no level is too large"
             } else {
                 "waiting until it compacts no more"
             },
-            F::REMARK,
+            FORKS[FORK].remark,
             if maps {
                 ", tables mapped without advice: a miss reads as far ahead as the device does"
             } else {
@@ -252,7 +247,7 @@ impl<F: Fork> Dialect for LevelDbDialect<F> {
     /// Flushes, and waits until its background thread has no level above its limit. A fork has other rules.
     fn settle(&self, store: &Store<Self>) -> Result<()> {
         flush(store);
-        if !Self::is_original() {
+        if FORK != ORIGINAL {
             return rest::wait_until_quiet(|| self.tables(store));
         }
         while rest::owes(&self.tables(store)) {
@@ -292,13 +287,13 @@ mod tests {
     use crate::engine::{Engine, Hint, Writer};
     use std::path::Path;
 
-    type ForkStore<F> = Store<LevelDbDialect<F>>;
+    type ForkStore<const FORK: usize> = Store<LevelDbDialect<FORK>>;
 
     /// A store of 1 MiB of memory with twenty in it, not settled.
-    fn loaded<F: Fork>(dir: &Path) -> ForkStore<F> {
+    fn loaded<const FORK: usize>(dir: &Path) -> ForkStore<FORK> {
         let mut config = crate::conformance::config(Sync::Buffered, false);
         config.memory = 1 << 20;
-        let db = ForkStore::<F>::open(dir, &config).unwrap();
+        let db = ForkStore::<FORK>::open(dir, &config).unwrap();
         let mut writer = db.writer(Hint::Any).unwrap();
         for i in 0..100_000u32 {
             writer.put(&i.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[7; 200]).unwrap();
@@ -307,7 +302,7 @@ mod tests {
         db
     }
 
-    fn tables<F: Fork>(db: &ForkStore<F>) -> String {
+    fn tables<const FORK: usize>(db: &ForkStore<FORK>) -> String {
         db.dialect.tables(db)
     }
 
@@ -316,12 +311,12 @@ mod tests {
         sizes.filter_map(|size| size.trim().parse::<u64>().ok()).sum()
     }
 
-    fn a_fork_flushes_and_comes_to_rest<F: Fork>() {
-        if ForkStore::<F>::version().is_err() {
+    fn a_fork_flushes_and_comes_to_rest<const FORK: usize>() {
+        if ForkStore::<FORK>::version().is_err() {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let db = loaded::<F>(dir.path());
+        let db = loaded::<FORK>(dir.path());
         let unsettled = bytes_of(&tables(&db));
         db.settle().unwrap();
         let settled = tables(&db);
@@ -332,8 +327,8 @@ mod tests {
 
     #[test]
     fn settling_a_fork_flushes_and_waits_until_nothing_changes() {
-        a_fork_flushes_and_comes_to_rest::<Hyper>();
-        a_fork_flushes_and_comes_to_rest::<Basho>();
+        a_fork_flushes_and_comes_to_rest::<HYPER>();
+        a_fork_flushes_and_comes_to_rest::<BASHO>();
     }
 
     #[test]
@@ -342,7 +337,7 @@ mod tests {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let db = loaded::<Original>(dir.path());
+        let db = loaded::<ORIGINAL>(dir.path());
         db.settle().unwrap();
         let tables = tables(&db);
         assert!(tables.lines().count() > 10 && !rest::owes(&tables), "{tables}");
@@ -355,7 +350,7 @@ mod tests {
         let split =
             |config: &Config| Memory::of(config, 15).map(|m| (m.write_buffer, m.cache)).unwrap();
         assert_eq!(split(&config), (15 << 20, 1 << 20));
-        let basho = Memory::of(&config, LevelDbDialect::<Basho>::to_write()).unwrap();
+        let basho = Memory::of(&config, LevelDbDialect::<BASHO>::to_write()).unwrap();
         assert_eq!((basho.write_buffer, basho.cache), (8 << 20, 8 << 20));
         let mut set = |name: &str, bytes: u64| {
             config.tuning.insert(name.to_string(), bytes.to_string());

@@ -132,6 +132,12 @@ impl Lmdb {
         // SAFETY: `txn` is open, and freed by this whatever it returns.
         self.api.check(unsafe { (self.api.mdb_txn_commit)(txn) }, "mdb_txn_commit")
     }
+    /// Ends a transaction that failed with `code` in `call`.
+    fn abort(&self, txn: Txn, code: c_int, call: &str) -> Result<()> {
+        // SAFETY: `txn` is open, and not used again.
+        unsafe { (self.api.mdb_txn_abort)(txn) };
+        self.api.check(code, call)
+    }
     fn cursor(&self, txn: Txn) -> Result<Cursor> {
         let mut cursor = ptr::null_mut();
         // SAFETY: the transaction is open and the database handle belongs to the environment.
@@ -254,10 +260,8 @@ impl Writer for LmdbWriter<'_> {
         // SAFETY: an open write transaction; LMDB copies both before it returns.
         let code = unsafe { (lmdb.api.mdb_put)(txn, lmdb.dbi, &mut k, &mut v, self.put_flags) };
         if code != 0 {
-            // SAFETY: open, and not used again.
-            unsafe { (lmdb.api.mdb_txn_abort)(txn) };
+            return lmdb.abort(txn, code, "mdb_put");
         }
-        lmdb.api.check(code, "mdb_put")?;
         lmdb.commit(txn)
     }
 
@@ -265,14 +269,11 @@ impl Writer for LmdbWriter<'_> {
         let lmdb = self.lmdb;
         let txn = lmdb.begin(0)?;
         // SAFETY: an open write transaction.
-        let code =
-            unsafe { (lmdb.api.mdb_del)(txn, lmdb.dbi, &mut Val::new(key), ptr::null_mut()) };
-        if code != 0 {
-            // SAFETY: open, and not used again.
-            unsafe { (lmdb.api.mdb_txn_abort)(txn) };
-            return if code == NOTFOUND { Ok(()) } else { lmdb.api.check(code, "mdb_del") };
+        match unsafe { (lmdb.api.mdb_del)(txn, lmdb.dbi, &mut Val::new(key), ptr::null_mut()) } {
+            0 => lmdb.commit(txn),
+            NOTFOUND => lmdb.abort(txn, 0, "mdb_del"),
+            code => lmdb.abort(txn, code, "mdb_del"),
         }
-        lmdb.commit(txn)
     }
 
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

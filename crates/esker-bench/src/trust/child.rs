@@ -3,7 +3,6 @@
 
 use super::job::{Job, Setting, Task};
 use crate::engine::{Access, Direction, Engine, Hint, Reader, Unsupported, Writer};
-use crate::system;
 use anyhow::{Context, Error, Result};
 use esker_trust::{Act, Call, Fact, Key, Message, Op, Player, Say, Source, Space, play, read};
 
@@ -13,24 +12,6 @@ const ADDRESS_SPACE: u64 = 8 << 30;
 
 /// Seconds of processor time after which such a process is taken to hang.
 const CPU_SECONDS: u64 = 60;
-
-/// Does what `args` says (one job, in JSON) with the engine that `run` knows; the exit code.
-pub fn main(args: impl IntoIterator<Item = String>, run: impl FnOnce(&Job) -> Result<()>) -> i32 {
-    system::die_with_parent();
-    let job = || -> Result<Job> {
-        let text =
-            args.into_iter().next().context("this command is for esker bench trust itself")?;
-        serde_json::from_str(&text)
-            .context("a job of another version; esker bench --setup builds engines anew")
-    };
-    match job().and_then(|job| run(&job)) {
-        Ok(()) => 0,
-        Err(e) => {
-            eprintln!("{}", Unsupported::or_error(&e));
-            1
-        }
-    }
-}
 
 /// Does a job with an engine.
 pub fn run<E: Engine>(job: &Job) -> Result<()> {

@@ -17,7 +17,7 @@ mod markdown;
 mod run;
 mod variants;
 
-pub(crate) use child::{main as child_main, run as run_job};
+pub(crate) use child::run as run_job;
 pub(crate) use job::{Job, WORD};
 
 use crate::out_file::OutFile;

@@ -57,7 +57,7 @@ pub struct Report {
 }
 
 /// What came of an engine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct EngineReport {
     /// Its name.
     pub engine: String,
@@ -120,14 +120,7 @@ pub fn run(args: &TrustArgs, command: &[String]) -> Result<Report> {
 }
 
 fn of_engine(bench: &Bench, name: &str, root: &Path) -> Result<EngineReport> {
-    let mut report = EngineReport {
-        engine: name.to_string(),
-        version: String::new(),
-        missing: None,
-        kills: Vec::new(),
-        damages: Vec::new(),
-        failures: Vec::new(),
-    };
+    let mut report = EngineReport { engine: name.to_string(), ..EngineReport::default() };
     match engines::version(name) {
         Ok(version) => report.version = version,
         Err(e) => {
