@@ -66,7 +66,7 @@ impl Engine for Redb {
         let path = dir.join("data.redb");
         let db = Database::builder().set_cache_size(config.memory as usize).create(&path);
         let mut db = db.with_context(|| path.display().to_string())?;
-        if config.tuning.get("check_integrity").is_some_and(|v| v == "on") {
+        if config.setting("redb", "check_integrity") == Some("on") {
             ensure!(db.check_integrity()?, "{}: not sound, and repaired", path.display());
         }
         if let Err(TableError::TableDoesNotExist(_)) = db.begin_read()?.open_table(TABLE) {

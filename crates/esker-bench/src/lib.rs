@@ -55,6 +55,7 @@ mod space;
 mod suites;
 mod system;
 mod trust;
+mod tuning;
 mod turns;
 
 pub use child::child_main;

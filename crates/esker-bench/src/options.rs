@@ -4,8 +4,8 @@ use crate::data::{FileFormat, KeyShape, ValueSize, pack};
 use crate::engines;
 use crate::plan::{Plan, Row};
 use crate::suites::{Base, Section, Suite};
-use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
+use crate::tuning;
+use anyhow::{Result, bail, ensure};
 use std::path::{Path, PathBuf};
 
 /// Compares Esker with other embedded stores on this machine.
@@ -324,7 +324,7 @@ impl BenchOptions {
             seconds_max: self.row_seconds.or(self.quick.then_some(1.0)),
             load_seconds_max: self.load_seconds,
             memory_limit: None,
-            tuning: tuning(&self.tuning)?,
+            tuning: tuning::parse(&self.tuning)?,
             sustained_seconds: self
                 .sustained_seconds
                 .unwrap_or_else(|| self.usual_seconds(1.0, 60.0)),
@@ -332,15 +332,6 @@ impl BenchOptions {
             remembers: false,
         })
     }
-}
-
-/// What `--set` sets.
-pub fn tuning(settings: &[String]) -> Result<BTreeMap<String, String>> {
-    let pair = |setting: &String| {
-        let pair = setting.split_once('=').map(|(name, value)| (name.into(), value.into()));
-        pair.with_context(|| format!("--set takes NAME=VALUE, not {setting}"))
-    };
-    settings.iter().map(pair).collect()
 }
 
 /// Whether `name` fits a pattern in which `*` stands for anything.

@@ -60,17 +60,26 @@ pub fn each_file(
     dir: &Path,
     see: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
 ) -> io::Result<()> {
+    walk(dir, see, |e| e.kind() == io::ErrorKind::NotFound)
+}
+
+/// The same, passing over what fails in a way that is excused.
+fn walk(
+    dir: &Path,
+    see: &mut dyn FnMut(&Path, &Metadata) -> io::Result<()>,
+    is_excused: fn(&io::Error) -> bool,
+) -> io::Result<()> {
     let mut entries = std::fs::read_dir(dir)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_cached_key(|entry| entry.file_name());
     for entry in entries {
         let path = entry.path();
         let seen = match entry.metadata() {
-            Ok(meta) if meta.is_dir() => each_file(&path, see),
+            Ok(meta) if meta.is_dir() => walk(&path, see, is_excused),
             Ok(meta) => see(&path, &meta),
             Err(e) => Err(e),
         };
         match seen {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) if is_excused(&e) => {}
             seen => seen?,
         }
     }
@@ -123,14 +132,16 @@ fn date_of(seconds: u64) -> String {
     format!("{year}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", month + 1, day + 1)
 }
 
-/// Bytes that a directory's files occupy: blocks, so that holes cost nothing and preallocation does.
+/// Bytes that a directory's files occupy: blocks, so that holes cost nothing and preallocation does. What cannot be looked at is
+/// not counted, and all else is.
 pub fn disk_bytes(dir: &Path) -> u64 {
     let mut bytes = 0;
-    // As far as it can be looked at.
-    let _ = each_file(dir, &mut |_, meta| {
+    let count = &mut |_: &Path, meta: &Metadata| {
         bytes += meta.blocks() * 512;
         Ok(())
-    });
+    };
+    // Every failure is excused but that the whole directory is not there, where nothing is.
+    let _ = walk(dir, count, |_| true);
     bytes
 }
 
@@ -188,6 +199,21 @@ mod tests {
         assert_eq!(date_of(1_311_343_509), "2011-07-22T14:05:09Z");
         assert_eq!(date_of(4_107_542_399), "2100-02-28T23:59:59Z");
         assert_eq!(date_of(4_107_542_400), "2100-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_keeps_no_other_from_being_counted() {
+        use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+        let dir = tempfile::tempdir().unwrap();
+        let name = "a".repeat(255);
+        let mut at = open(dir.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+        // Its path is longer than the system takes: nobody can read it by that, whatever his rights.
+        for _ in 0..20 {
+            mkdirat(&at, &name, Mode::RWXU).unwrap();
+            at = openat(&at, &name, OFlags::DIRECTORY, Mode::empty()).unwrap();
+        }
+        std::fs::write(dir.path().join("b"), vec![1; 100_000]).unwrap();
+        assert!(disk_bytes(dir.path()) >= 100_000);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct Fake {
 
 impl Fake {
     fn tuned(&self, name: &str) -> Option<u64> {
-        self.config.tuning.get(name)?.parse().ok()
+        self.config.setting("fake", name)?.parse().ok()
     }
 
     /// Whether the operation of that number is one of those.
@@ -135,7 +135,7 @@ impl Engine for Fake {
 
 /// What it was told to do with a log that cannot be read.
 fn on_damage(config: &Config, error: anyhow::Error) -> anyhow::Error {
-    match config.tuning.get("on_damage").map(String::as_str) {
+    match config.setting("fake", "on_damage") {
         Some("panic") => panic!("told to panic at damage: {error:#}"),
         Some("abort") => std::process::abort(),
         Some("hang") => loop {
@@ -157,7 +157,7 @@ struct Truth {
 
 impl Truth {
     fn new(fake: &Fake, access: Option<Access>) -> Self {
-        let path = fake.config.tuning.get("truth").cloned();
+        let path = fake.config.setting("fake", "truth").map(String::from);
         let before = fake.ops.load(Ordering::Relaxed) + fake.scans.load(Ordering::Relaxed);
         Truth { path, access, before, first: None, last: None, calls_ns: Vec::new() }
     }

@@ -196,7 +196,7 @@ impl Drop for Kyoto {
 
 /// Parameters of the file as they stand behind its path.
 fn parameters(config: &Config) -> Result<String> {
-    let page = super::tuned_for(config, "kyoto", "psiz")?.unwrap_or(8192).max(128);
+    let page = config.number("kyoto", "psiz")?.unwrap_or(8192).max(128);
     let buckets = (config.expected_bytes / page * 4).max(1 << 16);
     let map = match config.larger_than_memory {
         // Buckets only: a page fault in a mapping reads ahead, which costs more than it gives

@@ -82,6 +82,9 @@ const FORKS: [Fork; 3] = [
     },
 ];
 
+/// What the settings of all of them are called by.
+const NAME: &str = "leveldb";
+
 const ORIGINAL: usize = 0;
 const HYPER: usize = 1;
 const BASHO: usize = 2;
@@ -117,12 +120,12 @@ struct Memory {
 impl Memory {
     /// With so many sixteenths for the write buffer where no document splits the memory.
     fn of(config: &Config, to_write: u64) -> Result<Memory> {
-        let write_buffer = super::tuned_for(config, "leveldb", "write_buffer")?;
+        let write_buffer = config.number(NAME, "write_buffer")?;
         let parts = if config.only_reads { 1 } else { to_write };
         let write_buffer = write_buffer.unwrap_or(config.memory / 16 * parts);
-        let cache = super::tuned_for(config, "leveldb", "cache")?;
+        let cache = config.number(NAME, "cache")?;
         let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
-        Ok(Memory { defaults: super::as_it_comes(config)?, write_buffer, cache })
+        Ok(Memory { defaults: config.as_it_comes(NAME)?, write_buffer, cache })
     }
 }
 
@@ -180,12 +183,11 @@ impl<const FORK: usize> Dialect for LevelDbDialect<FORK> {
 
     fn load(config: &Config) -> Result<(&'static Api, Self)> {
         let Functions { api, own } = functions(FORK)?;
-        let is_on = |name| Ok::<bool, anyhow::Error>(super::tuned(config, name)?.unwrap_or(0) != 0);
         let dialect = LevelDbDialect {
             own,
             memory: Memory::of(config, Self::to_write())?,
-            verify_checksums: is_on("verify_checksums")?,
-            paranoid_checks: is_on("paranoid_checks")?,
+            verify_checksums: config.is_on(NAME, "verify_checksums")?,
+            paranoid_checks: config.is_on(NAME, "paranoid_checks")?,
             // SAFETY: destroyed by `drop`.
             filter: unsafe { (own.leveldb_filterpolicy_create_bloom)(10) },
         };

@@ -24,9 +24,9 @@ pub mod wiredtiger;
 
 pub use places::setup_dir;
 
-use crate::engine::{Config, Engine};
+use crate::engine::Engine;
 use crate::external;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 /// Engines that take part by default, in the order of the table's columns.
 pub const NAMES: &[&str] = &[
@@ -102,28 +102,6 @@ fn mib(bytes: u64) -> String {
     } else {
         format!("{mib:.0} MiB")
     }
-}
-
-/// A number of a variant's tuning, if it has one of that name.
-fn tuned(config: &Config, name: &str) -> Result<Option<u64>> {
-    let parse = |text: &String| {
-        text.parse().with_context(|| format!("--set {name}={text}: not a number of zero or more"))
-    };
-    config.tuning.get(name).map(parse).transpose()
-}
-
-/// The same of a setting that documents have for this engine alone: `--set psiz=8192` comes before a
-/// document's `kyoto.psiz`.
-fn tuned_for(config: &Config, engine: &str, name: &str) -> Result<Option<u64>> {
-    match tuned(config, name)? {
-        Some(number) => Ok(Some(number)),
-        None => tuned(config, &format!("{engine}.{name}")),
-    }
-}
-
-/// Whether the engine is taken as it comes: nothing is set that its library has a default for.
-fn as_it_comes(config: &Config) -> Result<bool> {
-    Ok(tuned(config, "defaults")?.unwrap_or(0) != 0)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use crate::engine::{Config, Sync};
 use anyhow::Result;
 
+/// What its settings are called by.
+const NAME: &str = "rocksdb";
 /// Flushed files that are merged into the next level together (its default).
 const FLUSHED_FILES: u64 = 4;
 /// Bytes of a block.
@@ -39,29 +41,29 @@ impl Settings {
         // A page fault in a mapping reads ahead, which costs more than it gives where little of
         // the store stays in memory.
         let mapped = !config.compression && !config.larger_than_memory;
-        let mmap_reads = super::tuned(config, "mmap_reads")?.unwrap_or(mapped as u64);
+        let mmap_reads = config.number(NAME, "mmap_reads")?.unwrap_or(mapped as u64);
         // A document's split, as LevelDB has it; else a write buffer and the block cache, which mapped files leave empty. A
         // second buffer, filled while the first is flushed, comes on top, as LevelDB's does.
-        let split = super::tuned_for(config, "rocksdb", "write_buffer")?;
+        let split = config.number(NAME, "write_buffer")?;
         let to_write = split
             .map_or(if mmap_reads != 0 { memory / 16 * 15 } else { memory / 2 }, |bytes| {
                 bytes as usize
             });
         let to_read = config.only_reads && split.is_none();
         let write_buffer = if to_read { memory / 16 } else { to_write };
-        let cache = super::tuned_for(config, "rocksdb", "cache")?;
+        let cache = config.number(NAME, "cache")?;
         // The level below the flushed files as large as these together, and ten files in it; as it was written, for who only reads.
         let level_base = to_write as u64 * FLUSHED_FILES;
         Ok(Settings {
-            defaults: super::as_it_comes(config)?,
+            defaults: config.as_it_comes(NAME)?,
             level_base,
             file_size: (level_base / 10).max(1 << 20),
             write_buffer,
             cache: cache.map_or(memory.saturating_sub(write_buffer), |bytes| bytes as usize),
             mmap_reads: mmap_reads != 0,
             // A mapped block is never cached, so its checksum would be computed at each read.
-            verify_checksums: super::tuned(config, "verify_checksums")?.unwrap_or(0) != 0,
-            wal_recovery: super::tuned(config, "wal_recovery")?,
+            verify_checksums: config.is_on(NAME, "verify_checksums")?,
+            wal_recovery: config.number(NAME, "wal_recovery")?,
         })
     }
 

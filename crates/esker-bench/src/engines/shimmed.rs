@@ -284,7 +284,7 @@ impl<K: Kind> Engine for Shimmed<K> {
     }
 
     fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
-        if super::as_it_comes(config)? || !K::IS_PUT_IN_ORDER {
+        if config.as_it_comes(K::SHIM.engine())? || !K::IS_PUT_IN_ORDER {
             return Ok(());
         }
         let store = Self::open(dir, config)?;

@@ -22,6 +22,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
+/// What its settings are called by.
+const NAME: &str = "sqlite";
 /// The database, in a store's directory.
 const FILE: &str = "store.sqlite";
 /// As far as SQLite maps a file (`SQLITE_MAX_MMAP_SIZE`).
@@ -121,7 +123,7 @@ impl Engine for Sqlite {
         std::fs::create_dir_all(dir)?;
         let path = dir.join(FILE);
         let base = Connection::open(&path)?;
-        let defaults = super::as_it_comes(config)?;
+        let defaults = config.as_it_comes(NAME)?;
         let page = if defaults { PAGE } else { page_for(config.entry_bytes) };
         let exclusive = !config.shared && !defaults;
         if exclusive {
@@ -148,7 +150,7 @@ impl Engine for Sqlite {
             defaults,
             // A page fault in a mapping reads ahead, which costs more than it gives where little
             // of the store stays in memory.
-            mmap: match (super::tuned(config, "mmap")?, config.larger_than_memory || defaults) {
+            mmap: match (config.number(NAME, "mmap")?, config.larger_than_memory || defaults) {
                 (Some(bytes), _) => bytes,
                 (None, true) => 0,
                 (None, false) => (config.expected_bytes * 4).clamp(256 << 20, MAX_MMAP),
@@ -222,7 +224,7 @@ impl Engine for Sqlite {
     /// `VACUUM`, beside the database and then in its place: within it the whole would go through the log, and before that
     /// into a temporary file that lies elsewhere.
     fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
-        if super::as_it_comes(config)? {
+        if config.as_it_comes(NAME)? {
             return Ok(());
         }
         let (path, copy) = (dir.join(FILE), dir.join("copy.sqlite"));

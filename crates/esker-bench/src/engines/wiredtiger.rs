@@ -26,6 +26,8 @@ pub type BTreeStore = Shimmed<WiredTiger<false>>;
 /// A WiredTiger store with an LSM tree.
 pub type LsmStore = Shimmed<WiredTiger<true>>;
 
+/// What its settings are called by.
+const NAME: &str = "wiredtiger";
 const SNAPPY: &str = "libwiredtiger_snappy.so";
 
 /// The library that compresses, as WiredTiger is to load it, if it can be loaded; Debian packs it with WiredTiger.
@@ -74,7 +76,7 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
     fn setup(config: &Config) -> Result<Setup> {
         // Not for an LSM tree: its bulk cursor stores values as they are, but its reads take a byte
         // off those that begin as its mark for a deleted key does (two bytes of 0x14).
-        let bulk = !LSM && super::tuned(config, "bulk")?.unwrap_or(0) != 0;
+        let bulk = !LSM && config.is_on(NAME, "bulk")?;
         let (class, sync) = match config.sync {
             Sync::Buffered => (Class::K, "enabled=true,method=none"),
             Sync::Synced => (Class::F, "enabled=true,method=fsync"),
@@ -95,14 +97,14 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             // The least that it takes.
             config.memory.max(1 << 20)
         );
-        let defaults = super::as_it_comes(config)?;
+        let defaults = config.as_it_comes(NAME)?;
         if defaults {
             connection =
                 format!("create,session_max=256,log=(enabled=true),transaction_sync=({sync})");
         }
         let mut table = "key_format=u,value_format=u".to_string();
         // A page is read as a whole: small ones where few of them stay in the cache.
-        let document = config.tuning.get("wiredtiger.table");
+        let document = config.setting(NAME, "table");
         let small = config.larger_than_memory || config.memory < config.expected_bytes / 2;
         let small = (small && document.is_none() && !defaults).then_some(4096);
         if config.larger_than_memory && !defaults && !LSM {
@@ -110,13 +112,13 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
             table += ",access_pattern_hint=random";
         }
         table.extend(document.map(|words| format!(",{words}")));
-        if let Some(bytes) = super::tuned_for(config, "wiredtiger", "leaf_page_max")?.or(small) {
+        if let Some(bytes) = config.number(NAME, "leaf_page_max")?.or(small) {
             table += &format!(",leaf_page_max={bytes}");
         }
         if LSM && !defaults {
             // Several chunks, being filled, written and merged, share the cache.
             let chunk = config.memory / 8;
-            let chunk = super::tuned_for(config, "wiredtiger", "chunk_size")?.unwrap_or(chunk);
+            let chunk = config.number(NAME, "chunk_size")?.unwrap_or(chunk);
             let chunk = chunk.clamp(512 << 10, (config.memory / 4).clamp(512 << 10, 500 << 20));
             table += &format!(
                 ",type=lsm,lsm=(chunk_size={chunk},bloom_bit_count=10,bloom_hash_count=7)"

@@ -6,7 +6,7 @@ use super::kill::{self, Killed};
 use super::variants;
 use crate::engine::Sync;
 use crate::root::Root;
-use crate::{engines, options, system};
+use crate::{engines, system, tuning};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ pub fn run(args: &TrustArgs, command: &[String]) -> Result<Report> {
         damages: args.damages,
         seed: args.seed,
         patience: Duration::from_secs(args.patience),
-        tuning: options::tuning(&args.tuning)?,
+        tuning: tuning::parse(&args.tuning)?,
         progress: indicatif::ProgressBar::new_spinner(),
     };
     let root = Root::make(args.dir.as_deref())?;
