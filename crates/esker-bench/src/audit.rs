@@ -1,7 +1,7 @@
 //! `esker-bench audit`: what a row's timed loop calls of an engine, and what the adapter makes of each call. The
 //! row is run as always, but on few entries and behind a wrapper that counts ([`crate::audited`]).
 
-use crate::calls::{Call, Counts};
+use crate::calls::{Call, Called, Counts};
 use crate::chains;
 use crate::engines;
 use crate::options::BenchOptions;
@@ -76,17 +76,10 @@ fn find<'a>(
     })
 }
 
-/// What an engine called, and what its adapter says that comes to.
-#[derive(Debug)]
-struct Calls {
-    counts: Counts,
-    mapping: Vec<(Call, String)>,
-}
-
 #[derive(Debug, Default)]
 struct Seen {
     sample: Option<Sample>,
-    calls: Option<Calls>,
+    calls: Option<Called>,
 }
 
 /// Runs the case, process by process as it always does, for that row alone.
@@ -106,9 +99,7 @@ fn measure(args: &AuditArgs, command: &[String], case: &Case, row: &str) -> Resu
                 is_here = true;
             }
             // The process that reports the row is the one that timed it.
-            Message::Called { counts, mapping } if is_here => {
-                seen.calls = Some(Calls { counts, mapping });
-            }
+            Message::Called(called) if is_here => seen.calls = Some(called),
             _ => {}
         })?;
     }
@@ -116,7 +107,7 @@ fn measure(args: &AuditArgs, command: &[String], case: &Case, row: &str) -> Resu
     Ok(seen)
 }
 
-impl Calls {
+impl Called {
     /// For people.
     fn told(&self) -> String {
         let mut text = String::new();
@@ -182,7 +173,7 @@ mod tests {
             library: vec![("x_get".to_string(), 600, 1), ("x_open".to_string(), 0, 1)],
             ops: 300,
         };
-        let told = Calls { counts, mapping: vec![(Call::Open, "x_open".to_string())] }.told();
+        let told = Called { counts, mapping: vec![(Call::Open, "x_open".to_string())] }.told();
         for line in
             ["       1.000  get", "       2.000  x_get", "           1  open              x_open"]
         {

@@ -7,42 +7,43 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// How the engine inside is opened.
-type Open = fn(&Path, &Config) -> Result<Box<dyn AnyEngine>>;
+/// What is asked of an engine's type.
+#[derive(Clone, Copy)]
+struct Type {
+    open: fn(&Path, &Config) -> Result<Audited>,
+    put_in_order: fn(&Path, &Config) -> Result<()>,
+}
 
-static OPEN: OnceLock<Open> = OnceLock::new();
-static PUT_IN_ORDER: OnceLock<fn(&Path, &Config) -> Result<()>> = OnceLock::new();
+static TYPE: OnceLock<Type> = OnceLock::new();
 
 /// From now on [`Audited`] is this engine.
 pub fn wrap<E: Engine + 'static>() {
-    OPEN.get_or_init(|| open::<E>);
-    PUT_IN_ORDER.get_or_init(|| E::put_in_order);
+    TYPE.get_or_init(|| Type { open: open::<E>, put_in_order: E::put_in_order });
 }
 
-fn open<E: Engine + 'static>(dir: &Path, config: &Config) -> Result<Box<dyn AnyEngine>> {
-    Ok(Box::new(E::open(dir, config)?))
+fn wrapped() -> Result<Type> {
+    TYPE.get().copied().context("no engine to audit")
 }
 
-/// [`Engine`] as an object.
+fn open<E: Engine + 'static>(dir: &Path, config: &Config) -> Result<Audited> {
+    let engine = E::open(dir, config)?;
+    Ok(Audited {
+        settings: engine.settings(),
+        class: engine.class(),
+        compresses: engine.compresses(),
+        loads_in_bulk: engine.loads_in_bulk(),
+        engine: Box::new(engine),
+    })
+}
+
+/// What is called of an [`Engine`] that is open, as an object.
 trait AnyEngine: Sync {
-    fn any_settings(&self) -> String;
-    fn any_class(&self) -> Class;
-    fn any_compresses(&self) -> bool;
-    fn any_loads_in_bulk(&self) -> bool;
-    fn any_writer(&self, hint: Hint) -> Result<Box<dyn AnyWriter + '_>>;
+    fn any_writer(&self, hint: Hint) -> Result<Box<dyn Writer + '_>>;
     fn any_reader(&self, access: Access) -> Result<Box<dyn AnyReader + '_>>;
     fn any_set_memory(&self, bytes: u64) -> Result<bool>;
     fn any_settle(&self) -> Result<()>;
     fn any_compact(&self) -> Result<()>;
     fn any_close(self: Box<Self>) -> Result<()>;
-}
-
-/// [`Writer`] as an object.
-trait AnyWriter {
-    fn any_put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
-    fn any_delete(&mut self, key: &[u8]) -> Result<()>;
-    fn any_batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
-    fn any_batch_commit(&mut self) -> Result<()>;
 }
 
 /// [`Reader`] as an object.
@@ -57,19 +58,7 @@ trait AnyReader {
 type See<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
 
 impl<E: Engine> AnyEngine for E {
-    fn any_settings(&self) -> String {
-        self.settings()
-    }
-    fn any_class(&self) -> Class {
-        self.class()
-    }
-    fn any_compresses(&self) -> bool {
-        self.compresses()
-    }
-    fn any_loads_in_bulk(&self) -> bool {
-        self.loads_in_bulk()
-    }
-    fn any_writer(&self, hint: Hint) -> Result<Box<dyn AnyWriter + '_>> {
+    fn any_writer(&self, hint: Hint) -> Result<Box<dyn Writer + '_>> {
         Ok(Box::new(self.writer(hint)?))
     }
     fn any_reader(&self, access: Access) -> Result<Box<dyn AnyReader + '_>> {
@@ -86,21 +75,6 @@ impl<E: Engine> AnyEngine for E {
     }
     fn any_close(self: Box<Self>) -> Result<()> {
         (*self).close()
-    }
-}
-
-impl<W: Writer> AnyWriter for W {
-    fn any_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put(key, value)
-    }
-    fn any_delete(&mut self, key: &[u8]) -> Result<()> {
-        self.delete(key)
-    }
-    fn any_batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.batch_put(key, value)
-    }
-    fn any_batch_commit(&mut self) -> Result<()> {
-        self.batch_commit()
     }
 }
 
@@ -123,7 +97,13 @@ impl<R: Reader> AnyReader for R {
 }
 
 /// The engine that was wrapped last.
-pub struct Audited(Box<dyn AnyEngine>);
+pub struct Audited {
+    engine: Box<dyn AnyEngine>,
+    settings: String,
+    class: Class,
+    compresses: bool,
+    loads_in_bulk: bool,
+}
 
 impl Engine for Audited {
     type Writer<'a> = AuditedWriter<'a>;
@@ -134,69 +114,69 @@ impl Engine for Audited {
     }
     fn open(dir: &Path, config: &Config) -> Result<Self> {
         note(Call::Open, 1);
-        Ok(Audited((OPEN.get().context("no engine to audit")?)(dir, config)?))
+        (wrapped()?.open)(dir, config)
     }
     fn settings(&self) -> String {
-        self.0.any_settings()
+        self.settings.clone()
     }
     fn class(&self) -> Class {
-        self.0.any_class()
+        self.class
     }
     fn compresses(&self) -> bool {
-        self.0.any_compresses()
+        self.compresses
     }
     fn loads_in_bulk(&self) -> bool {
-        self.0.any_loads_in_bulk()
+        self.loads_in_bulk
     }
     fn writer(&self, hint: Hint) -> Result<AuditedWriter<'_>> {
         note(Call::Writer, 1);
-        Ok(AuditedWriter(self.0.any_writer(hint)?))
+        Ok(AuditedWriter(self.engine.any_writer(hint)?))
     }
     fn reader(&self, access: Access) -> Result<AuditedReader<'_>> {
         note(Call::Reader, 1);
-        Ok(AuditedReader(self.0.any_reader(access)?))
+        Ok(AuditedReader(self.engine.any_reader(access)?))
     }
     fn set_memory(&self, bytes: u64) -> Result<bool> {
         note(Call::SetMemory, 1);
-        self.0.any_set_memory(bytes)
+        self.engine.any_set_memory(bytes)
     }
     fn settle(&self) -> Result<()> {
         note(Call::Settle, 1);
-        self.0.any_settle()
+        self.engine.any_settle()
     }
     fn compact(&self) -> Result<()> {
         note(Call::Compact, 1);
-        self.0.any_compact()
+        self.engine.any_compact()
     }
     fn put_in_order(dir: &Path, config: &Config) -> Result<()> {
         note(Call::Compact, 1);
-        (PUT_IN_ORDER.get().context("no engine to audit")?)(dir, config)
+        (wrapped()?.put_in_order)(dir, config)
     }
     fn close(self) -> Result<()> {
         note(Call::Close, 1);
-        self.0.any_close()
+        self.engine.any_close()
     }
 }
 
 /// Its writer.
-pub struct AuditedWriter<'a>(Box<dyn AnyWriter + 'a>);
+pub struct AuditedWriter<'a>(Box<dyn Writer + 'a>);
 
 impl Writer for AuditedWriter<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         note(Call::Put, 1);
-        self.0.any_put(key, value)
+        self.0.put(key, value)
     }
     fn delete(&mut self, key: &[u8]) -> Result<()> {
         note(Call::Delete, 1);
-        self.0.any_delete(key)
+        self.0.delete(key)
     }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         note(Call::BatchPut, 1);
-        self.0.any_batch_put(key, value)
+        self.0.batch_put(key, value)
     }
     fn batch_commit(&mut self) -> Result<()> {
         note(Call::BatchCommit, 1);
-        self.0.any_batch_commit()
+        self.0.batch_commit()
     }
 }
 

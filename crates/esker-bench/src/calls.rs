@@ -89,6 +89,15 @@ pub struct Counts {
     pub ops: u64,
 }
 
+/// What an engine called, and what its adapter says that each of these calls comes to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Called {
+    /// How often.
+    pub counts: Counts,
+    /// By the adapter's word.
+    pub mapping: Vec<(Call, String)>,
+}
+
 static TIMED: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
 static OTHERS: [AtomicU64; Call::ALL.len()] = [const { AtomicU64::new(0) }; Call::ALL.len()];
 static OPS: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,7 @@
 //! The process that measures one engine in one case.
 
 use crate::audited;
-use crate::calls;
+use crate::calls::{self, Called};
 use crate::cases;
 use crate::chains;
 use crate::data::{Dataset, Model};
@@ -253,7 +253,8 @@ pub fn run_engine<E: Engine + 'static>(ctx: &Ctx) -> Result<()> {
     audited::wrap::<E>();
     cases::run::<audited::Audited>(ctx)?;
     let mapping = E::calls().iter().map(|(call, api)| (*call, api.to_string())).collect();
-    (ctx.say.borrow_mut())(Message::Called { counts: calls::counts(), mapping });
+    let called = Called { counts: calls::counts(), mapping };
+    (ctx.say.borrow_mut())(Message::Called(called));
     Ok(())
 }
 

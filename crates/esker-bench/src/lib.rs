@@ -126,13 +126,10 @@ pub fn say(text: &str) -> Result<()> {
 
 fn list(options: &BenchOptions) -> Result<()> {
     let mut text = String::new();
-    for name in engines::NAMES {
-        let version = engines::version(name).unwrap_or_else(|e| format!("{e:#}"));
-        text.push_str(&format!("engine {name}: {version}\n"));
-    }
-    for name in engines::built::other_names() {
+    let names = engines::NAMES.iter().map(|name| ("engine", name.to_string()));
+    for (word, name) in names.chain(engines::built::other_names().map(|name| ("also", name))) {
         let version = engines::version(&name).unwrap_or_else(|e| format!("{e:#}"));
-        text.push_str(&format!("also {name}: {version}\n"));
+        text.push_str(&format!("{word} {name}: {version}\n"));
     }
     let sections = options.sections(&options.base_without_file()?);
     for section in &run::wanted_sections(options, sections)? {

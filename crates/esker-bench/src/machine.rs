@@ -81,7 +81,7 @@ fn copy(data: &Dataset, map: &mut MmapMut, timing: Timing) -> Result<Recorder> {
     let (mut key, mut value) = (KeyBuf::new(), Vec::new());
     let mut recorder = Recorder::new(timing);
     let mut at = 0;
-    recorder.run(Until::Ops(data.entries), || {
+    recorder.run(Until::ops(data.entries), || {
         let index = stream.next_index();
         let key = data.keys.write(index, &mut key);
         let value = data.values.value(index, 1, &mut value);
@@ -124,7 +124,7 @@ fn access(data: &Dataset, map: &[u8]) -> Result<Recorder> {
     let words = (map.len() as u64 / 8).max(1);
     let mut carried = 0u64;
     let mut recorder = Recorder::new(Timing::Sampled);
-    recorder.run(Until::Ops(data.entries), || {
+    recorder.run(Until::ops(data.entries), || {
         black_box(data.keys.write(rng.below(data.entries), &mut key));
         let at = (((mix(carried) as u128 * words as u128) >> 64) as usize) * 8;
         let word = map.get(at..at + 8).map_or([0; 8], |w| w.try_into().expect("eight bytes"));

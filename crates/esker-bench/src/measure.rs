@@ -26,33 +26,25 @@ pub enum Timing {
     Sampled,
 }
 
-/// How a loop ends.
+/// When a loop ends: after so many operations or at a point in time, whatever comes first.
 #[derive(Debug, Clone, Copy)]
-pub enum Until {
-    /// After so many operations.
-    Ops(u64),
-    /// At a point in time.
-    Time(Instant),
-    /// Whatever comes first.
-    Either(u64, Instant),
+pub struct Until {
+    ops: u64,
+    deadline: Option<Instant>,
 }
 
 impl Until {
+    /// After so many operations.
+    pub fn ops(ops: u64) -> Self {
+        Until::ops_or(ops, None)
+    }
+    /// At a point in time.
+    pub fn time(at: Instant) -> Self {
+        Until::ops_or(u64::MAX, Some(at))
+    }
     /// After so many operations, or at a point in time if there is one.
     pub fn ops_or(ops: u64, deadline: Option<Instant>) -> Self {
-        deadline.map_or(Until::Ops(ops), |at| Until::Either(ops, at))
-    }
-    fn ops(self) -> u64 {
-        match self {
-            Until::Ops(n) | Until::Either(n, _) => n,
-            Until::Time(_) => u64::MAX,
-        }
-    }
-    fn deadline(self) -> Option<Instant> {
-        match self {
-            Until::Ops(_) => None,
-            Until::Time(at) | Until::Either(_, at) => Some(at),
-        }
+        Until { ops, deadline }
     }
 }
 
@@ -113,7 +105,7 @@ impl Recorder {
         until: Until,
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let (ops, deadline) = (until.ops(), until.deadline());
+        let Until { ops, deadline } = until;
         let timed = calls::begin();
         let (start, before_this) = (now(), self.elapsed);
         let (mut done, mut last) = (0, start);
@@ -158,7 +150,7 @@ impl Recorder {
         until: Until,
         mut op: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let (ops, deadline) = (until.ops(), until.deadline());
+        let Until { ops, deadline } = until;
         let timed = calls::begin();
         let start = Instant::now();
         let mut done = 0;
@@ -311,7 +303,7 @@ mod tests {
             recorder
                 .run_by(
                     || clock.now(),
-                    Until::Ops(30_000),
+                    Until::ops(30_000),
                     || {
                         // One in twenty is slow, at places that no fixed distance hits; no two alike.
                         let n = truth_us.len() as u64;
@@ -348,7 +340,7 @@ mod tests {
             recorder
                 .run_by(
                     || clock.now(),
-                    Until::Ops(20_000),
+                    Until::ops(20_000),
                     || {
                         n += 1;
                         clock.pass(if n == stalled { 30_000 } else { 2 });
@@ -367,7 +359,7 @@ mod tests {
         let mut n = 0;
         let mut recorder = Recorder::new(Timing::Every);
         recorder
-            .run_paced(1000.0, Until::Ops(1000), || {
+            .run_paced(1000.0, Until::ops(1000), || {
                 n += 1;
                 if n == 500 {
                     std::thread::sleep(Duration::from_millis(100));
@@ -391,7 +383,7 @@ mod tests {
                 clock.pass(1000);
                 Ok(())
             };
-            one.run_by(|| clock.now(), Until::Time(end), op).unwrap();
+            one.run_by(|| clock.now(), Until::time(end), op).unwrap();
             all.merge(&one);
         }
         let (worst, best) = all.window_extremes().unwrap();
@@ -409,7 +401,7 @@ mod tests {
             clock.pass(if fast { 833 } else { 2500 });
             Ok(())
         };
-        recorder.run_by(|| clock.now(), Until::Ops(40_000), op).unwrap();
+        recorder.run_by(|| clock.now(), Until::ops(40_000), op).unwrap();
         let (worst, best) = recorder.window_extremes().unwrap();
         assert!(
             (396.0..=404.0).contains(&worst) && (1196.0..=1204.0).contains(&best),
@@ -443,7 +435,7 @@ mod tests {
         let mut done = 0;
         let end = Instant::now() + Duration::from_millis(5);
         recorder
-            .run_paced(1000.0, Until::Time(end), || {
+            .run_paced(1000.0, Until::time(end), || {
                 done += 1;
                 std::thread::sleep(Duration::from_millis(1100));
                 Ok(())

@@ -1,6 +1,6 @@
 //! What parent and child say to each other: a specification on the command line, JSON lines back.
 
-use crate::calls::{Call, Counts};
+use crate::calls::Called;
 use crate::data::{Dataset, KeyBuf};
 use crate::device;
 use crate::engine::Class;
@@ -48,12 +48,7 @@ pub enum Message {
     /// It waits to be killed.
     Ready,
     /// What it called of the engine, and what the adapter calls of the library.
-    Called {
-        /// How often.
-        counts: Counts,
-        /// By the adapter's word.
-        mapping: Vec<(Call, String)>,
-    },
+    Called(Called),
 }
 
 /// One measurement of one row.

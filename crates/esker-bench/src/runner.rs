@@ -160,7 +160,7 @@ impl Runner<'_> {
         let on = &mut |message: Message| match message {
             Message::Row(sample) => on(*sample),
             Message::Doing { what } => self.progress.doing(engine, &what),
-            Message::Ready | Message::Called { .. } => {}
+            Message::Ready | Message::Called(_) => {}
         };
         let outcome = process::run(self.child_command, &spec, process.step, timeout, on);
         if let (Err(e), Some(group)) = (&outcome, group)

@@ -91,7 +91,7 @@ impl Beside<'_> {
             let value = data.values.value(index, self.generation, &mut value);
             writer.put(data.keys.write(index, &mut key), value)
         };
-        let until = Until::Time(end);
+        let until = Until::time(end);
         let Some(rate) = self.writer_rate else {
             let mut recorder = Recorder::new(Timing::Sampled);
             recorder.run(until, put)?;
@@ -105,7 +105,7 @@ impl Beside<'_> {
     fn read<E: Engine>(&self, engine: &E, number: u64, end: Instant) -> Result<Recorder> {
         let mut reader = engine.reader(Access::BesideWriter)?;
         let mut recorder = Recorder::new(Timing::Sampled);
-        let (salt, until) = (0x200 + number, Until::Time(end));
+        let (salt, until) = (0x200 + number, Until::time(end));
         self.reading.again(&mut reader, self.data, salt, &mut recorder, until)?;
         Ok(recorder)
     }

@@ -49,7 +49,7 @@ fn fill<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<E> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     ctx.doing("filling");
     let work = Work { data, order: Order::Shuffled, seed: data.seed, generation: 1, batch: 1 };
-    work.run_until(&engine, Until::Ops(data.entries), Timing::Sampled)?;
+    work.run_until(&engine, Until::ops(data.entries), Timing::Sampled)?;
     Ok(engine)
 }
 

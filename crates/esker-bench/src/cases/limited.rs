@@ -34,7 +34,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
     ctx.doing("readrandom.limited");
     let mut recorder = Recorder::new(Timing::Every);
     let mut reader = engine.reader(Access::Quiet)?;
-    let until = Until::Time(deadline(ctx, 2.0));
+    let until = Until::time(deadline(ctx, 2.0));
     let outcome = Reading::Point.again(&mut reader, &data, 6, &mut recorder, until);
     drop(reader);
     ctx.verifying();
@@ -45,7 +45,7 @@ pub fn reads<E: Engine>(ctx: &Ctx) -> Result<()> {
         ctx.doing_clean("overwrite.limited")?;
         let seed = mix(data.seed ^ 7);
         let work = Work { data: &data, order: Order::Uniform, seed, generation: 2, batch: 1 };
-        let until = Until::Time(deadline(ctx, 2.0));
+        let until = Until::time(deadline(ctx, 2.0));
         let recorder = work.run_until(&engine, until, Timing::Every)?;
         ctx.verifying();
         model.replay(Order::Uniform, seed, recorder.ops(), 2);
@@ -62,7 +62,7 @@ pub fn fill<E: Engine>(ctx: &Ctx) -> Result<()> {
     ctx.doing(ctx.row());
     let seed = mix(data.seed ^ 8);
     let work = Work { data: &data, order: Order::Uniform, seed, generation: 1, batch: 1 };
-    let until = Until::Either(data.entries, deadline(ctx, 6.0));
+    let until = Until::ops_or(data.entries, Some(deadline(ctx, 6.0)));
     let recorder = work.run_until(&engine, until, Timing::Every)?;
     let mut sample = Sample::of(ctx.row(), &recorder);
     if recorder.ops() < data.entries {

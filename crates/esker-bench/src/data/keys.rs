@@ -95,12 +95,6 @@ impl KeyBuf {
     }
 }
 
-impl Default for KeyBuf {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl KeyShape {
     /// Writes key number `index`. It is formatted anew for every operation, for all engines alike.
     #[inline]

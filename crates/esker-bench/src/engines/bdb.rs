@@ -6,8 +6,9 @@
 //!
 //! Where one thread has the store to itself there are no locks, and handles are its own (no `DB_INIT_LOCK`, no `DB_THREAD`).
 
+use super::built::Loaded;
 use super::shim::{BDB, Shim};
-use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use super::shimmed::{Api, Kind, Setup, Shimmed};
 use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
 use anyhow::Result;
@@ -66,8 +67,8 @@ impl Kind for Bdb {
         (Call::Close, "DB->close, txn_checkpoint, DB_ENV->close"),
     ];
 
-    fn loaded() -> &'static Loaded {
-        static LOADED: Loaded = Loaded::new();
+    fn loaded() -> &'static Loaded<Api> {
+        static LOADED: Loaded<Api> = Loaded::new();
         &LOADED
     }
 

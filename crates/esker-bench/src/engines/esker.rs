@@ -154,30 +154,6 @@ pub struct EskerReader<'a> {
     view: View,
 }
 
-/// Hands over up to `count` entries from where a cursor was moved to, which is on one or not.
-#[inline]
-fn walk(
-    cursor: &mut Cursor,
-    mut on_entry: bool,
-    direction: Direction,
-    count: u64,
-    mut see: impl FnMut(&[u8], &[u8]),
-) -> Result<u64> {
-    let mut seen = 0;
-    while on_entry {
-        see(cursor.key(), cursor.value());
-        seen += 1;
-        if seen == count {
-            break;
-        }
-        on_entry = match direction {
-            Direction::Forward => cursor.next()?,
-            Direction::Reverse => cursor.prev()?,
-        };
-    }
-    Ok(seen)
-}
-
 impl Reader for EskerReader<'_> {
     #[inline]
     fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
@@ -185,22 +161,40 @@ impl Reader for EskerReader<'_> {
     }
 
     #[inline]
-    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         if self.view.is_due() {
             self.renew()?;
         }
         let cursor = self.cursor.get_or_insert_with(|| self.db.cursor());
-        let on_entry = cursor.seek(key)?;
-        walk(cursor, on_entry, Direction::Forward, count, see)
+        let mut seen = 0;
+        let mut on_entry = cursor.seek(key)?;
+        while on_entry {
+            see(cursor.key(), cursor.value());
+            seen += 1;
+            if seen == count {
+                break;
+            }
+            on_entry = cursor.next()?;
+        }
+        Ok(seen)
     }
 
-    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let mut cursor = self.db.cursor();
-        let on_entry = match direction {
+        let mut seen = 0;
+        let mut on_entry = match direction {
             Direction::Forward => cursor.first()?,
             Direction::Reverse => cursor.last()?,
         };
-        walk(&mut cursor, on_entry, direction, u64::MAX, see)
+        while on_entry {
+            see(cursor.key(), cursor.value());
+            seen += 1;
+            on_entry = match direction {
+                Direction::Forward => cursor.next()?,
+                Direction::Reverse => cursor.prev()?,
+            };
+        }
+        Ok(seen)
     }
 
     fn renew(&mut self) -> Result<()> {

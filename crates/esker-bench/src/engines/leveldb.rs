@@ -7,7 +7,7 @@
 //! both 0 by default), `defaults` (1: neither memory nor the filter is set).
 
 use super::built::{self, Built, Loaded};
-use super::leveldb_interface::{Api, Dialect, Error, Handle, Store};
+use super::leveldb_interface::{Api, Dialect, Error, Handle, Opening, Store};
 use super::leveldb_rest as rest;
 use super::library::{self, c_api};
 use crate::engine::{Config, Sync};
@@ -134,7 +134,6 @@ pub struct LevelDbDialect<const FORK: usize> {
     own: &'static Own,
     filter: Handle,
     memory: Memory,
-    verify_checksums: bool,
     paranoid_checks: bool,
 }
 
@@ -181,26 +180,22 @@ impl<const FORK: usize> Dialect for LevelDbDialect<FORK> {
         Ok(FORKS[FORK].built.told(&version))
     }
 
-    fn load(config: &Config) -> Result<(&'static Api, Self)> {
+    fn load(config: &Config) -> Result<Opening<Self>> {
         let Functions { api, own } = functions(FORK)?;
         let dialect = LevelDbDialect {
             own,
             memory: Memory::of(config, Self::to_write())?,
-            verify_checksums: config.is_on(NAME, "verify_checksums")?,
             paranoid_checks: config.is_on(NAME, "paranoid_checks")?,
             // SAFETY: destroyed by `drop`.
             filter: unsafe { (own.leveldb_filterpolicy_create_bloom)(10) },
         };
-        Ok((api, dialect))
-    }
-
-    fn cache_bytes(&self) -> usize {
-        self.memory.cache as usize
-    }
-
-    /// Not the default of Basho's.
-    fn verifies_checksums(&self) -> bool {
-        self.verify_checksums
+        Ok(Opening {
+            api,
+            cache_bytes: dialect.memory.cache as usize,
+            // Not the default of Basho's.
+            verifies_checksums: config.is_on(NAME, "verify_checksums")?,
+            dialect,
+        })
     }
 
     fn set(&self, store: &Store<Self>, options: Handle) {

@@ -79,16 +79,24 @@ impl Api {
     }
 }
 
+/// What a store is opened with, of what all of them have.
+pub struct Opening<D> {
+    /// The library's functions.
+    pub api: &'static Api,
+    /// What is its own.
+    pub dialect: D,
+    /// Bytes of the cache.
+    pub cache_bytes: usize,
+    /// Whether checksums are verified at each read.
+    pub verifies_checksums: bool,
+}
+
 /// What a library with this interface has in a way of its own. A value of it belongs to one store.
 pub trait Dialect: Sized + 'static {
     /// The version of the library, which is loaded then.
     fn version() -> Result<String>;
-    /// Loads the library: what it has as all of them do, and what is its own, set for a store of this configuration.
-    fn load(config: &Config) -> Result<(&'static Api, Self)>;
-    /// Bytes of the cache.
-    fn cache_bytes(&self) -> usize;
-    /// Whether checksums are verified at each read.
-    fn verifies_checksums(&self) -> bool;
+    /// Loads the library, for a store of this configuration.
+    fn load(config: &Config) -> Result<Opening<Self>>;
     /// Sets the options that a store is opened with.
     fn set(&self, store: &Store<Self>, options: Handle);
     /// All of that in words.
@@ -150,21 +158,20 @@ impl<D: Dialect> Engine for Store<D> {
     }
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let (api, dialect) = D::load(config)?;
+        let Opening { api, dialect, cache_bytes, verifies_checksums } = D::load(config)?;
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).context("path")?;
         // SAFETY: every handle is created here and destroyed by `drop`, in the order c.h asks for.
         unsafe {
             let mut store = Store {
                 api,
                 db: ptr::null_mut(),
-                cache: (api.cache_create_lru)(dialect.cache_bytes()),
+                cache: (api.cache_create_lru)(cache_bytes),
                 read: (api.readoptions_create)(),
                 write: (api.writeoptions_create)(),
                 config: config.clone(),
                 dialect,
             };
-            let verifies = store.dialect.verifies_checksums();
-            (api.readoptions_set_verify_checksums)(store.read, verifies as c_uchar);
+            (api.readoptions_set_verify_checksums)(store.read, verifies_checksums as c_uchar);
             (api.writeoptions_set_sync)(store.write, (config.sync == Sync::Synced) as c_uchar);
             let options = (api.options_create)();
             (api.options_set_create_if_missing)(options, 1);

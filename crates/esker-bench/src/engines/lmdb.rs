@@ -132,12 +132,6 @@ impl Lmdb {
         // SAFETY: `txn` is open, and freed by this whatever it returns.
         self.api.check(unsafe { (self.api.mdb_txn_commit)(txn) }, "mdb_txn_commit")
     }
-    /// Ends a transaction that failed with `code` in `call`.
-    fn abort(&self, txn: Txn, code: c_int, call: &str) -> Result<()> {
-        // SAFETY: `txn` is open, and not used again.
-        unsafe { (self.api.mdb_txn_abort)(txn) };
-        self.api.check(code, call)
-    }
     fn cursor(&self, txn: Txn) -> Result<Cursor> {
         let mut cursor = ptr::null_mut();
         // SAFETY: the transaction is open and the database handle belongs to the environment.
@@ -260,8 +254,10 @@ impl Writer for LmdbWriter<'_> {
         // SAFETY: an open write transaction; LMDB copies both before it returns.
         let code = unsafe { (lmdb.api.mdb_put)(txn, lmdb.dbi, &mut k, &mut v, self.put_flags) };
         if code != 0 {
-            return lmdb.abort(txn, code, "mdb_put");
+            // SAFETY: open, and not used again.
+            unsafe { (lmdb.api.mdb_txn_abort)(txn) };
         }
+        lmdb.api.check(code, "mdb_put")?;
         lmdb.commit(txn)
     }
 
@@ -269,11 +265,14 @@ impl Writer for LmdbWriter<'_> {
         let lmdb = self.lmdb;
         let txn = lmdb.begin(0)?;
         // SAFETY: an open write transaction.
-        match unsafe { (lmdb.api.mdb_del)(txn, lmdb.dbi, &mut Val::new(key), ptr::null_mut()) } {
-            0 => lmdb.commit(txn),
-            NOTFOUND => lmdb.abort(txn, 0, "mdb_del"),
-            code => lmdb.abort(txn, code, "mdb_del"),
+        let code =
+            unsafe { (lmdb.api.mdb_del)(txn, lmdb.dbi, &mut Val::new(key), ptr::null_mut()) };
+        if code != 0 {
+            // SAFETY: open, and not used again.
+            unsafe { (lmdb.api.mdb_txn_abort)(txn) };
+            return if code == NOTFOUND { Ok(()) } else { lmdb.api.check(code, "mdb_del") };
         }
+        lmdb.commit(txn)
     }
 
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -348,29 +347,6 @@ impl LmdbReader<'_> {
             }
         }
     }
-
-    /// Hands over up to `count` entries, from where the first operation leads on.
-    #[inline]
-    fn walk(
-        &self,
-        start: c_int,
-        key: Val,
-        on: c_int,
-        count: u64,
-        mut see: impl FnMut(&[u8], &[u8]),
-    ) -> Result<u64> {
-        let mut seen = 0;
-        let mut entry = self.step(start, key)?;
-        while let Some((k, v)) = entry {
-            see(k, v);
-            seen += 1;
-            if seen == count {
-                break;
-            }
-            entry = self.step(on, Val::empty())?;
-        }
-        Ok(seen)
-    }
 }
 
 impl Reader for LmdbReader<'_> {
@@ -390,12 +366,22 @@ impl Reader for LmdbReader<'_> {
     }
 
     #[inline]
-    fn seek(&mut self, key: &[u8], count: u64, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn seek(&mut self, key: &[u8], count: u64, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         self.renew_if_due()?;
-        self.walk(SET_RANGE, Val::new(key), NEXT, count, see)
+        let mut seen = 0;
+        let mut entry = self.step(SET_RANGE, Val::new(key))?;
+        while let Some((k, v)) = entry {
+            see(k, v);
+            seen += 1;
+            if seen == count {
+                break;
+            }
+            entry = self.step(NEXT, Val::empty())?;
+        }
+        Ok(seen)
     }
 
-    fn scan(&mut self, direction: Direction, see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+    fn scan(&mut self, direction: Direction, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         let (start, on) = match direction {
             Direction::Forward => (FIRST, NEXT),
             Direction::Reverse => (LAST, PREV),
@@ -403,7 +389,14 @@ impl Reader for LmdbReader<'_> {
         if self.is_reset {
             self.renew()?;
         }
-        self.walk(start, Val::empty(), on, u64::MAX, see)
+        let mut seen = 0;
+        let mut entry = self.step(start, Val::empty())?;
+        while let Some((k, v)) = entry {
+            see(k, v);
+            seen += 1;
+            entry = self.step(on, Val::empty())?;
+        }
+        Ok(seen)
     }
 
     fn renew(&mut self) -> Result<()> {

@@ -12,7 +12,7 @@
 //! each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `defaults` (1: none of all this is set).
 
 use super::built::{self, Loaded};
-use super::leveldb_interface::{Api, Dialect, Error, Handle, Store};
+use super::leveldb_interface::{Api, Dialect, Error, Handle, Opening, Store};
 use super::library::{self, c_api};
 use super::rocksdb_settings::{self, Settings};
 use crate::engine::{Config, Engine};
@@ -119,18 +119,16 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
         Ok(built.told(version.as_deref().unwrap_or("of unknown version")))
     }
 
-    fn load(config: &Config) -> Result<(&'static Api, Self)> {
+    fn load(config: &Config) -> Result<Opening<Self>> {
         let Functions { api, own } = functions()?;
-        Ok((api, RocksDbDialect { own, newer: newer(), settings: Settings::of(config)? }))
-    }
-
-    fn cache_bytes(&self) -> usize {
-        self.settings.cache
-    }
-
-    /// By default it does.
-    fn verifies_checksums(&self) -> bool {
-        self.settings.verify_checksums || self.settings.defaults
+        let settings = Settings::of(config)?;
+        Ok(Opening {
+            api,
+            cache_bytes: settings.cache,
+            // By default it verifies.
+            verifies_checksums: settings.verify_checksums || settings.defaults,
+            dialect: RocksDbDialect { own, newer: newer(), settings },
+        })
     }
 
     fn set(&self, store: &Store<Self>, options: Handle) {

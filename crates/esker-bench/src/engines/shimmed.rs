@@ -1,7 +1,7 @@
 //! A store behind a shim: one adapter for every library that has one. What differs is how they are
 //! configured ([`Kind`]).
 
-use super::built;
+use super::built::Loaded;
 use super::library::{self, c_api};
 use super::shim::Shim;
 use crate::calls::Call;
@@ -17,7 +17,7 @@ type Handle = *mut c_void;
 
 /// `shim_options`.
 #[repr(C)]
-struct Options {
+pub struct Options {
     dir: *const c_char,
     memory: u64,
     page_size: u32,
@@ -31,7 +31,7 @@ struct Options {
 /// `shim_bytes`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Bytes {
+pub struct Bytes {
     data: *const u8,
     size: usize,
 }
@@ -50,7 +50,7 @@ impl Bytes {
 
 c_api! {
     /// `shim.h`.
-    Api {
+    pub Api {
         fn shim_version() -> *const c_char;
         fn shim_error(c_int) -> *const c_char;
         fn shim_open(*const Options, *mut Store) -> c_int;
@@ -76,20 +76,6 @@ c_api! {
 
 const NONE: c_int = -1;
 
-/// A library's functions, loaded once.
-pub struct Loaded(built::Loaded<Api>);
-
-impl Loaded {
-    /// Not loaded yet.
-    pub const fn new() -> Loaded {
-        Loaded(built::Loaded::new())
-    }
-
-    fn api(&'static self, shim: &Shim) -> Result<&'static Api> {
-        self.0.get_by(shim.takes_built(), || shim.load().and_then(Api::load))
-    }
-}
-
 /// How a store is configured.
 pub struct Setup {
     /// For the library, in its own words; empty where it has none.
@@ -113,13 +99,17 @@ pub trait Kind: 'static {
     /// Its shim.
     const SHIM: Shim;
     /// Where its functions are kept.
-    fn loaded() -> &'static Loaded;
+    fn loaded() -> &'static Loaded<Api>;
     /// What each method calls of the library, through the shim.
     const CALLS: &'static [(Call, &'static str)];
     /// Whether its stores are put in order (`shim_compact`) when they will only be read.
     const IS_PUT_IN_ORDER: bool;
     /// The settings for a configuration.
     fn setup(config: &Config) -> Result<Setup>;
+}
+
+fn api<K: Kind>() -> Result<&'static Api> {
+    K::loaded().get_by(K::SHIM.takes_built(), || K::SHIM.load().and_then(Api::load))
 }
 
 impl Api {
@@ -206,7 +196,7 @@ impl<K: Kind> Engine for Shimmed<K> {
     type Reader<'a> = ShimReader<'a>;
 
     fn version() -> Result<String> {
-        let api = K::loaded().api(&K::SHIM)?;
+        let api = api::<K>()?;
         // SAFETY: a function without arguments; the string is static.
         let version = unsafe { (api.shim_version)() };
         if version.is_null() {
@@ -225,7 +215,7 @@ impl<K: Kind> Engine for Shimmed<K> {
 
     fn open(dir: &Path, config: &Config) -> Result<Self> {
         Self::version()?;
-        let api = K::loaded().api(&K::SHIM)?;
+        let api = api::<K>()?;
         std::fs::create_dir_all(dir)?;
         let setup = K::setup(config)?;
         let mut store = ptr::null_mut();

@@ -11,9 +11,9 @@
 //! `wiredtiger.table` (a document's configuration of the table, in the library's words), `defaults` (1: only what the row is
 //! about is set).
 
-use super::built;
+use super::built::{self, Loaded};
 use super::shim::{Shim, WIREDTIGER};
-use super::shimmed::{Kind, Loaded, Setup, Shimmed};
+use super::shimmed::{Api, Kind, Setup, Shimmed};
 use crate::calls::Call;
 use crate::engine::{Class, Config, Sync};
 use anyhow::Result;
@@ -68,8 +68,8 @@ impl<const LSM: bool> Kind for WiredTiger<LSM> {
         (Call::Close, "WT_CONNECTION->close"),
     ];
 
-    fn loaded() -> &'static Loaded {
-        static LOADED: Loaded = Loaded::new();
+    fn loaded() -> &'static Loaded<Api> {
+        static LOADED: Loaded<Api> = Loaded::new();
         &LOADED
     }
 

@@ -12,7 +12,6 @@ use std::process::Command;
 /// Both.
 pub const RECIPES: &[Recipe] = &[
     Recipe {
-        engine: "hyperleveldb",
         built: built::HYPERLEVELDB,
         archive: Archive {
             registry: Registry::Npm,
@@ -29,7 +28,6 @@ pub const RECIPES: &[Recipe] = &[
         },
     },
     Recipe {
-        engine: "basho",
         built: built::BASHO,
         archive: Archive {
             registry: Registry::Npm,

@@ -25,7 +25,6 @@ pub const RECIPES: &[Recipe] = &[
 
 /// The sources as they were released lie beside those that the package patches for itself.
 const LMDB: Recipe = Recipe {
-    engine: "lmdb",
     built: built::LMDB,
     archive: Archive {
         registry: Registry::PypiSources,
@@ -45,7 +44,6 @@ const LMDB: Recipe = Recipe {
 /// The options are those that SQLite's manual recommends (<https://sqlite.org/compile.html>), but for threads: a connection
 /// belongs to one thread at a time here.
 const SQLITE: Recipe = Recipe {
-    engine: "sqlite",
     built: built::SQLITE,
     archive: Archive {
         registry: Registry::Npm,
@@ -87,7 +85,6 @@ const ROCKSDB_EXTEND: u64 = 0x95_9290;
 /// not say where that is, so a library without a line of its own brings both.
 #[cfg(target_arch = "x86_64")]
 const LEVELDB: Recipe = Recipe {
-    engine: "leveldb",
     built: built::LEVELDB,
     archive: Archive {
         registry: Registry::PypiBuild,
@@ -117,7 +114,6 @@ const LEVELDB: Recipe = Recipe {
 /// The release build that Java programs use. It exports the C interface.
 #[cfg(target_arch = "x86_64")]
 const ROCKSDB: Recipe = Recipe {
-    engine: "rocksdb",
     built: built::ROCKSDB,
     archive: Archive {
         registry: Registry::Maven("org.rocksdb"),
@@ -137,7 +133,6 @@ const ROCKSDB: Recipe = Recipe {
 
 /// Built by its own `CMakeLists.txt`, with the compression library where the system has Snappy.
 const WIREDTIGER: Recipe = Recipe {
-    engine: "wiredtiger",
     built: built::WIREDTIGER,
     archive: Archive {
         registry: Registry::PypiSources,

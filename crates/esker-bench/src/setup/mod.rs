@@ -64,7 +64,7 @@ pub fn run(engines: &[String], source: Option<&Path>) -> Result<()> {
     // At once: some wait for a registry, or keep one core busy with one file.
     std::thread::scope(|scope| {
         let (place, tell) = (&place, &tell);
-        let wanted = recipes().filter(|recipe| place.wants(recipe.engine));
+        let wanted = recipes().filter(|recipe| place.wants(recipe.built.name));
         let making = wanted.map(|recipe| scope.spawn(move || tell(vec![recipe.follow(place)])));
         let mut jobs: Vec<_> = making.collect();
         if external::NAMES.iter().any(|name| place.wants(name)) {
@@ -96,10 +96,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: None };
         for recipe in recipes() {
-            assert_eq!(recipe.archive.sha256.len(), 64, "{}", recipe.engine);
+            assert_eq!(recipe.archive.sha256.len(), 64, "{}", recipe.built.name);
             std::fs::write(dir.path().join(recipe.archive.file), "something else").unwrap();
             let (engine, Outcome::Failed(why)) = recipe.follow(&place) else {
-                panic!("{} was made", recipe.engine)
+                panic!("{} was made", recipe.built.name)
             };
             assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
             assert!(!recipe.built.dir_in(dir.path()).exists(), "{engine}");

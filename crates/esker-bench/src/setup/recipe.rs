@@ -14,9 +14,7 @@ use std::process::Command;
 
 /// How a library is made.
 pub struct Recipe {
-    /// The engine; one of them, where there are several.
-    pub engine: &'static str,
-    /// What it becomes.
+    /// What it becomes: the library that is called as its engine is.
     pub built: Built,
     /// What it is made of.
     pub archive: Archive,
@@ -46,12 +44,13 @@ const NOTE: &str = "how.txt";
 impl Recipe {
     /// Makes it, if it is missing or was made otherwise.
     pub fn follow(&self, place: &Place) -> (String, Outcome) {
-        (self.engine.to_string(), Outcome::of(self.make_in(&place.dir)))
+        (self.built.name.to_string(), Outcome::of(self.make_in(&place.dir)))
     }
 
     fn make_in(&self, root: &Path) -> Result<Outcome> {
         let dir = self.built.dir_in(root);
-        let said = || Ok(format!("{}, {}", engines::version(self.engine)?, self.archive.told()));
+        let said =
+            || Ok(format!("{}, {}", engines::version(self.built.name)?, self.archive.told()));
         let same = std::fs::read_to_string(dir.join(NOTE)).is_ok_and(|text| text == self.told());
         if same && load_built(&dir.join(self.built.file)).is_ok() {
             return said().map(Outcome::Present);
@@ -100,10 +99,10 @@ mod tests {
         let sum = run(Command::new("sha256sum").arg(dir.join(file))).unwrap();
         let sum: &'static str = String::leak(sum);
         let sha256 = sum.split_whitespace().next().unwrap();
-        let (name, version) = ("none", "1");
+        let (name, version) = ("fake", "1");
         let archive = Archive { registry: Registry::Npm, name, version, file, sha256 };
         let built = Built { name, version, file: "libnone.so", how: "" };
-        Recipe { engine: "fake", built, archive, members: &[], how: &[], make }
+        Recipe { built, archive, members: &[], how: &[], make }
     }
 
     #[test]
@@ -121,8 +120,8 @@ mod tests {
         let ends = |kitchen: &Kitchen| Ok(std::fs::write(kitchen.to.join("libnone.so"), "whole")?);
         let (_, outcome) = recipe(dir.path(), ends).follow(&place);
         assert!(matches!(outcome, Outcome::Installed(_)));
-        assert_eq!(names(dir.path()), ["none-1", "sources.tgz"]);
-        assert_eq!(names(&dir.path().join("none-1")), ["how.txt", "libnone.so"]);
+        assert_eq!(names(dir.path()), ["fake-1", "sources.tgz"]);
+        assert_eq!(names(&dir.path().join("fake-1")), ["how.txt", "libnone.so"]);
     }
 
     fn names(dir: &Path) -> Vec<String> {

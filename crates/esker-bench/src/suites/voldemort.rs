@@ -39,20 +39,10 @@ fn outgrowing(base: &Base, id: &str, title: &str, value: u64) -> Section {
     for percent in SIZES.map(|percent| percent * base.scale.min(1.0)) {
         let bytes = limit as f64 * percent / 100.0;
         let entries = (bytes as u64 / (value + 16)).max(1);
-        let row = row_of(format!("{} % of memory", (percent * 1e6).round() / 1e6));
-        section = section.case_with(
-            Plan { entries, ..plan.clone() },
-            CaseId::ColdWarm,
-            [
-                writes(row("load", "load", Unit::OpsPerSecond)).to_vec(),
-                vec![
-                    row("cold", "random reads, cold", Unit::OpsPerSecond),
-                    row("warm", "random reads, warm", Unit::OpsPerSecond),
-                    row("disk", "disk", Unit::Bytes),
-                ],
-            ]
-            .concat(),
-        );
+        let size = format!("{} % of memory", (percent * 1e6).round() / 1e6);
+        let reads = [("cold", "random reads, cold"), ("warm", "random reads, warm")];
+        let plan = Plan { entries, ..plan.clone() };
+        section = section.case_with(plan, CaseId::ColdWarm, rows(&size, &reads));
     }
     section
 }
@@ -70,26 +60,20 @@ fn pieces(base: &Base) -> Section {
     let mut section = Section::new(NAME, "2", title, plan.clone()).table("Voldemort, test 2");
     for halves in [1, 2, 4, 6] {
         let entries = (plan.entries * halves / 2).max(6);
-        let row = row_of(format!("{} entries", short(entries)));
-        section = section.case_with(
-            Plan { entries, ..plan.clone() },
-            CaseId::ColdWarm,
-            [
-                writes(row("load", "load", Unit::OpsPerSecond)).to_vec(),
-                vec![
-                    row("warm", "random reads", Unit::OpsPerSecond),
-                    row("disk", "disk", Unit::Bytes),
-                ],
-            ]
-            .concat(),
-        );
+        let size = format!("{} entries", short(entries));
+        let plan = Plan { entries, ..plan.clone() };
+        let rows = rows(&size, &[("warm", "random reads")]);
+        section = section.case_with(plan, CaseId::ColdWarm, rows);
     }
     section
 }
 
-/// How rows of a store of some size are made.
-fn row_of(size: String) -> impl Fn(&str, &str, Unit) -> Row {
-    move |key, what, unit| Row::new(key, unit).called(format!("{what}, {size}"))
+/// What is told of a store of some size: its load, these reads of it, and its disk.
+fn rows(size: &str, reads: &[(&str, &str)]) -> Vec<Row> {
+    let row = |key: &str, unit, what: &str| Row::new(key, unit).called(format!("{what}, {size}"));
+    let reads = reads.iter().map(|(key, what)| row(key, Unit::OpsPerSecond, what));
+    let load = writes(row("load", Unit::OpsPerSecond, "load"));
+    load.into_iter().chain(reads).chain([row("disk", Unit::Bytes, "disk")]).collect()
 }
 
 /// 1,500,000 as 1.5m.

@@ -100,7 +100,7 @@ impl Range {
         let (mut key, mut sum) = (KeyBuf::new(), 0u64);
         // Each by itself: a single one may take longer than all others.
         let mut recorder = Recorder::new(Timing::Every);
-        recorder.run(Until::Either(self.len, end), || {
+        recorder.run(Until::ops_or(self.len, Some(end)), || {
             let index = self.from + rng.below(self.len);
             let (touched, seen) = seek(&mut reader, data.keys.write(index, &mut key), count)?;
             let expected = count.min(self.left_from(index));

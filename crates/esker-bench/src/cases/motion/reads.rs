@@ -31,7 +31,7 @@ pub fn after_writes<E: Engine>(ctx: &Ctx) -> Result<()> {
     let mut recorder = Recorder::new(Timing::Sampled);
     let (outcome, disk) = watching_disk(ctx.dir(), || {
         let (mut reader, until) =
-            (engine.reader(Access::Settling)?, Until::Either(data.entries, end));
+            (engine.reader(Access::Settling)?, Until::ops_or(data.entries, Some(end)));
         reading.again(&mut reader, &data, 0x11, &mut recorder, until)
     });
     outcome?;

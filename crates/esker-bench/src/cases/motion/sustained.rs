@@ -148,7 +148,7 @@ impl Flood<'_> {
         let mut puts = self.puts(number);
         let (mut key, mut value) = (KeyBuf::new(), Vec::new());
         let mut recorder = Recorder::new(Timing::Sampled);
-        recorder.run(Until::Time(end), || {
+        recorder.run(Until::time(end), || {
             let (index, generation) = puts.next();
             let value = data.values.value(index, generation, &mut value);
             writer.put(data.keys.write(index, &mut key), value)
