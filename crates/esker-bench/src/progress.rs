@@ -62,11 +62,9 @@ impl Left {
         self.done += 1;
     }
     fn estimate(&self) -> Option<Duration> {
-        let mean = |all: &[&Duration]| -> Option<Duration> {
-            Some(
-                all.iter().copied().sum::<Duration>()
-                    / u32::try_from(all.len()).ok().filter(|n| *n > 0)?,
-            )
+        let mean = |all: &[&Duration]| {
+            let sum: Duration = all.iter().copied().sum();
+            sum.checked_div(all.len() as u32)
         };
         let overall = mean(&self.took.values().collect::<Vec<_>>())?;
         let mut of_case: HashMap<usize, Vec<&Duration>> = HashMap::new();

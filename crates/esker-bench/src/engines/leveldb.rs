@@ -12,7 +12,6 @@ use super::leveldb_rest as rest;
 use super::library::{self, c_api};
 use crate::engine::{Config, Sync};
 use anyhow::Result;
-use libloading::Library;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr;
 use std::time::Duration;
@@ -29,18 +28,6 @@ c_api! {
         fn leveldb_filterpolicy_destroy(Handle);
         fn leveldb_get(Handle, Handle, *const u8, usize, *mut usize, *mut Error) -> *mut u8;
         fn leveldb_property_value(Handle, *const c_char) -> *mut c_char;
-    }
-}
-
-/// All functions that are used here.
-pub struct Functions {
-    api: Api,
-    own: Own,
-}
-
-impl Functions {
-    fn load(library: &'static Library) -> Result<Functions> {
-        Ok(Functions { api: Api::load_as(library, "leveldb_")?, own: Own::load(library)? })
     }
 }
 
@@ -99,14 +86,16 @@ pub type HyperLevelDb = Store<LevelDbDialect<HYPER>>;
 pub type BashoLevelDb = Store<LevelDbDialect<BASHO>>;
 
 /// The functions of a fork, loaded once.
-fn functions(fork: usize) -> Result<&'static Functions> {
-    static FUNCTIONS: [Loaded<Functions>; FORKS.len()] = [const { Loaded::new() }; FORKS.len()];
+fn functions(fork: usize) -> Result<&'static (Api, Own)> {
+    static FUNCTIONS: [Loaded<(Api, Own)>; FORKS.len()] = [const { Loaded::new() }; FORKS.len()];
     let Fork { built, system, .. } = &FORKS[fork];
     let of_system = || match system {
         Some((names, package)) => library::load(names, package),
         None => built.load(),
     };
-    FUNCTIONS[fork].get(built, of_system, Functions::load)
+    FUNCTIONS[fork].get(built, of_system, |library| {
+        Ok((Api::load_as(library, "leveldb_")?, Own::load(library)?))
+    })
 }
 
 /// How the memory is split, in bytes.
@@ -171,7 +160,7 @@ fn flush<D>(store: &Store<D>) {
 
 impl<const FORK: usize> Dialect for LevelDbDialect<FORK> {
     fn version() -> Result<String> {
-        let own = &functions(FORK)?.own;
+        let (_, own) = functions(FORK)?;
         // SAFETY: two functions without arguments.
         let (major, minor) =
             unsafe { ((own.leveldb_major_version)(), (own.leveldb_minor_version)()) };
@@ -181,7 +170,7 @@ impl<const FORK: usize> Dialect for LevelDbDialect<FORK> {
     }
 
     fn load(config: &Config) -> Result<Opening<Self>> {
-        let Functions { api, own } = functions(FORK)?;
+        let (api, own) = functions(FORK)?;
         let dialect = LevelDbDialect {
             own,
             memory: Memory::of(config, Self::to_write())?,

@@ -78,16 +78,11 @@ const STEM: &str = "librocksdb.so";
 /// RocksDB, with a prefix extractor or without.
 pub type RocksDb<const PREFIX: bool> = Store<RocksDbDialect<PREFIX>>;
 
-/// All functions that every version has.
-struct Functions {
-    api: Api,
-    own: Own,
-}
-
-fn functions() -> Result<&'static Functions> {
-    static FUNCTIONS: Loaded<Functions> = Loaded::new();
+/// What every version has.
+fn functions() -> Result<&'static (Api, Own)> {
+    static FUNCTIONS: Loaded<(Api, Own)> = Loaded::new();
     FUNCTIONS.get(&built::ROCKSDB, system, |library| {
-        Ok(Functions { api: Api::load_as(library, "rocksdb_")?, own: Own::load(library)? })
+        Ok((Api::load_as(library, "rocksdb_")?, Own::load(library)?))
     })
 }
 
@@ -120,7 +115,7 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
     }
 
     fn load(config: &Config) -> Result<Opening<Self>> {
-        let Functions { api, own } = functions()?;
+        let (api, own) = functions()?;
         let settings = Settings::of(config)?;
         Ok(Opening {
             api,
