@@ -13,7 +13,7 @@ use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::store::apply::VersionEdit;
-use crate::store::{KeyspaceState, Store};
+use crate::store::{DirLock, KeyspaceState, Store};
 use crate::table::{Dictionary, SAMPLE, TableBuilder, TableOptions};
 use crate::version::TableMeta;
 use crate::write::{check_key, check_value};
@@ -27,12 +27,12 @@ impl Store {
     ) -> Result<u64, E> {
         refuse_from_comparator()?;
         self.check_writable()?;
-        // The tables being written are nobody else's, also when the store is closed meanwhile.
-        let _dir = self.hold_dir()?;
+        let held_dir = self.hold_dir()?;
         let full = self.table_sizes().full;
         let mut load = BulkLoad {
             store: self,
             ks,
+            held_dir,
             builder: None,
             numbers: Vec::new(),
             named: false,
@@ -66,6 +66,8 @@ impl Store {
 struct BulkLoad<'a> {
     store: &'a Store,
     ks: &'a KeyspaceState,
+    /// The tables being written are nobody else's, also when the store is closed meanwhile.
+    held_dir: DirLock,
     builder: Option<TableBuilder>,
     /// The tables that it made and that no version names.
     numbers: Vec<u64>,
@@ -84,11 +86,8 @@ struct BulkLoad<'a> {
 
 impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
-        if let Some(builder) = self.builder.take() {
-            drop(builder.abandon());
-        }
         if !self.named || self.store.halt_cause().is_none() {
-            self.store.remove_tables(&self.numbers);
+            self.store.remove_tables(Ok(DirLock::clone(&self.held_dir)), &self.numbers);
         }
     }
 }

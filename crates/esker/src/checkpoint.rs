@@ -19,13 +19,15 @@ impl Store {
         refuse_from_comparator()?;
         self.check_writable()?;
         create_new_dir_durably(&*self.env, dir).map_err(|e| Error::io("create", dir, e))?;
-        let result = self.lock_new(dir).and_then(|_lock| {
+        let result = self.lock_new(dir).and_then(|lock| {
             // CURRENT comes first, for nobody may open a copy that is half removed; the lock's file last, for
             // while it is there nobody else makes files of these names.
             let mut made = vec![CURRENT.into(), CURRENT_TEMP.into(), filename::manifest(1)];
             self.copy_to(dir, &mut made).inspect_err(|_| {
                 made.push(LOCK.into());
-                crate::obsolete_files::remove_files(&*self.env, dir, &made);
+                if self.check_held(&lock).is_ok() {
+                    crate::obsolete_files::remove_files(&*self.env, dir, &made);
+                }
             })
         });
         if result.is_err() {

@@ -136,6 +136,9 @@ impl File for FaultFile {
     fn links(&self) -> io::Result<u64> {
         self.plan.call("links").and_then(|()| self.real.links())
     }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.plan.call("identity").and_then(|()| self.real.identity())
+    }
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         self.plan.call("read").and_then(|()| self.real.read_exact_at(buf, offset))
     }

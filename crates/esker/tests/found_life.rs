@@ -4,17 +4,23 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio, abort};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Barrier, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use common::files;
 use common::rng::Rng;
-use esker::{Compression, Db, Error, KeyspaceOptions, Options, Result, WriteBatch};
+use esker::{
+    Comparator, Compression, Db, Error, KeyOrder, KeyspaceOptions, Options, Result, WriteBatch,
+};
+
+/// Names and contents.
+type Files = BTreeMap<String, Vec<u8>>;
 
 const ROLE: &str = "ESKER_LIFE_ROLE";
 const ROOT: &str = "ESKER_LIFE_ROOT";
@@ -570,6 +576,86 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
     assert_sound(&dir);
     assert_sound(&moved);
     assert!(small().open(&moved).unwrap().iter().count() >= 100);
+}
+
+/// Moves a store away and has another take its place, with more tables: its files.
+fn take_the_place_of(dir: &Path) -> Files {
+    fs::rename(dir, dir.with_extension("moved")).unwrap();
+    let other = small().table_size(64 << 10).open(dir).unwrap();
+    other.bulk_load(entries(0, 12_000)).unwrap();
+    other.close().unwrap();
+    files::contents(dir)
+}
+
+/// The load gave its tables up by their paths.
+#[test]
+fn a_load_under_way_removed_tables_of_the_store_that_took_the_place_of_its_own() {
+    let _alone = alone();
+    let root = root();
+    let dir = root.path().join("db");
+    let db = small().table_size(64 << 10).open(&dir).unwrap();
+    let mut before = None;
+    let rows = entries(0, 5000).enumerate().map(|(n, entry)| {
+        if n == 2500 {
+            assert!(!files::ending(&dir, ".tbl").is_empty(), "no table of the load's is there");
+            before = Some(take_the_place_of(&dir));
+        }
+        entry
+    });
+    let refused = db.bulk_load(rows).unwrap_err();
+    assert!(matches!(refused, Error::DirectoryMoved { .. }), "{refused}");
+    drop(db);
+    assert!(before == Some(files::contents(&dir)), "the other store was touched");
+    assert_sound(&dir);
+    // What it made stays until its own store is opened where it is now.
+    let moved = small().open(dir.with_extension("moved")).unwrap();
+    assert!(moved.iter().next().is_none());
+    assert!(files::ending(&dir.with_extension("moved"), ".tbl").is_empty());
+}
+
+/// Compares bytes. When a table is made after [`armed`](Replacing::armed) is set, the store's directory is moved and another
+/// store takes its place.
+#[derive(Default)]
+struct Replacing {
+    armed: std::sync::Mutex<Option<(PathBuf, usize)>>,
+    files: std::sync::Mutex<Option<Files>>,
+}
+
+impl Comparator for Replacing {
+    fn name(&self) -> &str {
+        "test.replacing"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        let mut armed = self.armed.lock().unwrap();
+        if let Some((dir, _)) =
+            armed.take_if(|(dir, tables)| files::ending(dir, ".tbl").len() > *tables)
+        {
+            let taken = std::thread::spawn(move || take_the_place_of(&dir)).join().unwrap();
+            *self.files.lock().unwrap() = Some(taken);
+        }
+        a.cmp(b)
+    }
+}
+
+/// As a load did.
+#[test]
+fn a_compaction_under_way_removed_tables_of_the_store_that_took_the_place_of_its_own() {
+    let _alone = alone();
+    let root = root();
+    let dir = root.path().join("db");
+    let replacing = Arc::new(Replacing::default());
+    let order = KeyOrder::Custom(Arc::<Replacing>::clone(&replacing));
+    let db = small().table_size(64 << 10).comparator(order).open(&dir).unwrap();
+    for _ in 0..2 {
+        db.bulk_load(entries(0, 500)).unwrap();
+    }
+    let tables = files::ending(&dir, ".tbl").len();
+    *replacing.armed.lock().unwrap() = Some((dir.clone(), tables));
+    let refused = db.compact_range::<&str>(..).unwrap_err();
+    assert!(refused.to_string().contains("was moved or replaced"), "{refused}");
+    drop(db);
+    assert!(*replacing.files.lock().unwrap() == Some(files::contents(&dir)), "it was touched");
+    assert_sound(&dir);
 }
 
 /// All was in tables already, so nothing made a file, which is where the move was noticed; and the other store's

@@ -26,7 +26,7 @@ use crate::read::run_cursor::RunCursor;
 use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, LoadedTable, SuperVersion};
 use crate::store::apply::VersionEdit;
-use crate::store::{Counters, KeyspaceState, Store};
+use crate::store::{Counters, DirLock, KeyspaceState, Store};
 use crate::table::Dictionary;
 use crate::util::AtEnd;
 use crate::version::{KeyspaceVersion, Run};
@@ -139,14 +139,17 @@ impl Store {
     /// it may have been the manifest's, which may then name them all the same. The next open knows.
     pub(super) fn remove_unnamed(&self, numbers: &[u64]) {
         if self.halt_cause().is_none() {
-            self.remove_tables(numbers);
+            self.remove_tables(self.hold_dir(), numbers);
         }
     }
 
-    /// Removes table files that no manifest can name.
-    pub(crate) fn remove_tables(&self, numbers: &[u64]) {
-        for number in numbers {
-            drop(self.env.remove(&self.dir.join(filename::table(*number))));
+    /// Removes table files that no manifest can name, for who holds the directory: where that was moved, what has their names
+    /// may be another store's. Those that stay the next open removes.
+    pub(crate) fn remove_tables(&self, held: Result<DirLock>, numbers: &[u64]) {
+        if held.is_ok_and(|held| self.check_held(&held).is_ok()) {
+            for number in numbers {
+                drop(self.env.remove(&self.dir.join(filename::table(*number))));
+            }
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Written {
 impl Written {
     /// Removes the files.
     pub fn discard(&self, store: &Store) {
-        store.remove_tables(&self.numbers);
+        store.remove_tables(store.hold_dir(), &self.numbers);
     }
 }
 

@@ -174,6 +174,10 @@ pub(crate) trait File: Send + Sync + Debug {
     fn allocated(&self) -> io::Result<u64>;
     /// Number of names the file has (hard links).
     fn links(&self) -> io::Result<u64>;
+    /// What tells the file from all others that there are, whatever their names. Where files cannot be moved all have the same.
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((0, 0))
+    }
     /// Fills `buf` from `offset`; `UnexpectedEof` when the file is shorter.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all of `buf` at `offset`.

@@ -267,6 +267,8 @@ impl Store {
 
     /// Opens a table that was just written and readies it for a version.
     pub(crate) fn load_table(&self, ks: &KeyspaceState, meta: TableMeta) -> Result<LoadedTable> {
+        // One of another store's would be taken for damage.
+        self.check_dir()?;
         let table = self.map_table(ks, &meta)?.just_written();
         self.ready_table(table, meta)
     }

@@ -27,7 +27,6 @@ const WRITE: usize = 2 << 20;
 
 /// Takes entries in order and makes a table of them.
 pub(crate) struct TableBuilder {
-    env: Arc<dyn Env>,
     file: Arc<dyn File>,
     path: PathBuf,
     options: TableOptions,
@@ -92,7 +91,6 @@ impl TableBuilder {
             ..Properties::default()
         };
         Ok(TableBuilder {
-            env: env.clone(),
             file,
             path: path.to_path_buf(),
             packer,
@@ -231,9 +229,9 @@ impl TableBuilder {
     /// sequence counts as 0: see [`TableMeta::based_on`].
     ///
     /// # Panics
-    /// When there is no entry: an empty table is abandoned.
+    /// When there is no entry: an empty table is none.
     pub(crate) fn finish(mut self) -> Result<TableMeta> {
-        assert!(self.props.entries > 0, "an empty table is abandoned, not finished");
+        assert!(self.props.entries > 0, "an empty table is not finished");
         self.blocks.finish();
         self.props.largest = std::mem::take(&mut self.last_key);
         self.props.references = self.references.values().copied().collect();
@@ -277,12 +275,6 @@ impl TableBuilder {
         self.write_out()?;
         self.file.sync().map_err(|e| Error::io("sync table", &self.path, e))?;
         Ok(self.props.meta(self.blocks.number, size, 0))
-    }
-
-    /// Removes the file.
-    pub(crate) fn abandon(self) -> Result<()> {
-        drop(self.file);
-        self.env.remove(&self.path).map_err(|e| Error::io("remove unfinished table", &self.path, e))
     }
 
     /// Writes what makes whole pieces; what is left over goes with the next one.

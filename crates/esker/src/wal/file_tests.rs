@@ -8,6 +8,7 @@ use super::tests::{Entry, read_all};
 use super::*;
 use crate::batch::WriteBatch;
 use crate::env::{Env, OsEnv};
+use crate::error::Error;
 use crate::filename;
 use crate::key::Kind;
 
@@ -92,4 +93,26 @@ fn space_that_went_back_is_no_longer_counted() {
     segment.punch([(64 << 10, 128 << 10), (512 << 10, 256 << 10)].into_iter()).unwrap();
     // Some file systems give back whole extents only.
     assert!(segment.allocated().unwrap() <= size - (256 << 10));
+}
+
+/// A segment that is not written any more is closed until somebody syncs it, who synced the one of that number that a store
+/// in the directory's place had, or wrote what that held over it.
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no file mappings")]
+fn a_sync_took_a_file_of_the_same_name_for_the_segments_own() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, moved) = (root.path().join("db"), root.path().join("moved"));
+    let env: Arc<dyn Env> = Arc::new(OsEnv::new());
+    let create = || {
+        std::fs::create_dir(&dir).unwrap();
+        Segment::create(&env, &dir, 3, 1 << 20, None).unwrap()
+    };
+    let segment = create();
+    segment.release();
+    segment.sync().unwrap();
+    std::fs::rename(&dir, &moved).unwrap();
+    let _other = create();
+    let refused = segment.sync().unwrap_err();
+    assert!(matches!(&refused, Error::DirectoryMoved { path } if *path == dir), "{refused}");
+    assert_eq!(segment.syncs(), 1);
 }

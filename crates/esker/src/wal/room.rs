@@ -126,7 +126,9 @@ impl Store {
         let sync_name = || self.sync.dir_sync().sync().inspect_err(|_| self.note_lost_names());
         made.segment.sync().and_then(|()| sync_name()).inspect_err(|_| {
             // After a failed sync it is not to be used, not even again for another.
-            drop(self.env.remove(made.segment.path()));
+            if self.check_dir().is_ok() {
+                drop(self.env.remove(made.segment.path()));
+            }
         })?;
         Ok(NewSegment { durable: true, ..made })
     }

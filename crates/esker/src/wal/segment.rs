@@ -40,8 +40,8 @@ pub(crate) struct Segment {
     number: u64,
     path: PathBuf,
     env: Arc<dyn Env>,
-    /// Open until [`release`](Segment::release); the mapping stays without it.
-    file: Mutex<Option<Arc<dyn File>>>,
+    /// Open until [`release`](Segment::release), from then on its [identity](File::identity); the mapping stays without it.
+    file: Mutex<Result<Arc<dyn File>, (u64, u64)>>,
     /// Bytes that the file system has set aside, once known: from its release on they change by
     /// punching only.
     allocated: Mutex<Option<u64>>,
@@ -144,7 +144,7 @@ impl Segment {
             number,
             path: path.to_path_buf(),
             env: Arc::clone(env),
-            file: Mutex::new(Some(file)),
+            file: Mutex::new(Ok(file)),
             allocated: Mutex::default(),
             writable,
             recycled,
@@ -325,22 +325,34 @@ impl Segment {
     /// Closes the file of a segment that is not written any more: there may be more of those than a
     /// process may have files open. What needs the file from now on opens it again, a sync as well:
     /// the kernel keeps what it could not write, and that it could not, with the file and not with the
-    /// descriptor, as long as it is mapped.
+    /// descriptor, as long as it is mapped. One that cannot be told from others stays open.
     pub(crate) fn release(&self) {
-        *self.file.lock() = None;
+        let mut file = self.file.lock();
+        if let Some(identity) = file.as_ref().ok().and_then(|file| file.identity().ok()) {
+            *file = Err(identity);
+        }
     }
 
     /// Whether it holds a descriptor.
     pub(crate) fn is_open(&self) -> bool {
-        self.file.lock().is_some()
+        self.file.lock().is_ok()
     }
 
     pub(super) fn file(&self) -> Result<Arc<dyn File>> {
-        if let Some(file) = &*self.file.lock() {
-            return Ok(Arc::clone(file));
-        }
+        let released = match &*self.file.lock() {
+            Ok(file) => return Ok(Arc::clone(file)),
+            Err(identity) => *identity,
+        };
         let mode = if self.writable { OpenMode::ReadWrite } else { OpenMode::Read };
-        self.env.open(&self.path, mode).map_err(|e| Error::opening(&self.path, e))
+        let file = self.env.open(&self.path, mode).map_err(|e| Error::opening(&self.path, e))?;
+        // Where the directory was moved, that in its place may have one of the same name.
+        match file.identity().map_err(|e| Error::io("examine", &self.path, e))? == released {
+            true => Ok(file),
+            false => {
+                let dir = self.path.parent().unwrap_or(&self.path);
+                Err(Error::DirectoryMoved { path: dir.to_path_buf() })
+            }
+        }
     }
 
     /// Bytes that the file system has set aside for it; less than its size once parts are punched.
@@ -350,7 +362,7 @@ impl Segment {
             return Ok(bytes);
         }
         let bytes = self.file()?.allocated().map_err(|e| Error::io("measure", &self.path, e))?;
-        *known = self.file.lock().is_none().then_some(bytes);
+        *known = (!self.is_open()).then_some(bytes);
         Ok(bytes)
     }
 

@@ -37,6 +37,10 @@ impl File for SimFile {
         Ok(disk.inodes[self.inode].links)
     }
 
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((0, self.inode as u64))
+    }
+
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(CallKind::Read, &self.path, (offset, buf.len() as u64))?;
