@@ -111,30 +111,38 @@ fn group(order: &KeyOrder, inputs: &[OverlapInput<'_>]) -> Vec<OverlapGroup> {
     list
 }
 
+/// What makes a group of what does not meet is at most so many times what is small: the tables that come out are not,
+/// and a larger group would need more room, and time, at once.
+const JOINED: u64 = 8;
+
 fn join_small_neighbours(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
-    let mut out: Vec<OverlapGroup> = Vec::with_capacity(list.len());
+    // With what of it has joined the largest part.
+    let mut out: Vec<(OverlapGroup, u64)> = Vec::with_capacity(list.len());
     for mut next in list {
-        while let Some(last) = out.last() {
+        let mut joined = 0;
+        while let Some((last, before)) = out.last() {
             let joins = match (last.trivial_move, next.trivial_move) {
                 (true, false) => last.bytes < small && last.bytes <= next.bytes.max(TINY),
                 (false, true) => next.bytes < small && next.bytes <= last.bytes.max(TINY),
                 (false, false) => last.bytes.min(next.bytes) < small,
                 (true, true) => false,
             };
-            if !joins {
+            let sum = last.bytes.min(next.bytes).saturating_add(joined + before);
+            if !joins || sum > small.saturating_mul(JOINED) {
                 break;
             }
+            joined = sum;
             // In place: one may be joined by thousands, one after the other.
-            let mut last = out.pop().expect("just seen");
+            let (mut last, _) = out.pop().expect("just seen");
             last.memtables.append(&mut next.memtables);
             last.tables.append(&mut next.tables);
             last.bytes = last.bytes.saturating_add(next.bytes);
             last.trivial_move = false;
             next = last;
         }
-        out.push(next);
+        out.push((next, joined));
     }
-    out
+    out.into_iter().map(|(group, _)| group).collect()
 }
 
 /// So many small tables beside each other are one.
@@ -144,8 +152,13 @@ const CROWD: usize = 8;
 /// what would be written: so a byte is written about log2(`small` / table) times on that account, and
 /// thousands of small bulk loads do not make thousands of tables.
 fn join_crowds(list: Vec<OverlapGroup>, small: u64) -> Vec<OverlapGroup> {
+    let mut held = 0u64;
     let alike = |a: &OverlapGroup, b: &OverlapGroup| {
-        a.trivial_move && b.trivial_move && a.bytes.max(b.bytes) < small
+        held = held.saturating_add(a.bytes);
+        let alike = a.trivial_move && b.trivial_move && a.bytes.max(b.bytes) < small;
+        let joins = alike && held < small.saturating_mul(JOINED);
+        held *= u64::from(joins);
+        joins
     };
     let mut out: Vec<OverlapGroup> = Vec::with_capacity(list.len());
     for crowd in list.chunk_by(alike) {
@@ -236,5 +249,22 @@ mod tests {
         assert_eq!(part(Some(&key(5000)), 3 * one).0, list[..3]);
         // However little is asked for, one.
         assert_eq!(part(None, 1), (list[..1].to_vec(), Some(key(100))));
+    }
+
+    /// Where the tables of a store are to grow, all of it was one piece: of one step and one edit, with room for all.
+    #[test]
+    fn a_run_of_small_tables_was_one_piece() {
+        let mut sim = Sim::new(WritePattern::Random, 64 << 20, 32 << 20);
+        let one = sim.table(0, 99, 1000, 0).size;
+        let tables: Vec<_> =
+            (0..2000).map(|n| (1, Arc::new(sim.table(n * 100, n * 100 + 99, 1000, 0)))).collect();
+        sim.version = sim.version.edit(Some(&KeyOrder::Bytewise), &[], tables).unwrap();
+        for rewrite in [false, true] {
+            let runs = sim.version.runs();
+            let list = groups(&KeyOrder::Bytewise, &[], runs, 0..1, one * 2, |_| rewrite);
+            assert_eq!(list.iter().map(|g| g.bytes).sum::<u64>(), 2000 * one);
+            let largest = list.iter().map(|g| g.bytes).max().unwrap();
+            assert!((8 * one..=20 * one).contains(&largest), "{} tables", largest / one);
+        }
     }
 }
