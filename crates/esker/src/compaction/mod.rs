@@ -34,4 +34,6 @@ pub(crate) mod version_filter;
 #[cfg(test)]
 mod picker_tests;
 #[cfg(test)]
+mod room_tests;
+#[cfg(test)]
 mod simulation;

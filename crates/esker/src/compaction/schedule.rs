@@ -50,6 +50,15 @@ pub(super) fn note_rest(ks: &KeyspaceState, newest: u64) {
     ks.since_rest.fetch_min(later_bytes(ks, newest), Ordering::Relaxed);
 }
 
+/// A part of a plan is begun: the next one of such a plan goes on at this key, or is the first.
+fn note_part(ks: &KeyspaceState, plan: &Compaction, next: Option<Vec<u8>>) {
+    let mut cursors = ks.compaction_cursors.lock();
+    match next {
+        Some(next) => drop(cursors.insert(plan.reason, next)),
+        None => drop(cursors.remove(&plan.reason)),
+    }
+}
+
 impl Store {
     /// Asks the picker about one keyspace and carries its plan out.
     pub(super) fn compact_picked(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
@@ -95,14 +104,12 @@ impl Store {
             note(0.0);
             return Ok(false);
         }
-        let groups = self.next_part(ks, &mut plan, &picker_input);
-        if matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled) {
-            let bytes = overlap::written(&groups);
-            if !matches!(look, Look::Upto(_))
-                && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes))
-            {
-                return Ok(false);
-            }
+        let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
+        let bytes = overlap::written(&groups);
+        let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled)
+            && !matches!(look, Look::Upto(_));
+        if tidies && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+            return Ok(false);
         }
         sealed.truncate(plan.memtables);
         if flush && !self.may_flush() {
@@ -112,7 +119,7 @@ impl Store {
             return self.flush_as_can_be(ks);
         }
         let moved = values_in(&plan.relocate, &outlook.segments);
-        let most = overlap::written(&groups) + moved;
+        let most = bytes + moved;
         let likely = likely_written(&super_version, &plan.runs, &groups) + moved;
         let flushed = bytes_of(&sealed);
         let claim = self.room.claim(most.saturating_sub(flushed));
@@ -127,6 +134,7 @@ impl Store {
         let tried = !tight || self.may_hope(likely);
         note(if tried { picker::pressure_of(&plan, &picker_input) } else { 0.0 });
         let merged = tried.then(|| {
+            note_part(ks, &plan, next);
             // All of both, lest what follows a flush keeps what the flush is done with.
             self.run_compaction(ks, super_version, sealed, plan.runs, groups, plan.relocate)
         });
@@ -141,6 +149,9 @@ impl Store {
             Some(Err(e)) if gave_up(&e) => self.hope_failed(likely),
             Some(merged) => {
                 merged?;
+                if tidies {
+                    self.backpressure.note_tidied(bytes);
+                }
                 if with_runs {
                     *ks.refused.lock() = None;
                 }
@@ -214,7 +225,7 @@ impl Store {
             self.note_pressure(ks, 0.0);
             return Ok(false);
         };
-        let groups = self.next_part(ks, &mut plan, &picker_input);
+        let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
         self.note_pressure(ks, picker::pressure_of(&plan, &picker_input));
         let most = overlap::written(&groups) + values_in(&plan.relocate, &outlook.segments);
         let _claim = self.room.claim(most);
@@ -223,6 +234,7 @@ impl Store {
             self.note_pressure(ks, 0.0);
             return Ok(false);
         }
+        note_part(ks, &plan, next);
         match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
                 self.rest(ks, most);
@@ -250,32 +262,28 @@ impl Store {
         Ok(())
     }
 
-    /// What is done of a plan before the picker is asked again, as far as there is room: a flush is one piece, of tables it
-    /// goes on where it stopped.
+    /// What is done of a plan before the picker is asked again, as far as there is room, and where it is to go on then
+    /// ([`note_part`]): a flush is one piece, of tables it goes on where it stopped.
     fn next_part(
         &self,
         ks: &KeyspaceState,
         plan: &mut Compaction,
         picker_input: &PickerInput<'_, Arc<LoadedTable>>,
-    ) -> Vec<OverlapGroup> {
+    ) -> (Vec<OverlapGroup>, Option<Vec<u8>>) {
         if plan.memtables > 0 {
-            return plan.groups(picker_input);
+            return (plan.groups(picker_input), None);
         }
-        let mut cursors = ks.compaction_cursors.lock();
-        let from = cursors.remove(&plan.reason);
+        let from = ks.compaction_cursors.lock().get(&plan.reason).cloned();
         let most = self.table_sizes().full * PART_TABLES;
         let part = |plan: &Compaction| {
             let groups = plan.groups(picker_input);
             overlap::next_part(&ks.order, picker_input.runs, groups, from.as_deref(), most)
         };
-        let (mut groups, mut next) = part(plan);
-        if self.cut_to_room(ks, plan, picker_input, overlap::written(&groups)) {
-            (groups, next) = part(plan);
+        let found = part(plan);
+        match self.cut_to_room(ks, plan, picker_input, overlap::written(&found.0)) {
+            true => part(plan),
+            false => found,
         }
-        if let Some(next) = next {
-            cursors.insert(plan.reason, next);
-        }
-        groups
     }
 
     /// The same for all keyspaces, which takes a look at each.
@@ -381,8 +389,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::{Compaction, CompactionReason};
-    use crate::env::Env;
-    use crate::env::sim::{Call, CallKind, SimEnv};
+    use crate::env::sim::SimEnv;
     use crate::memtable::Memtable;
     use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
 
@@ -401,7 +408,8 @@ mod tests {
         let picker_input = store.picker_input(&all[0], &super_version, &[], &outlook, false);
         let first_of = |reason, runs| {
             let mut plan = Compaction { memtables: 0, runs, reason, relocate: Vec::new() };
-            let groups = store.next_part(&all[0], &mut plan, &picker_input);
+            let (groups, next) = store.next_part(&all[0], &mut plan, &picker_input);
+            super::note_part(&all[0], &plan, next);
             let (run, table) = groups[0].tables[0];
             super_version.runs()[run].tables()[table].meta.smallest.clone()
         };
@@ -500,70 +508,5 @@ mod tests {
         assert!(stats.blob_bytes > 15 << 20, "{stats:?}");
         // No more than the pages at their edges.
         assert!(stats.blob_garbage_bytes < stats.blob_bytes / 4 * 3, "{stats:?}");
-    }
-
-    /// The disk has room, and a quota refuses it: all of a compaction was written again at each turn of the thread.
-    struct UnderQuota {
-        env: SimEnv,
-        db: Db,
-    }
-
-    impl UnderQuota {
-        /// Two runs to be merged, where there is room for a flush and not for that.
-        fn new() -> UnderQuota {
-            let env = SimEnv::new(1, true);
-            let options = Options::new().compression(Compression::None).segment_size(64 << 10);
-            let db = Db::open_in(Arc::new(env.clone()), Path::new("/db"), options).unwrap();
-            for round in 0..2u8 {
-                db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
-            }
-            env.set_quota(Some(1 << 20));
-            UnderQuota { env, db }
-        }
-
-        /// The background thread looks for work each tick.
-        fn for_ms(&self, ms: u64) -> usize {
-            let from = self.env.call_count() as usize;
-            for _ in 0..ms / 20 {
-                self.db.store().step(Duration::from_millis(100));
-                self.env.sleep(Duration::from_millis(20));
-            }
-            self.tables_made(from)
-        }
-
-        /// How many tables were begun since call `from`.
-        fn tables_made(&self, from: usize) -> usize {
-            let table = |c: &&Call| {
-                c.kind == CallKind::Create && c.path.extension().is_some_and(|e| e == "tbl")
-            };
-            self.env.calls()[from..].iter().filter(table).count()
-        }
-
-        fn runs(&self) -> usize {
-            self.db.stats().keyspaces[0].runs.len()
-        }
-    }
-
-    #[test]
-    fn a_compaction_that_a_quota_refused_rests_before_the_next_attempt() {
-        let refused = UnderQuota::new();
-        let first = refused.for_ms(1000);
-        assert!((2..=4).contains(&first), "{first} attempts in a second");
-        refused.for_ms(20_000);
-        let later = refused.for_ms(60_000);
-        assert!((5..=7).contains(&later), "{later} attempts in a minute");
-        assert_eq!((refused.runs(), refused.db.stats().halted), (2, None));
-        // Flushes do not wait for it.
-        refused.db.put("key", "value").unwrap();
-        refused.db.flush().unwrap();
-        assert!(refused.db.get("key").unwrap().is_some());
-        // Who waits for compactions has them tried.
-        let from = refused.env.call_count() as usize;
-        refused.db.wait_for_compactions().unwrap();
-        assert!(refused.tables_made(from) > 0);
-        refused.env.set_quota(None);
-        refused.for_ms(12_000);
-        assert_eq!(refused.runs(), 1);
-        assert_eq!(refused.db.iter().filter(|e| e.is_ok()).count(), 3001);
     }
 }

@@ -253,17 +253,16 @@ impl Backpressure {
         (inner.ended, inner.took) = (self.start.elapsed(), took);
     }
 
-    /// Whether a compaction that only makes the store tidier may write so many bytes now; if so, they
-    /// are taken as written.
+    /// Whether a compaction that only makes the store tidier may write so many bytes now.
     pub(crate) fn may_tidy(&self, bytes: u64, user_bytes: u64) -> bool {
         let credit = TIDY_AT_FIRST
             + TIDY_PER_SECOND * self.start.elapsed().as_secs()
             + TIDY_PER_USER_BYTE.saturating_mul(user_bytes);
-        let mut inner = self.inner.lock();
-        let may = inner.tidied.saturating_add(bytes) <= credit;
-        if may {
-            inner.tidied += bytes;
-        }
-        may
+        self.inner.lock().tidied.saturating_add(bytes) <= credit
+    }
+
+    /// One has written so many.
+    pub(crate) fn note_tidied(&self, bytes: u64) {
+        self.inner.lock().tidied += bytes;
     }
 }

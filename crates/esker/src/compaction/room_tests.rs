@@ -1,0 +1,88 @@
+//! Compactions where the disk has little room.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::env::Env;
+use crate::env::sim::{Call, CallKind, SimEnv};
+use crate::{Compression, Db, Options};
+
+/// A store on a disk with little room, and what its background thread does.
+struct Cramped {
+    env: SimEnv,
+    db: Db,
+}
+
+impl Cramped {
+    /// So many runs of the same keys, 3 MB each, to be merged.
+    fn new(runs: u8, options: Options) -> Cramped {
+        let env = SimEnv::new(1, true);
+        let options = options.compression(Compression::None);
+        let db = Db::open_in(Arc::new(env.clone()), Path::new("/db"), options).unwrap();
+        for round in 0..runs {
+            db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
+        }
+        Cramped { env, db }
+    }
+
+    /// The background thread looks for work each tick.
+    fn for_ms(&self, ms: u64) -> usize {
+        let from = self.env.call_count() as usize;
+        for _ in 0..ms / 20 {
+            self.db.store().step(Duration::from_millis(100));
+            self.env.sleep(Duration::from_millis(20));
+        }
+        self.tables_made(from)
+    }
+
+    /// How many tables were begun since call `from`.
+    fn tables_made(&self, from: usize) -> usize {
+        let table = |c: &&Call| {
+            c.kind == CallKind::Create && c.path.extension().is_some_and(|e| e == "tbl")
+        };
+        self.env.calls()[from..].iter().filter(table).count()
+    }
+
+    fn runs(&self) -> usize {
+        self.db.stats().keyspaces[0].runs.len()
+    }
+}
+
+/// The disk has room, and a quota refuses it: all of a compaction was written again at each turn of the thread.
+#[test]
+fn a_compaction_that_a_quota_refused_rests_before_the_next_attempt() {
+    let refused = Cramped::new(2, Options::new().segment_size(64 << 10));
+    // There is room for a flush and not for that.
+    refused.env.set_quota(Some(1 << 20));
+    let first = refused.for_ms(1000);
+    assert!((2..=4).contains(&first), "{first} attempts in a second");
+    refused.for_ms(20_000);
+    let later = refused.for_ms(60_000);
+    assert!((5..=7).contains(&later), "{later} attempts in a minute");
+    assert_eq!((refused.runs(), refused.db.stats().halted), (2, None));
+    // Flushes do not wait for it.
+    refused.db.put("key", "value").unwrap();
+    refused.db.flush().unwrap();
+    assert!(refused.db.get("key").unwrap().is_some());
+    // Who waits for compactions has them tried.
+    let from = refused.env.call_count() as usize;
+    refused.db.wait_for_compactions().unwrap();
+    assert!(refused.tables_made(from) > 0);
+    refused.env.set_quota(None);
+    refused.for_ms(12_000);
+    assert_eq!(refused.runs(), 1);
+    assert_eq!(refused.db.iter().filter(|e| e.is_ok()).count(), 3001);
+}
+
+/// At each tick it was counted once more, and when there was room the store had written what it may: for minutes nothing
+/// was merged.
+#[test]
+fn what_merging_may_write_was_used_up_by_merges_that_found_no_room() {
+    let tight = Cramped::new(2, Options::new());
+    tight.env.leave_free(1 << 20);
+    assert_eq!(tight.for_ms(8000), 0);
+    tight.env.leave_free(1 << 30);
+    tight.for_ms(400);
+    assert_eq!(tight.runs(), 1);
+}
