@@ -86,3 +86,13 @@ fn what_merging_may_write_was_used_up_by_merges_that_found_no_room() {
     tight.for_ms(400);
     assert_eq!(tight.runs(), 1);
 }
+
+/// All that is done before the picker is asked again had to fit, though each step gives its inputs back.
+#[test]
+fn nothing_was_merged_where_only_some_tables_had_room() {
+    let tight = Cramped::new(3, Options::new().table_size(64 << 10));
+    tight.env.leave_free(1800 << 10);
+    tight.for_ms(2000);
+    assert_eq!(tight.runs(), 1);
+    assert_eq!(tight.db.iter().filter(|e| e.is_ok()).count(), 3000);
+}

@@ -275,15 +275,22 @@ impl Store {
         }
         let from = ks.compaction_cursors.lock().get(&plan.reason).cloned();
         let most = self.table_sizes().full * PART_TABLES;
-        let part = |plan: &Compaction| {
-            let groups = plan.groups(picker_input);
-            overlap::next_part(&ks.order, picker_input.runs, groups, from.as_deref(), most)
+        let part = |plan: &Compaction, room: u64| {
+            let mut groups = plan.groups(picker_input);
+            groups.retain(|g| g.trivial_move || g.bytes <= room);
+            let (runs, most) = (picker_input.runs, most.min(room));
+            overlap::next_part(&ks.order, runs, groups, from.as_deref(), most)
         };
-        let found = part(plan);
-        match self.cut_to_room(ks, plan, picker_input, overlap::written(&found.0)) {
-            true => part(plan),
-            false => found,
+        let mut found = part(plan, u64::MAX);
+        if self.cut_to_room(ks, plan, picker_input, overlap::written(&found.0)) {
+            found = part(plan, u64::MAX);
         }
+        // What fits gives room for the rest; where nothing does, hope is left.
+        if plan.relocate.is_empty() && self.is_tight(overlap::written(&found.0)) {
+            let fits = part(plan, u64::try_from(self.to_spare(0)).unwrap_or(0));
+            found = if overlap::written(&fits.0) > 0 { fits } else { found };
+        }
+        found
     }
 
     /// The same for all keyspaces, which takes a look at each.

@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// What a compaction that writes so many bytes leaves free beside what flushes need.
-    fn to_spare(&self, writes: u64) -> i128 {
+    pub(crate) fn to_spare(&self, writes: u64) -> i128 {
         let _look = self.room.look();
         let needed = i128::from(writes) + i128::from(self.flushes_may_write(true));
         i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
