@@ -27,6 +27,8 @@ pub(super) struct FilePool {
     files: Vec<PooledFile>,
     /// The most segments that the log had since the pool was emptied.
     longest_log: usize,
+    /// What was asked for last.
+    wanted: Option<u64>,
 }
 
 impl FilePool {
@@ -37,27 +39,35 @@ impl FilePool {
 
     /// A file for a segment of `bytes`: not a much larger one, which would waste its tail.
     pub(super) fn take(&mut self, bytes: u64) -> Option<(PathBuf, u64)> {
-        let fits = |f: &PooledFile| f.bytes >= bytes && f.bytes <= bytes * 2;
-        let at = self.files.iter().rposition(fits)?;
+        self.wanted = Some(bytes);
+        let at = self.files.iter().rposition(|f| f.bytes >= bytes && !self.is_too_large(f))?;
         let file = self.files.remove(at);
         Some((file.path, file.bytes))
     }
 
-    /// Keeps a file. Returns the one that is to be removed for it, where there are enough: the smallest, as of the
-    /// first segments of a burst, before they grew.
+    /// Whether its tail would be wasted on what is wanted: it was a large batch's.
+    fn is_too_large(&self, file: &PooledFile) -> bool {
+        self.wanted.is_some_and(|wanted| file.bytes > wanted.saturating_mul(2))
+    }
+
+    /// Keeps a file. Returns the one that is to be removed for it, where there are enough: one that is too large, or the
+    /// smallest, as of the first segments of a burst, before they grew.
     pub(super) fn keep(&mut self, path: PathBuf, bytes: u64, now: Duration) -> Option<PathBuf> {
         self.files.push(PooledFile { path, bytes, since: now });
         if self.files.len() <= self.longest_log.max(POOL_FILES) {
             return None;
         }
-        let smallest = (0..self.files.len()).min_by_key(|&at| self.files[at].bytes)?;
-        Some(self.files.remove(smallest).path)
+        let files = self.files.iter().enumerate();
+        let (worst, _) = files.min_by_key(|(_, f)| (!self.is_too_large(f), f.bytes))?;
+        Some(self.files.remove(worst).path)
     }
 
-    /// A file that nobody has wanted for long, beside the last few.
+    /// A file that nobody has wanted for long, beside the last few that are not too large.
     pub(super) fn expired(&mut self, now: Duration) -> Option<PathBuf> {
-        let oldest = self.files.first().filter(|_| self.files.len() > POOL_FILES)?;
-        (now.saturating_sub(oldest.since) >= KEPT_FOR).then(|| self.files.remove(0).path)
+        let many = self.files.len() > POOL_FILES;
+        let oldest = self.files.iter().position(|f| many || self.is_too_large(f))?;
+        let since = self.files[oldest].since;
+        (now.saturating_sub(since) >= KEPT_FOR).then(|| self.files.remove(oldest).path)
     }
 
     /// Lets go of all.
@@ -121,5 +131,24 @@ mod tests {
         // The last few stay.
         assert_eq!(pool.expired(Duration::from_secs(500)), None);
         assert_eq!(pool.len(), POOL_FILES);
+    }
+
+    /// Four batches of hundreds of megabytes took all places: each file of the usual size was the smallest, and removed.
+    #[test]
+    fn files_of_large_batches_stayed_for_good() {
+        let mut pool = FilePool::default();
+        assert_eq!(pool.take(1000), None);
+        for n in 0..4 {
+            assert_eq!(keep(&mut pool, n, 1000, 0), None);
+        }
+        assert_eq!(pool.take(10), None);
+        assert_eq!(keep(&mut pool, 4, 10, 1), Some(PathBuf::from("0")));
+        assert_eq!(pool.expired(Duration::from_secs(4)), None);
+        for n in 1..4 {
+            let expired = pool.expired(Duration::from_secs(5 + n));
+            assert_eq!(expired, Some(PathBuf::from(n.to_string())));
+        }
+        assert_eq!(pool.expired(Duration::from_secs(500)), None);
+        assert_eq!(pool.take(10), Some((PathBuf::from("4"), 10)));
     }
 }
