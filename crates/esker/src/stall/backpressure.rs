@@ -193,6 +193,10 @@ impl Backpressure {
 
     /// Whether another slice is due after one was waited, for a write that waits until then.
     pub(crate) fn more(&self, until: Duration) -> Admission {
+        // Each of the writers that rest would pass it once.
+        if self.pending() >= self.hard {
+            return Admission::Full;
+        }
         self.inner.lock().throttle.more(self.start.elapsed(), until)
     }
 

@@ -156,3 +156,15 @@ fn tidying_has_a_credit_that_writes_add_to() {
     assert!(!p.may_tidy(GIB / 2, GIB / 8));
     assert!(p.may_tidy(GIB / 2, u64::MAX / 16));
 }
+
+/// Each of the writers that rested then passed the cap once.
+#[test]
+fn a_write_that_rested_went_on_at_the_cap() {
+    let (p, cap) = new();
+    p.set_pending(cap / 2);
+    let Admission::Wait { until, .. } = p.admit(16 << 20) else { panic!("it does not wait") };
+    p.set_pending(cap);
+    assert_eq!(p.more(until), Admission::Full);
+    p.set_pending(0);
+    assert_eq!(p.more(Duration::ZERO), Admission::Go);
+}

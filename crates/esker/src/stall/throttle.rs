@@ -105,7 +105,7 @@ pub(crate) struct StallInput {
 pub(crate) enum Admission {
     /// At once.
     Go,
-    /// After a rest of one slice; then it may, if [`Throttle::more`] says that no further one is due and the cap allows it.
+    /// After a rest of one slice; then it may, if the cap is not reached and [`Throttle::more`] says that no further one is due.
     Wait {
         /// How long, [`SLICE`] at most.
         slice: Duration,
