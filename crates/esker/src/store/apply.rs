@@ -63,8 +63,10 @@ impl Store {
         self.apply_together(vec![(ks, edit)])
     }
 
-    /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
+    /// The same of several keyspaces, in one edit: all of it or, after a crash, none. Several leave no values in the log,
+    /// which is given up behind the first, before the values of the next would count.
     pub(crate) fn apply_together(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
+        debug_assert!(edits.len() == 1 || edits.iter().all(|(_, e)| e.live_values.is_empty()));
         // Keys are compared up to the edit, which changes all or nothing; not afterwards.
         comparator::catch(|| self.apply_all(edits))
     }
