@@ -193,7 +193,7 @@ impl Backpressure {
 
     /// Whether another slice is due after one was waited, for a write that waits until then.
     pub(crate) fn more(&self, until: Duration) -> Admission {
-        // Each of the writers that rest would pass it once.
+        // Each of the writers that rest would pass the cap once.
         if self.pending() >= self.hard {
             return Admission::Full;
         }

@@ -223,10 +223,13 @@ impl Store {
     fn wait_for_flushes(&self, cost: u64) -> Result<()> {
         let start = self.env.now();
         let mut admission = self.backpressure.admit(cost);
+        // Until when it waits for what it owes, which it owes once.
+        let mut owed = None;
         loop {
             match admission {
                 Admission::Go => break,
                 Admission::Wait { slice, until } => {
+                    owed = Some(until);
                     self.env.sleep(slice);
                     self.check_writable()?;
                     admission = self.backpressure.more(until);
@@ -242,7 +245,10 @@ impl Store {
                                 .then_some(Ok(())),
                         }
                     })?;
-                    admission = self.backpressure.admit(cost);
+                    admission = match owed {
+                        Some(until) => self.backpressure.more(until),
+                        None => self.backpressure.admit(cost),
+                    };
                 }
             }
         }
