@@ -86,6 +86,7 @@ struct BulkLoad<'a> {
 
 impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
+        drop(self.builder.take());
         if !self.named || self.store.halt_cause().is_none() {
             self.store.remove_tables(Ok(DirLock::clone(&self.held_dir)), &self.numbers);
         }

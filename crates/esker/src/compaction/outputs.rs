@@ -7,6 +7,7 @@ use super::guards::Guards;
 use super::repeats::Repeats;
 use crate::error::Result;
 use crate::filename;
+use crate::options::TableSizes;
 use crate::read::{LoadedTable, RepeatedShare};
 use crate::store::{Counters, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder, TableOptions};
@@ -35,7 +36,7 @@ impl Written {
 pub(super) struct Outputs<'a> {
     store: &'a Store,
     options: TableOptions,
-    target: u64,
+    sizes: TableSizes,
     guards: Guards<'a, Arc<LoadedTable>>,
     repeats: Repeats<'a>,
     builder: Option<TableBuilder>,
@@ -58,9 +59,9 @@ impl<'a> Outputs<'a> {
             compression: ks.compression,
             dictionary,
         };
-        let target = store.table_sizes().full;
-        let guards = Guards::new(&ks.order, version.runs(), bytes, target / 4);
-        Outputs { store, options, target, guards, repeats, builder: None }
+        let sizes = store.table_sizes();
+        let guards = Guards::new(&ks.order, version.runs(), bytes, sizes.full / 4);
+        Outputs { store, options, sizes, guards, repeats, builder: None }
     }
 
     /// The table that an entry of `key` goes into.
@@ -77,14 +78,15 @@ impl<'a> Outputs<'a> {
         Ok(self.builder.as_mut().expect("just made"))
     }
 
-    /// Ends the present table before `key`, where it is large enough: at a guard, if one comes in time.
+    /// Ends the present table before `key`, where it is large enough: at a guard, if one comes in time. Small ones would be
+    /// merged again.
     pub fn roll(&mut self, key: &[u8], written: &mut Written) -> Result<()> {
         let guard = self.guards.pass(key);
         let size = self.builder.as_ref().map_or(0, |b| b.size_estimate());
         let enough = match guard {
-            true => self.target / 8,
-            false if self.guards.is_passed() => self.target,
-            false => self.target + self.target / 2,
+            true => self.sizes.small,
+            false if self.guards.is_passed() => self.sizes.full,
+            false => self.sizes.full + self.sizes.full / 2,
         };
         if size >= enough { self.finish(written) } else { Ok(()) }
     }

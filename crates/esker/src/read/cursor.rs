@@ -334,10 +334,12 @@ impl Cursor {
         if !c.valid() {
             return Ok(None);
         }
-        let value = match c.stored() {
-            _ if self.keys_only => &[],
-            Stored::Inline(bytes) => bytes,
-            stored => Self::fetch(c, stored, &mut self.buf)?,
+        let value = match self.keys_only {
+            true => &[],
+            false => match c.stored() {
+                Stored::Inline(bytes) => bytes,
+                stored => Self::fetch(c, stored, &mut self.buf)?,
+            },
         };
         // SAFETY: the bytes are in mappings that the run holds, or in memory that its cursor and `buf` own. Only moves
         // change either, through `&mut self`, and each of them forgets first what is shown.
