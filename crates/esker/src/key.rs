@@ -261,14 +261,18 @@ impl Stored<'_> {
 /// newest version of a key first). Implemented by memtables, tables, runs and merges of them; one
 /// conformance suite tests them all.
 ///
+/// A walk back comes to keys in descending order, and to all versions of a key before the next; in tables these come
+/// oldest first, in memtables newest first, and in merges as it happens. Who turns around among the versions of a key
+/// may miss some of them.
+///
 /// After an error the cursor is not valid until it is positioned again.
 pub(crate) trait InternalCursor {
     /// Whether the cursor is on an entry.
     fn valid(&self) -> bool;
     /// To where a walk begins: the first entry, or for a walk back the last one.
     fn edge(&mut self, forward: bool) -> crate::Result<()>;
-    /// To the first entry whose user key is at or after `key`, or for a walk back to the last one at or before
-    /// it (the oldest version of that key).
+    /// To the first entry whose user key is at or after `key`, or for a walk back to the last key at or before
+    /// it.
     fn search(&mut self, key: &[u8], forward: bool) -> crate::Result<()>;
     /// One entry on, or back. Only when valid.
     fn step(&mut self, forward: bool) -> crate::Result<()>;

@@ -102,8 +102,9 @@ fn rank(module: &str) -> Option<usize> {
 fn is_test(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     name.contains("/tests/")
+        || name.contains("/conformance/")
         || name.starts_with("crash_tests/")
-        || ["tests", "testing", "bench", "speed", "conformance", "simulation", "script"]
+        || ["tests", "testing", "bench", "speed", "simulation", "script"]
             .iter()
             .any(|t| last == format!("{t}.rs") || last.ends_with(&format!("_{t}.rs")))
 }
@@ -297,7 +298,10 @@ fn no_two_types_have_one_name() {
     let sources = sources();
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let is_tests = |name: &str| {
-        name.contains("/tests/") || name.starts_with("crash_tests/") || name.ends_with("tests.rs")
+        name.contains("/tests/")
+            || name.contains("/conformance/")
+            || name.starts_with("crash_tests/")
+            || name.ends_with("tests.rs")
     };
     for (name, text) in sources.iter().filter(|(name, _)| !is_tests(name)) {
         for found in types(text) {

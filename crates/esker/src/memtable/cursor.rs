@@ -1,4 +1,4 @@
-//! A walk over a memtable: keys ascending, versions of a key newest first.
+//! A walk over a memtable: keys ascending or descending, versions of a key newest first both ways.
 
 use std::sync::Arc;
 
@@ -13,15 +13,13 @@ use crate::wal::{Place, Segment};
 pub(crate) struct MemtableCursor {
     memtable: Arc<Memtable>,
     index: IndexCursor,
-    /// The newest record of the current key.
-    newest: u32,
-    /// The reference to what it replaced.
+    /// The current record.
+    record: u32,
+    /// The reference to what it replaced: of most keys nothing.
     before: Option<u32>,
-    /// Those records, the youngest first: of most keys nobody asks for them.
-    older: Vec<u32>,
-    /// Which of all of them the cursor is on, the newest being 0.
-    at: usize,
-    /// That one, taken apart. Only when valid.
+    /// Whether the current key has one version.
+    alone: bool,
+    /// The current record, taken apart. Only when valid.
     current: Option<Place>,
     /// Cache lines that a record takes on average: so many are asked for ahead.
     lines: usize,
@@ -46,10 +44,9 @@ impl MemtableCursor {
         MemtableCursor {
             memtable,
             index,
-            newest: 0,
+            record: 0,
             before: None,
-            older: Vec::new(),
-            at: 0,
+            alone: false,
             current: None,
             lines,
             ahead: AHEAD,
@@ -60,18 +57,6 @@ impl MemtableCursor {
     #[inline]
     fn current(&self) -> &Place {
         self.current.as_ref().expect("the cursor is on an entry")
-    }
-
-    /// Goes to version `at` of the key, which there is.
-    #[inline]
-    fn turn_to(&mut self, at: usize) {
-        self.at = at;
-        self.current = Some(self.memtable.segment.place(self.version(at)));
-    }
-
-    #[inline]
-    fn version(&self, at: usize) -> u32 {
-        if at == 0 { self.newest } else { self.older[at - 1] }
     }
 
     /// The value. Only when valid.
@@ -101,13 +86,23 @@ impl MemtableCursor {
             false => self.index.prev(&m.index, &m.keys()),
         }
         self.load_one_ahead(forward);
-        self.load(forward);
+        self.load();
     }
 
     /// Whether the current key has one version.
     #[inline]
     pub(crate) fn is_only_version(&self) -> bool {
-        self.before.is_none()
+        self.alone
+    }
+
+    /// To the newest version of the current key that a reader at `seq` sees, or the oldest, if there is none. Only when
+    /// valid.
+    pub(crate) fn rest_on_version(&mut self, seq: Seq) {
+        while self.current().seq > seq
+            && let Some(older) = self.before
+        {
+            self.take_up(older);
+        }
     }
 
     /// So many of the next keys of the leaf, at most `reach`, are known to come before `limit` in the walk's direction,
@@ -130,7 +125,7 @@ impl MemtableCursor {
 
     /// Where the current value lies, for a compaction that leaves it there. Only when valid.
     pub(crate) fn value_pointer(&self) -> ValuePointer {
-        self.memtable.segment.pointer_to(self.version(self.at))
+        self.memtable.segment.pointer_to(self.record)
     }
 
     /// The first of the parts of a search, as in runs: sets out for the leaf.
@@ -161,8 +156,8 @@ impl MemtableCursor {
     }
 
     /// The third: takes the record up.
-    pub(crate) fn arrive(&mut self, forward: bool) {
-        self.load(forward);
+    pub(crate) fn arrive(&mut self) {
+        self.load();
     }
 
     /// Starts loading the records that come next.
@@ -193,37 +188,23 @@ impl MemtableCursor {
         self.memtable.segment.prefetch(self.memtable.chains.resolve(r).0, self.lines);
     }
 
-    /// Takes up the versions of the key that the index cursor is on: the newest, or in a walk back the oldest.
+    /// Takes up the newest version of the key that the index cursor is on. Walking back too, where the oldest would come
+    /// first in internal order: of a key that was put a thousand times the way there has a thousand steps.
     #[inline]
-    fn load(&mut self, forward: bool) {
-        self.older.clear();
-        let Some(r) = self.index.current() else {
-            self.current = None;
-            return;
-        };
-        (self.newest, self.before) = self.memtable.chains.resolve(r);
-        if !forward {
-            self.load_older();
-        }
-        self.turn_to(if forward { 0 } else { self.older.len() });
-    }
-
-    /// Takes up what the newest record replaced, if that was not done.
-    #[inline]
-    fn load_older(&mut self) {
-        if self.older.is_empty() && self.before.is_some() {
-            self.follow_chain();
+    fn load(&mut self) {
+        match self.index.current() {
+            Some(r) => {
+                self.take_up(r);
+                self.alone = self.before.is_none();
+            }
+            None => self.current = None,
         }
     }
 
-    #[inline(never)]
-    fn follow_chain(&mut self) {
-        let mut next = self.before;
-        while let Some(r) = next {
-            let (newest, before) = self.memtable.chains.resolve(r);
-            self.older.push(newest);
-            next = before;
-        }
+    #[inline]
+    fn take_up(&mut self, r: u32) {
+        (self.record, self.before) = self.memtable.chains.resolve(r);
+        self.current = Some(self.memtable.segment.place(self.record));
     }
 }
 
@@ -241,26 +222,22 @@ impl InternalCursor for MemtableCursor {
         }
         self.ahead = AHEAD;
         self.load_ahead(forward);
-        self.load(forward);
+        self.load();
         Ok(())
     }
 
     fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
         self.approach();
         self.locate(key, forward);
-        self.arrive(forward);
+        self.arrive();
         Ok(())
     }
 
     #[inline]
     fn step(&mut self, forward: bool) -> Result<()> {
-        if forward {
-            self.load_older();
-        }
-        let more = if forward { self.at < self.older.len() } else { self.at > 0 };
-        match more {
-            true => self.turn_to(if forward { self.at + 1 } else { self.at - 1 }),
-            false => self.step_key(forward),
+        match self.before {
+            Some(older) => self.take_up(older),
+            None => self.step_key(forward),
         }
         Ok(())
     }

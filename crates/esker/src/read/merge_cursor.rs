@@ -102,6 +102,25 @@ impl MergeCursor {
         !self.forward && self.first_differs() && self.current().is_only_version()
     }
 
+    /// On, or back, past what the first source has of the current key in one place, or past one entry. Only when valid.
+    #[inline]
+    pub(crate) fn step_versions(&mut self, forward: bool) -> Result<()> {
+        if self.forward != forward {
+            self.turn(forward)?;
+        }
+        let first = self.first_source();
+        let moved = self.sources[first].step_versions(forward).map(|()| true);
+        self.arrive(moved).map(drop)
+    }
+
+    /// Walking back, to the version of the current key in the first source that a reader at `seq` may see. Only when valid,
+    /// and the next move leaves the key there.
+    #[inline]
+    pub(crate) fn rest_on_version(&mut self, seq: Seq) {
+        let first = self.first_source();
+        self.sources[first].rest_on_version(seq);
+    }
+
     /// To no entry.
     pub(crate) fn end(&mut self) {
         self.clear();
@@ -187,7 +206,11 @@ impl MergeCursor {
                 && seq.cmp(&source.seq()).then(i.cmp(&current)) == passed
                 && self.order.compare(source.key(), &key).is_eq()
             {
-                source.step(forward)?;
+                match forward {
+                    true => source.step(true)?,
+                    // The newest of a memtable's has been passed, so all of them have.
+                    false => source.step_versions(false)?,
+                }
             }
         }
         self.rebuild(forward);

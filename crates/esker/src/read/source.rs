@@ -98,10 +98,32 @@ impl SourceCursor {
     pub(super) fn arrive(&mut self, forward: bool) -> Result<()> {
         match self {
             SourceCursor::Memtable(c) => {
-                c.arrive(forward);
+                c.arrive();
                 Ok(())
             }
             SourceCursor::Run(c) => c.arrive(forward),
+        }
+    }
+
+    /// One entry on, or back, or past all versions of the current key that come together here: where those do not matter
+    /// any more. Only when valid.
+    #[inline]
+    pub(super) fn step_versions(&mut self, forward: bool) -> Result<()> {
+        match self {
+            SourceCursor::Memtable(c) => {
+                c.step_key(forward);
+                Ok(())
+            }
+            SourceCursor::Run(_) => self.step(forward),
+        }
+    }
+
+    /// Walking back, to the one version of the current key that a reader at `seq` may see, where all of them come
+    /// together. Only when valid.
+    #[inline]
+    pub(super) fn rest_on_version(&mut self, seq: Seq) {
+        if let SourceCursor::Memtable(c) = self {
+            c.rest_on_version(seq);
         }
     }
 

@@ -207,10 +207,10 @@ impl VisibleCursor {
         if !moved {
             self.hold_key();
             match forward {
-                true => self.inner.next()?,
+                true => self.inner.step_versions(true)?,
                 false => {
                     while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
-                        self.inner.prev()?;
+                        self.inner.step_versions(false)?;
                     }
                 }
             }
@@ -280,7 +280,7 @@ impl VisibleCursor {
         // The key beside it may be in the gap, and then it is dead.
         let inside = matches!(end, Boundary::Behind(_)) == forward;
         while inside && self.inner.valid() && self.same(self.inner.key(), key) {
-            self.inner.step(forward)?;
+            self.inner.step_versions(forward)?;
         }
         Ok(())
     }
@@ -365,7 +365,11 @@ impl VisibleCursor {
     #[inline]
     fn find_forward(&mut self, mut skip: bool, passed: &mut Passed<'_>) -> Result<()> {
         while self.inner.valid() {
-            if self.inner.seq() > self.seq || (skip && self.same(self.inner.key(), &self.key_buf)) {
+            if skip && self.same(self.inner.key(), &self.key_buf) {
+                self.inner.step_versions(true)?;
+                continue;
+            }
+            if self.inner.seq() > self.seq {
                 self.inner.next()?;
                 continue;
             }
@@ -387,7 +391,7 @@ impl VisibleCursor {
                     skip = !self.inner.next_key()?;
                     if skip {
                         self.hold_key();
-                        self.inner.next()?;
+                        self.inner.step_versions(true)?;
                     }
                 }
             }
@@ -478,7 +482,7 @@ impl VisibleCursor {
         Ok(true)
     }
 
-    /// From the inner entry (the oldest version of some key) back to the first key with a visible
+    /// From the inner entry (the first version of some key in a walk back) back to the first key with a visible
     /// version. Leaves the inner cursor on it, if it is known to be the only one; otherwise holds that
     /// version and leaves the inner cursor before the key.
     fn settle_reverse(&mut self, mut passed: Passed<'_>) -> Result<()> {
@@ -498,15 +502,18 @@ impl VisibleCursor {
                 break;
             }
             self.hold_key();
-            let mut newest = Newest::Nothing;
+            let (mut newest, mut newest_seq) = (Newest::Nothing, 0);
             while self.inner.valid() && self.same(self.inner.key(), &self.key_buf) {
-                if self.inner.seq() <= self.seq {
+                self.inner.rest_on_version(self.seq);
+                // Of two of the same sequence, as a repair may leave them, the later one counts.
+                if (newest_seq..=self.seq).contains(&self.inner.seq()) {
+                    newest_seq = self.inner.seq();
                     newest = match self.inner.kind() {
                         Kind::Put => self.note_newest(),
                         Kind::Delete => Newest::Nothing,
                     };
                 }
-                self.inner.prev()?;
+                self.inner.step_versions(false)?;
             }
             if self.hold_newest(newest)? {
                 self.state = WalkState::Before;

@@ -1,0 +1,250 @@
+//! One suite for everything that walks entries: memtable, table, run, merge and the public cursor,
+//! each against a sorted list.
+
+mod data;
+mod suite;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use self::data::{Data, Expected, TestDir, data};
+use self::suite::{conforms, conforms_but_for_versions};
+use super::cursor::Cursor as Public;
+use super::loaded::LoadedRun;
+use super::merge_cursor::MergeCursor;
+use super::run_cursor::RunCursor;
+use super::source::SourceCursor;
+use super::super_version::SuperVersion;
+use crate::Result;
+use crate::env::Lock;
+use crate::key::{Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored};
+use crate::memtable::Memtable;
+use crate::version::KeyspaceVersion;
+
+#[test]
+fn a_memtable_conforms() {
+    for data in data() {
+        let memtable = TestDir::new().memtable(&data.entries, &data.order);
+        conforms_but_for_versions(data.name, &data.order, &data.entries, &data.probes(), &|| {
+            Box::new(memtable.cursor())
+        });
+    }
+}
+
+#[test]
+fn a_table_conforms() {
+    for data in data().into_iter().filter(|d| !d.entries.is_empty()) {
+        let table = TestDir::new().table(&data.entries, &data.order);
+        conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
+            Box::new(table.table.cursor())
+        });
+    }
+}
+
+#[test]
+fn a_run_conforms() {
+    for data in data() {
+        for tables in [1, 3, 50] {
+            let Some(run) = TestDir::new().run(&data.entries, &data.order, tables) else {
+                continue;
+            };
+            conforms(data.name, &data.order, &data.entries, &data.probes(), &|| {
+                Box::new(RunCursor::new(Arc::clone(&run), data.order.clone()))
+            });
+        }
+    }
+}
+
+#[test]
+fn a_merge_conforms() {
+    for (seed, data) in data().into_iter().flat_map(|d| [d.clone(), d]).enumerate() {
+        let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 1);
+        conforms_but_for_versions(data.name, &data.order, &data.entries, &data.probes(), &|| {
+            let mut sources: Vec<SourceCursor> =
+                memtables.iter().map(|m| SourceCursor::Memtable(m.cursor())).collect();
+            let run = |r: &Arc<LoadedRun>| RunCursor::new(Arc::clone(r), data.order.clone());
+            sources.extend(runs.iter().map(|r| SourceCursor::Run(run(r))));
+            Box::new(MergeCursor::new(data.order.clone(), sources))
+        });
+    }
+}
+
+#[test]
+fn a_source_that_stays_in_front_stops_at_each_key_of_another() {
+    let dir = TestDir::new();
+    let order = KeyOrder::Bytewise;
+    let entry = |key: u8, seq: Seq, kind: Kind| {
+        let value = if kind == Kind::Put { vec![seq as u8; 3] } else { vec![] };
+        Expected { key: vec![b'k', key], seq, kind, value }
+    };
+    let many: Vec<Expected> = (1..=160).map(|n| entry(n, 100, Kind::Put)).collect();
+    for (at, one) in (1..=160u8).step_by(3).enumerate() {
+        for (seq, kind) in [(99, Kind::Put), (101, Kind::Put), (101, Kind::Delete)] {
+            let one = [entry(one, seq, kind)];
+            let mut data =
+                Data { name: "many and one", order: order.clone(), entries: many.clone() };
+            data.entries.extend(one.clone());
+            data.entries.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
+            let (in_memtable, in_run): (&[_], &[_]) =
+                if at % 2 == 0 { (&many, &one) } else { (&one, &many) };
+            let memtables = vec![dir.memtable(in_memtable, &order)];
+            let view = view(memtables, dir.run(in_run, &order, 1).into_iter().collect());
+            let mut c = Adapter(Public::new(view, &order, Seq::MAX >> 8, false, None));
+            let mut expected: Vec<_> =
+                data.visible(Seq::MAX).into_iter().map(|e| (e.key, e.value)).collect();
+            for forward in [true, false] {
+                let mut walked = Vec::new();
+                c.edge(forward).unwrap();
+                while c.valid() {
+                    let Stored::Inline(value) = c.stored() else { unreachable!() };
+                    walked.push((c.key().to_vec(), value.to_vec()));
+                    c.step(forward).unwrap();
+                }
+                assert!(
+                    walked == expected,
+                    "{:?}, {kind:?} of {seq}, forward: {forward}",
+                    one[0].key
+                );
+                expected.reverse();
+            }
+        }
+    }
+}
+
+/// An order that counts what it is asked.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl Comparator for Counting {
+    fn name(&self) -> &str {
+        "test.counting"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+/// A walk met each of them, so `put(k)` and `iter().next_back()` in turns took longer each time.
+#[test]
+fn a_walk_passed_all_versions_of_a_key_one_by_one() {
+    let counting = Arc::new(Counting::default());
+    let order = KeyOrder::Custom(counting.clone());
+    let entry = |(key, seq): (&str, Seq)| {
+        let (key, value) = (key.as_bytes().to_vec(), seq.to_string().into_bytes());
+        Expected { key, seq, kind: Kind::Put, value }
+    };
+    let often = |n: Seq| [("a", 1), ("c", 2)].into_iter().chain((0..n).map(|i| ("b", 10 + i)));
+    let dir = TestDir::new();
+    let below: Vec<Expected> = [("b", 0), ("d", 0)].map(entry).into();
+    let run: Vec<_> = dir.run(&below, &order, 1).into_iter().collect();
+    for runs in [vec![], run] {
+        let asked = [3, 3000].map(|n| {
+            let memtable = dir.memtable(&often(n).map(entry).collect::<Vec<_>>(), &order);
+            let newest = (9 + n).to_string();
+            let mut c = Public::new(view(vec![memtable], runs.clone()), &order, 5000, false, None);
+            let before = counting.0.load(Ordering::Relaxed);
+            assert!(c.seek_for_prev("b").unwrap() && c.value() == newest.as_bytes());
+            assert!(c.prev().unwrap() && c.key() == b"a");
+            assert!(c.next().unwrap() && c.value() == newest.as_bytes());
+            assert!(c.next().unwrap() && c.key() == b"c");
+            assert!(c.prev().unwrap() && c.value() == newest.as_bytes());
+            assert!(c.next().unwrap() && c.key() == b"c");
+            assert!(c.seek("b").unwrap() && c.value() == newest.as_bytes());
+            assert!(c.prev().unwrap() && c.key() == b"a");
+            counting.0.load(Ordering::Relaxed) - before
+        });
+        assert!(asked[1] < 2 * asked[0], "comparisons with 3 versions and 3000: {asked:?}");
+    }
+}
+
+/// The public cursor in the shape of the suite.
+struct Adapter(Public);
+
+impl InternalCursor for Adapter {
+    fn valid(&self) -> bool {
+        self.0.valid()
+    }
+    fn edge(&mut self, forward: bool) -> Result<()> {
+        let moved = if forward { self.0.first() } else { self.0.last() };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
+    }
+    fn search(&mut self, key: &[u8], forward: bool) -> Result<()> {
+        let moved = if forward { self.0.seek(key) } else { self.0.seek_for_prev(key) };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
+    }
+    fn step(&mut self, forward: bool) -> Result<()> {
+        let moved = if forward { self.0.next() } else { self.0.prev() };
+        moved.map(|on| assert_eq!(on, self.0.valid()))
+    }
+    fn key(&self) -> &[u8] {
+        self.0.key()
+    }
+    fn seq(&self) -> Seq {
+        0
+    }
+    fn kind(&self) -> Kind {
+        Kind::Put
+    }
+    fn stored(&self) -> Stored<'_> {
+        Stored::Inline(self.0.value())
+    }
+}
+
+fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
+    let lock: Arc<dyn Lock> = Arc::new(());
+    Arc::new(SuperVersion { memtables, version: KeyspaceVersion::of(runs), lock })
+}
+
+#[test]
+fn the_public_cursor_conforms_at_every_age() {
+    for (seed, data) in data().into_iter().flat_map(|d| [d.clone(), d]).enumerate() {
+        let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 100);
+        let view = view(memtables, runs);
+        let newest = data.entries.len() as Seq;
+        for seq in [0, 1, newest / 3, newest / 2, newest.saturating_sub(1), newest, Seq::MAX >> 8] {
+            let what = format!("{} at {seq}", data.name);
+            conforms(&what, &data.order, &data.visible(seq), &data.probes(), &|| {
+                Box::new(Adapter(Public::new(Arc::clone(&view), &data.order, seq, false, None)))
+            });
+        }
+    }
+}
+
+#[test]
+fn the_public_cursor_over_one_run_conforms() {
+    for data in data() {
+        let runs = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
+        let view = view(vec![], runs);
+        let visible = data.visible(Seq::MAX);
+        conforms(data.name, &data.order, &visible, &data.probes(), &|| {
+            Box::new(Adapter(Public::new(
+                Arc::clone(&view),
+                &data.order,
+                Seq::MAX >> 8,
+                false,
+                None,
+            )))
+        });
+    }
+}
+
+#[test]
+fn off_its_entries_the_public_cursor_stays_where_it_is() {
+    for data in data() {
+        let (memtables, runs) = TestDir::new().sources(&data, 5);
+        let alone = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
+        for view in [view(memtables, runs), view(vec![], alone)] {
+            let mut c = Public::new(view, &data.order, Seq::MAX >> 8, false, None);
+            assert!(!c.next().unwrap() && !c.prev().unwrap(), "{}: a new cursor moves", data.name);
+            assert!(c.key().is_empty() && c.value().is_empty());
+            if c.last().unwrap() {
+                assert!(
+                    !c.next().unwrap() && !c.next().unwrap() && !c.prev().unwrap(),
+                    "{}",
+                    data.name
+                );
+            }
+        }
+    }
+}
