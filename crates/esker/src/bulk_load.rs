@@ -340,6 +340,23 @@ mod tests {
         assert!(most > 1 && tables() == 0, "{most}, {} left", tables());
     }
 
+    /// Each left the segment that it had sealed, of tens of megabytes, in the log: only flushes gave any up, and a worker
+    /// with nothing else to do.
+    #[test]
+    fn loads_one_after_the_other_left_a_log_segment_each() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let db = Db::open_in(env, Path::new("/db"), Options::new()).unwrap();
+        db.put("first", "").unwrap();
+        for load in 0..20u8 {
+            db.bulk_load((0..100u8).map(|n| ([n, load], [load]))).unwrap();
+        }
+        let segments = db.store().segments.totals().log_segments;
+        assert!(segments <= 2, "{segments} segments");
+        for load in 0..20u8 {
+            assert_eq!(db.get([99, load]).unwrap().as_deref(), Some(&[load][..]));
+        }
+    }
+
     /// The writer went on to hold the memtable that it had put into last.
     #[test]
     fn a_dropped_keyspace_leaves_no_memtable() {

@@ -63,10 +63,8 @@ impl Store {
         self.apply_together(vec![(ks, edit)])
     }
 
-    /// The same of several keyspaces, in one edit: all of it or, after a crash, none. Several leave no values in the log,
-    /// which is given up behind the first, before the values of the next would count.
+    /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
     pub(crate) fn apply_together(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
-        debug_assert!(edits.len() == 1 || edits.iter().all(|(_, e)| e.live_values.is_empty()));
         // Keys are compared up to the edit, which changes all or nothing; not afterwards.
         comparator::catch(|| self.apply_all(edits))
     }
@@ -86,9 +84,11 @@ impl Store {
         let versions = edits.iter().map(|(ks, edit)| self.version_after(ks, edit));
         let versions = versions.collect::<Result<Vec<_>>>()?;
         let log_start = self.segments.log_start_after(self.active_number(), &flushed);
+        // After a flush most often, and after a load into a store that is written to by nothing else.
+        let advances = log_start > version_set.state().log_start;
         let mut changes: Vec<Change> =
             edits.iter().flat_map(|(ks, edit)| changes_of(ks, edit)).collect();
-        if !flushed.is_empty() {
+        if advances || !flushed.is_empty() {
             changes.extend(self.log_starts_in(&version_set, log_start));
         }
         changes.push(Change::NextFile { number: self.next_file() });
@@ -97,7 +97,15 @@ impl Store {
             show(ks, edit, version);
         }
         for (ks, edit) in edits {
-            self.release(ks, edit, log_start);
+            self.release(ks, edit);
+        }
+        if advances {
+            self.segments.advance(log_start, || self.old_views());
+            self.sync.retire(log_start);
+        }
+        if !flushed.is_empty() {
+            self.note_pending(self.active_number());
+            self.signal.notify_done();
         }
         Ok(())
     }
@@ -212,7 +220,7 @@ impl Store {
     }
 
     /// After the version is durable and public: files that nothing needs any more.
-    fn release(&self, ks: &KeyspaceState, edit: VersionEdit, log_start: u64) {
+    fn release(&self, ks: &KeyspaceState, edit: VersionEdit) {
         let staying: HashSet<u64> = edit.added.iter().map(|(_, t)| t.meta.number).collect();
         let leaving: Vec<&Arc<LoadedTable>> =
             edit.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
@@ -232,10 +240,6 @@ impl Store {
         }
         if let Some(upto) = edit.flushed {
             self.segments.note_flushed(ks.id, upto);
-            self.segments.advance(log_start, || self.old_views());
-            self.sync.retire(log_start);
-            self.note_pending(self.active_number());
-            self.signal.notify_done();
         }
     }
 
