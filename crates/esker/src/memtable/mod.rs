@@ -187,6 +187,10 @@ impl Memtable {
         if self.filter.as_ref().is_some_and(|f| !f.may_contain(hash)) {
             return None;
         }
+        // Who reads at a snapshot would pass all that one key was put since, to find nothing.
+        if self.min_seq() > seq {
+            return None;
+        }
         let mut next = self.index.get(&self.keys(), key);
         while let Some(r) = next {
             let (newest, before) = self.chains.resolve(r);

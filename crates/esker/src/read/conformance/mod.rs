@@ -158,6 +158,20 @@ fn a_walk_passed_all_versions_of_a_key_one_by_one() {
     }
 }
 
+/// It went through all that a key was put since.
+#[test]
+fn a_get_at_a_snapshot_looked_into_memtables_that_came_later() {
+    let counting = Arc::new(Counting::default());
+    let order = KeyOrder::Custom(counting.clone());
+    let entry = |seq: Seq| Expected { key: b"k".into(), seq, kind: Kind::Put, value: vec![] };
+    let memtable = TestDir::new().memtable(&[entry(10), entry(11)], &order);
+    let hash = crate::key::key_hash(b"k");
+    assert!(memtable.get(b"k", hash, 10).is_some_and(|r| r.seq == 10));
+    let before = counting.0.load(Ordering::Relaxed);
+    assert!(memtable.get(b"k", hash, 9).is_none());
+    assert_eq!(counting.0.load(Ordering::Relaxed), before);
+}
+
 /// The public cursor in the shape of the suite.
 struct Adapter(Public);
 
