@@ -30,6 +30,7 @@ pub(crate) struct Run<T> {
     entries: u64,
     tombstones: u64,
     max_seq: Seq,
+    newest_segment: u64,
     unique_keys: bool,
     /// Only for bytewise order.
     bounds: Option<FileBounds>,
@@ -65,6 +66,11 @@ impl<T: HasMeta> Run<T> {
     /// The largest sequence in it.
     pub(crate) fn max_seq(&self) -> Seq {
         self.max_seq
+    }
+
+    /// The newest log segment that values of it are in; 0 where there are none.
+    pub(crate) fn newest_segment(&self) -> u64 {
+        self.newest_segment
     }
 
     /// Whether every key has one version.
@@ -164,6 +170,12 @@ impl<T: HasMeta> Run<T> {
             entries: sum(|t| t.meta().entries),
             tombstones: sum(|t| t.meta().tombstones),
             max_seq: tables.iter().map(|t| t.meta().max_seq).max().unwrap_or(0),
+            newest_segment: tables
+                .iter()
+                .filter_map(|t| t.meta().references.last())
+                .map(|r| r.segment)
+                .max()
+                .unwrap_or(0),
             unique_keys: tables.iter().all(|t| t.meta().unique_keys),
             bounds: match order {
                 Some(KeyOrder::Bytewise) => {

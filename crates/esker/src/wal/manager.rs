@@ -243,14 +243,18 @@ impl SegmentManager {
         dead: Vec<(Arc<Segment>, Ranges)>,
         views: &[Weak<SuperVersion>],
     ) {
-        let mut inner = self.inner.lock();
-        for (segment, mut gaps) in dead {
+        // Each view is asked, and writers wait for the lock.
+        let reclaims = dead.into_iter().filter_map(|(segment, mut gaps)| {
             gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
-            // Or the segment would wait for it, as does one that goes as a whole.
-            if !gaps.is_empty() && inner.values.contains_key(&segment.number()) {
-                inner.pending_reclaim.push(PendingReclaim::new(segment, gaps, Vec::new(), views));
-            }
-        }
+            let some = !gaps.is_empty();
+            some.then(|| PendingReclaim::new(segment, gaps, Vec::new(), views))
+        });
+        let reclaims: Vec<PendingReclaim> = reclaims.collect();
+        let mut inner = self.inner.lock();
+        // Or the segment would wait for it, as does one that goes as a whole.
+        let stays = |q: &PendingReclaim| inner.values.contains_key(&q.segment.number());
+        let (stay, _): (Vec<_>, Vec<_>) = reclaims.into_iter().partition(stays);
+        inner.pending_reclaim.extend(stay);
     }
 
     /// All memtables of `keyspace` up to segment `upto` are in tables.
