@@ -121,8 +121,13 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
+/// Whether the caller is a comparator.
+pub(crate) fn is_comparing() -> bool {
+    COMPARING.get()
+}
+
 /// Refuses a call that comes from within a comparator: the thread may hold locks that the call needs.
 #[inline]
 pub(crate) fn refuse_from_comparator() -> Result<()> {
-    if COMPARING.get() { Err(Error::CalledFromComparator) } else { Ok(()) }
+    if is_comparing() { Err(Error::CalledFromComparator) } else { Ok(()) }
 }

@@ -16,9 +16,17 @@ use crate::wal::Position;
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub store: Arc<Store>,
-    worker: Mutex<Option<JoinHandle<()>>>,
+    worker: Mutex<Worker>,
     /// Who opened it.
     process: u32,
+}
+
+#[derive(Debug)]
+struct Worker {
+    /// Nothing where the store was closed, or is open for reading only.
+    running: Option<JoinHandle<()>>,
+    /// What came of closing it: who closes once more is told the same.
+    ended: Result<()>,
 }
 
 /// Starts the background thread; of a store that is stepped by whoever waits for it, one that ends at once.
@@ -45,8 +53,9 @@ impl Handle {
             // Where it cannot be done the worker tries again, and says why.
             drop(comparator::catch(|| store.flush_recovered()));
         }
-        let worker = if store.options.read_only { None } else { Some(start_worker(&store)?) };
-        Ok(Handle { store, worker: Mutex::new(worker), process: std::process::id() })
+        let running = if store.options.read_only { None } else { Some(start_worker(&store)?) };
+        let worker = Mutex::new(Worker { running, ended: Ok(()) });
+        Ok(Handle { store, worker, process: std::process::id() })
     }
 
     /// Flushes, unless that is not wanted, stops the background thread and marks the store as closed in order. Later calls on
@@ -58,40 +67,46 @@ impl Handle {
         if self.process != std::process::id() {
             // Nor is anything dropped: another thread may have held any lock when the process forked.
             std::mem::forget(Arc::clone(&self.store));
-            std::mem::forget(self.worker.try_lock().and_then(|mut worker| worker.take()));
+            std::mem::forget(self.worker.try_lock().and_then(|mut worker| worker.running.take()));
             return Ok(());
         }
         let mut worker = self.worker.lock();
-        let store = &self.store;
-        let Some(running) = worker.take() else {
-            // Closed before, or open for reading only.
-            store.set_closed();
-            store.let_go_of_dir();
-            return Ok(());
-        };
-        let flushed = if store.options.flush_on_close { store.flush_all() } else { Ok(()) };
-        store.set_closed();
-        store.signal.stop();
-        // A panic of it was printed by its thread; the log holds everything.
-        drop(running.join());
-        // Merges on the threads of users end at their next slice, and none begins.
-        let jobs = store.jobs.lock();
-        let ended = flushed.and_then(|()| end_log(store));
-        // What is under way elsewhere changes nothing any more.
-        store.end_file_numbers();
-        store.version_set.lock().close();
-        {
-            let mut w = store.writer.lock();
-            *w = Writer::new(w.last_seq);
+        match worker.running.take() {
+            Some(running) => worker.ended = end(&self.store, running),
+            None => {
+                // Closed before, or open for reading only.
+                self.store.set_closed();
+                self.store.let_go_of_dir();
+            }
         }
-        // Also where the flush failed: what stays in the log is durable.
-        if store.sync.sync_all().is_ok() {
-            store.sync.retire(u64::MAX);
-        }
-        store.let_go_of_dir();
-        drop(jobs);
-        ended
+        worker.ended.clone()
     }
+}
+
+/// Closes a store whose background thread is `running`.
+fn end(store: &Store, running: JoinHandle<()>) -> Result<()> {
+    let flushed = if store.options.flush_on_close { store.flush_all() } else { Ok(()) };
+    store.set_closed();
+    store.signal.stop();
+    // A panic of it was printed by its thread; the log holds everything.
+    drop(running.join());
+    // Merges on the threads of users end at their next slice, and none begins.
+    let jobs = store.jobs.lock();
+    let ended = flushed.and_then(|()| end_log(store));
+    // What is under way elsewhere changes nothing any more.
+    store.end_file_numbers();
+    store.version_set.lock().close();
+    {
+        let mut w = store.writer.lock();
+        *w = Writer::new(w.last_seq);
+    }
+    // Also where the flush failed: what stays in the log is durable.
+    if store.sync.sync_all().is_ok() {
+        store.sync.retire(u64::MAX);
+    }
+    store.let_go_of_dir();
+    drop(jobs);
+    ended
 }
 
 /// Puts the end of the log down in the manifest, after the last flush and with no compaction under way,
@@ -139,7 +154,53 @@ fn end_log(store: &Store) -> Result<()> {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let worker = self.worker.get_mut();
+        let is_own = |w: &JoinHandle<()>| w.thread().id() == std::thread::current().id();
+        let inside = comparator::is_comparing() || worker.running.as_ref().is_some_and(is_own);
+        if inside
+            && self.process == std::process::id()
+            && let Some(running) = worker.running.take()
+        {
+            return self.close_elsewhere(running);
+        }
         // Nobody is left to tell; the log holds everything that was written.
         drop(self.close());
+    }
+}
+
+impl Handle {
+    /// Closes the store on a thread of its own. For the background thread, which cannot wait for itself and may be the last
+    /// to let go: a comparator may hold what holds the store. And for a comparator on another thread, whose locks are its
+    /// caller's.
+    #[cold]
+    fn close_elsewhere(&self, running: JoinHandle<()>) {
+        let store = Arc::clone(&self.store);
+        let close = move || drop(end(&store, running));
+        if std::thread::Builder::new().name("esker-close".into()).spawn(close).is_err() {
+            // What was written is in the log. The directory goes with the background thread.
+            self.store.set_closed();
+            self.store.signal.stop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use crate::env::sim::SimEnv;
+    use crate::{Db, Error, Options};
+
+    /// Whoever closed once more was told that all is well.
+    #[test]
+    fn a_close_that_failed_was_forgotten() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let db = Db::open_in(env, Path::new("/db"), Options::new()).unwrap();
+        db.put("key", "value").unwrap();
+        db.store().halt(Error::io("sync", Path::new("/db"), std::io::ErrorKind::Other.into()));
+        let first = db.clone().close().unwrap_err();
+        assert_eq!(db.clone().close().unwrap_err().to_string(), first.to_string());
+        assert!(db.close().is_err());
     }
 }

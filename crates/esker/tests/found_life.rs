@@ -75,6 +75,7 @@ fn child() {
         "own" => own(&root, Duration::from_millis(1500)),
         "destroy" => destroy_again_and_again(&root, Duration::from_millis(1500)),
         "read" => read_and_write(&root.join("db")),
+        "late" => read_as_the_thread_ends(&root.join("db")),
         other => panic!("no role {other}"),
     }
 }
@@ -91,6 +92,90 @@ fn is_closed<T>(result: Result<T>) -> bool {
 /// Entries of 1000 bytes each, one after the other.
 fn entries(from: u32, count: u32) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (from..from + count).map(|n| (n.to_be_bytes().to_vec(), vec![n as u8; 1000]))
+}
+
+// ---- the end of a thread ----
+
+/// Reads and syncs when its thread has ended, and with it what the store keeps for the thread.
+struct Late(std::cell::RefCell<Option<Db>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let db = self.0.take().unwrap();
+        let value = db.get("packed").unwrap().unwrap();
+        println!("say {} {:?}", value.len(), db.sync().is_ok());
+    }
+}
+
+thread_local! {
+    static LATE: Late = const { Late(std::cell::RefCell::new(None)) };
+}
+
+fn read_as_the_thread_ends(dir: &Path) {
+    let db = small().compression(Compression::Zstd).open(dir).unwrap();
+    let thread = std::thread::spawn(move || {
+        // First here, last to go.
+        LATE.with(|late| late.0.replace(Some(db.clone())));
+        assert_eq!(db.get("packed").unwrap().unwrap().len(), 900);
+        db.sync().unwrap();
+    });
+    thread.join().unwrap();
+}
+
+/// What the store kept for the thread was gone, which ended the process.
+#[test]
+fn a_value_is_read_and_the_log_synced_by_what_goes_with_a_thread() {
+    let _alone = alone();
+    let root = root();
+    let db = small().compression(Compression::Zstd).open(root.path().join("db")).unwrap();
+    db.put("packed", "abc".repeat(300)).unwrap();
+    db.close().unwrap();
+    let mut child = start("late", root.path());
+    assert_eq!(said(&mut child), ["900 true"]);
+    assert!(child.wait().unwrap().success());
+}
+
+// ---- the last handle ----
+
+/// Compares bytes, and holds a store that it lets go of on the background thread.
+#[derive(Default)]
+struct Owner(std::sync::Mutex<Option<Db>>);
+
+impl Comparator for Owner {
+    fn name(&self) -> &str {
+        "test.owner"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        if std::thread::current().name() == Some("esker-worker") {
+            drop(self.0.lock().unwrap().take());
+        }
+        a.cmp(b)
+    }
+}
+
+/// It joined itself.
+#[test]
+fn the_background_thread_was_the_last_to_hold_a_store_and_closed_it() {
+    let root = root();
+    let dir = root.path().join("db");
+    let owner = Arc::new(Owner::default());
+    let order = || KeyOrder::Custom(Arc::<Owner>::clone(&owner));
+    let db = small().comparator(order()).open(&dir).unwrap();
+    for n in 0..100u32 {
+        db.put(n.to_be_bytes(), "value").unwrap();
+    }
+    *owner.0.lock().unwrap() = Some(db);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let db = loop {
+        match small().comparator(order()).open(&dir) {
+            Ok(db) => break db,
+            Err(e) => assert!(Instant::now() < deadline, "{e}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(db.iter().filter(|e| e.is_ok()).count(), 100);
+    let stats = db.stats();
+    assert_eq!(stats.keyspaces[0].memtable_entries, 0, "it was closed in order: {stats:?}");
 }
 
 // ---- close beside what takes long ----

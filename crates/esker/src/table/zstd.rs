@@ -87,7 +87,7 @@ mod with {
         if raw_len > (bytes.len() / 3 + 1) << 17 {
             return Ok(false);
         }
-        UNPACKER.with_borrow_mut(|slot| {
+        let mut unpack = |slot: &mut Option<Unpacker>| {
             if slot.is_none() {
                 let context = DCtx::try_create();
                 *slot = context.map(|context| Unpacker { context, frame: Vec::new() });
@@ -105,6 +105,10 @@ mod with {
                 u.frame = Vec::new();
             }
             Ok(n.is_ok_and(|n| n == raw_len))
+        };
+        UNPACKER.try_with(|slot| unpack(&mut slot.borrow_mut())).unwrap_or_else(|_| {
+            // The thread ends, and what its own thread-locals still read has one made for each value.
+            unpack(&mut None)
         })
     }
 }

@@ -31,17 +31,21 @@ pub(super) struct WaitSlot {
 }
 
 thread_local! {
-    static SLOT: Arc<WaitSlot> =
-        Arc::new(WaitSlot { told: AtomicU8::new(0), thread: current() });
+    static SLOT: Arc<WaitSlot> = WaitSlot::new();
 }
 
 impl WaitSlot {
     /// This thread's, ready to wait.
     pub(super) fn of_this_thread() -> Arc<WaitSlot> {
-        SLOT.with(|place| {
-            place.told.store(0, Ordering::Relaxed);
-            Arc::clone(place)
-        })
+        let place = SLOT.try_with(Arc::clone);
+        // Gone with the thread, where the program's own thread-locals go later and use the store.
+        let place = place.unwrap_or_else(|_| WaitSlot::new());
+        place.told.store(0, Ordering::Relaxed);
+        place
+    }
+
+    fn new() -> Arc<WaitSlot> {
+        Arc::new(WaitSlot { told: AtomicU8::new(0), thread: current() })
     }
 
     /// Waits until told.
