@@ -84,6 +84,8 @@ impl Store {
         for ks in self.all_keyspaces() {
             self.make_room_for_a_run(&ks)?;
         }
+        // One that is dropped after the seal would be missing with what was copied from it, which comes after the seal.
+        let _keyspaces = self.keyspace_changes.lock();
         self.seal_making_room()?;
         // What is below is sealed, and so of one moment for all keyspaces.
         let upto = self.active_number();
@@ -129,10 +131,76 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
 
     use crate::env::sim::{CallKind, SimEnv};
-    use crate::{Compression, Db, Error, Options};
+    use crate::{Comparator, Compression, Db, Error, KeyOrder, KeyspaceOptions, Options};
+
+    /// Compares bytes. Once armed it tells of the next comparison and waits to go on.
+    struct Gate {
+        armed: AtomicBool,
+        open: AtomicBool,
+        reached: mpsc::Sender<()>,
+    }
+
+    impl Comparator for Gate {
+        fn name(&self) -> &str {
+            "test.gate"
+        }
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            if self.armed.swap(false, Ordering::AcqRel) {
+                self.reached.send(()).unwrap();
+                while !self.open.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+            }
+            a.cmp(b)
+        }
+    }
+
+    /// The entries were those of the seal, and the keyspaces those of a moment after the flushes.
+    #[test]
+    fn a_copy_had_neither_a_keyspace_that_was_dropped_meanwhile_nor_what_had_been_taken_from_it() {
+        let env = Arc::new(SimEnv::new(1, true));
+        let (reached, at_gate) = mpsc::channel();
+        let (armed, opened) = (AtomicBool::new(false), AtomicBool::new(false));
+        let gate = Arc::new(Gate { armed, open: opened, reached });
+        let open = |path: &str| {
+            let env = Arc::<SimEnv>::clone(&env);
+            let order = KeyOrder::Custom(Arc::<Gate>::clone(&gate));
+            let options = Options::new().flush_on_close(false).keyspace_comparator("slow", order);
+            Db::open_in(env, Path::new(path), options).unwrap()
+        };
+        let db = open("/db");
+        let order = KeyspaceOptions::new().comparator(KeyOrder::Custom(Arc::<Gate>::clone(&gate)));
+        let slow = db.create_keyspace("slow", order).unwrap();
+        let [from, to] =
+            ["from", "to"].map(|name| db.create_keyspace(name, KeyspaceOptions::new()).unwrap());
+        // Two memtables, which a flush merges.
+        slow.put("a", "").unwrap();
+        db.store().seal_active().unwrap();
+        slow.put("b", "").unwrap();
+        from.put("k", "v").unwrap();
+        gate.armed.store(true, Ordering::Release);
+        std::thread::scope(|scope| {
+            let copying = scope.spawn(|| db.checkpoint("/copy").unwrap());
+            at_gate.recv().unwrap();
+            to.put("k", from.get("k").unwrap().unwrap()).unwrap();
+            let dropping = scope.spawn(|| db.drop_keyspace("from").unwrap());
+            // It waits for the copy, or is through at once.
+            let mut looks = 0..200;
+            while looks.next().is_some() && !dropping.is_finished() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            gate.open.store(true, Ordering::Release);
+            copying.join().unwrap();
+        });
+        assert!(db.keyspace("from").is_err() && to.get("k").unwrap().is_some());
+        let copy = open("/copy");
+        let has = |name: &str| copy.keyspace(name).is_ok_and(|ks| ks.get("k").unwrap().is_some());
+        assert!(has("from") || has("to"));
+    }
 
     /// On another file system what a compaction had given back of a segment was written out as zeros.
     #[test]

@@ -211,7 +211,7 @@ impl Db {
         }
     }
 
-    /// Makes a keyspace. Durable on return.
+    /// Makes a keyspace. Durable on return. Waits for a checkpoint that is under way.
     #[doc(alias = "create_cf")]
     pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
         if name.is_empty() || name.len() > 255 {
@@ -226,6 +226,7 @@ impl Db {
         options.compression.map_or(Ok(()), Compression::check_built_in)?;
         let store = &self.handle().store;
         store.check_writable()?;
+        let _changing = store.keyspace_changes.lock();
         let mut version_set = store.version_set.lock();
         if version_set.state().keyspace(name).is_some() {
             return Err(Error::KeyspaceExists { name: name.to_string() });
@@ -253,7 +254,7 @@ impl Db {
         Ok(Keyspace::new(Arc::clone(self.handle()), state))
     }
 
-    /// Drops a keyspace and all its data. Durable on return. Handles on it give
+    /// Drops a keyspace and all its data. Durable on return. Waits for a checkpoint that is under way. Handles on it give
     /// [`Error::KeyspaceDropped`] from then on. The default keyspace stays.
     #[doc(alias = "drop_cf")]
     #[doc(alias = "delete_keyspace")]
@@ -269,8 +270,11 @@ impl Db {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         store.sync_all()?;
         let ks = &keyspace.state;
+        let changing = store.keyspace_changes.lock();
         let mut w = store.writer.lock();
         store.check_writable()?;
+        // And what came since, mostly nothing: a batch may have taken from this keyspace what it put into another.
+        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
         let mut version_set = store.version_set.lock();
         ks.check_alive()?;
         let seq = store.visible_seq();
@@ -304,7 +308,7 @@ impl Db {
         views.extend(ks.old_views());
         drop(views);
         let tables = view.version.tables().cloned().collect();
-        drop((version_set, w, view));
+        drop((version_set, w, view, changing));
         store.release_values(ks, tables);
         store.signal.wake();
         Ok(())

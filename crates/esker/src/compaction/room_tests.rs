@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::env::Env;
 use crate::env::sim::{Call, CallKind, SimEnv};
-use crate::{Compression, Db, Options};
+use crate::{Comparator, Compression, Db, KeyOrder, Options};
 
 /// A store on a disk with little room, and what its background thread does.
 struct Cramped {
@@ -95,4 +96,40 @@ fn nothing_was_merged_where_only_some_tables_had_room() {
     tight.for_ms(2000);
     assert_eq!(tight.runs(), 1);
     assert_eq!(tight.db.iter().filter(|e| e.is_ok()).count(), 3000);
+}
+
+/// Compares bytes, and counts.
+#[derive(Default)]
+struct Asked(AtomicUsize);
+
+impl Comparator for Asked {
+    fn name(&self) -> &str {
+        "test.asked"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+/// Fifty times a second, for as long as it took until as much might be written: for hours, with a large store.
+#[test]
+fn an_idle_store_planned_the_same_merge_at_each_tick() {
+    let asked = Arc::new(Asked::default());
+    let order = KeyOrder::Custom(Arc::<Asked>::clone(&asked));
+    let idle = Cramped::new(2, Options::new().table_size(64 << 10).comparator(order));
+    idle.db.store().backpressure.note_tidied(1 << 40);
+    let in_ticks = |ticks: u64| {
+        let before = asked.0.load(Ordering::Relaxed);
+        assert_eq!(idle.for_ms(20 * ticks), 0);
+        asked.0.load(Ordering::Relaxed) - before
+    };
+    let first = in_ticks(1);
+    let more = in_ticks(200);
+    assert!(first > 0 && more <= 5 * first, "{first} comparisons, and {more} in four seconds");
+    // What is new is looked at.
+    idle.db.put("key", "value").unwrap();
+    idle.db.store().seal_active().unwrap();
+    idle.for_ms(20);
+    assert_eq!(idle.db.stats().keyspaces[0].memtable_entries, 0);
 }

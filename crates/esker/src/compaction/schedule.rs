@@ -1,8 +1,9 @@
 //! Asks the picker about a keyspace, and has done what it says where there is room for it.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST, SegmentUse};
@@ -15,6 +16,10 @@ use crate::store::{Counters, KeyspaceState, Refused, Store};
 
 /// About how many tables are written before the picker is asked again.
 pub(super) const PART_TABLES: u64 = 32;
+
+/// After this time an idle store is looked at again whose next merge may not be written yet: what snapshots held may have
+/// become free meanwhile.
+const LOOKED_AT_AGAIN: Duration = Duration::from_secs(1);
 
 /// What the picker is asked about.
 pub(super) enum Look<'a> {
@@ -74,6 +79,10 @@ impl Store {
         }
         let nested = matches!(look, Look::Between);
         let mut sealed = self.sealed(&super_version);
+        let only_tidies = matches!(look, Look::Work { idle: true }) && sealed.is_empty();
+        if only_tidies && self.may_not_tidy_yet(ks, &super_version) {
+            return Ok(false);
+        }
         let waiting = describe(&sealed);
         let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
         let mut picker_input = self.picker_input(ks, &super_version, &waiting, &outlook, idle);
@@ -109,6 +118,8 @@ impl Store {
         let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled)
             && !matches!(look, Look::Upto(_));
         if tidies && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+            let until = self.env.now() + LOOKED_AT_AGAIN;
+            *ks.not_yet.lock() = Some((Arc::downgrade(&super_version), until));
             return Ok(false);
         }
         sealed.truncate(plan.memtables);
@@ -189,6 +200,14 @@ impl Store {
             false => {}
         }
         tight
+    }
+
+    /// Whether a merge of what this view has was refused a moment ago, as an idle store has written what it may: planning
+    /// looks at each table, and it may take hours until there is enough to write for a large part.
+    fn may_not_tidy_yet(&self, ks: &KeyspaceState, view: &Arc<SuperVersion>) -> bool {
+        let not_yet = ks.not_yet.lock();
+        let is = |of: &Weak<SuperVersion>| of.as_ptr() == Arc::as_ptr(view);
+        not_yet.as_ref().is_some_and(|(of, until)| is(of) && self.env.now() < *until)
     }
 
     /// Whether compactions of a keyspace wait, as the last one found no room.

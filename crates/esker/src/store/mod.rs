@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -73,6 +74,9 @@ pub(crate) struct Store {
     pub version_set: Mutex<VersionSet>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
+    /// Held by who makes or drops a keyspace, and by a checkpoint from the moment that it is of until it has the keyspaces
+    /// of that moment. Taken before the writer.
+    pub keyspace_changes: Mutex<()>,
     /// Id of the keyspace whose compactions are next, or of one before it that is gone.
     pub turn: AtomicU32,
     pub segments: SegmentManager,
@@ -213,6 +217,9 @@ pub(crate) struct KeyspaceState {
     pub since_rest: AtomicU64,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
+    /// The view for which a merge of the idle store was planned that may not be written yet, and until when, by the clock of
+    /// the environment, nobody looks again.
+    pub not_yet: Mutex<Option<(Weak<SuperVersion>, Duration)>>,
 }
 
 impl KeyspaceState {
@@ -240,6 +247,7 @@ impl KeyspaceState {
             compaction_cursors: Mutex::default(),
             since_rest: AtomicU64::new(0),
             refused: Mutex::default(),
+            not_yet: Mutex::default(),
         }
     }
 
@@ -314,6 +322,7 @@ impl Store {
             dropped_views: Mutex::default(),
             version_set: Mutex::new(parts.version_set),
             jobs: Mutex::new(()),
+            keyspace_changes: Mutex::new(()),
             turn: AtomicU32::new(0),
             segments: parts.segments,
             sync: parts.sync,
