@@ -6,6 +6,7 @@ const { isPromise } = require('node:util').types
 const { AbstractLevel, AbstractSnapshot } = require('abstract-level')
 const ModuleError = require('module-error')
 const binding = require('./lib/binding')
+const { toBytes } = require('./lib/bytes')
 const { EskerChainedBatch } = require('./lib/chained-batch')
 const { EskerIterator, EskerKeyIterator, EskerValueIterator } = require('./lib/iterators')
 const { inPlace, openOptions } = require('./lib/options')
@@ -107,37 +108,37 @@ class EskerLevel extends AbstractLevel {
   // What is done at once is given at once: abstract-level awaits it, and another promise for each call would cost as much as the call.
 
   _get (key, options) {
-    const found = binding.get(this.#store, key, isString(options.valueEncoding), snapshotOf(options), this.#isHere())
+    const found = binding.get(this.#store, toBytes(key), isString(options.valueEncoding), snapshotOf(options), this.#isHere())
     return isPromise(found) ? found.then(orUndefined) : orUndefined(found)
   }
 
   _getSync (key, options) {
-    return binding.getSync(this.#store, key, isString(options.valueEncoding), snapshotOf(options)) ?? undefined
+    return binding.getSync(this.#store, toBytes(key), isString(options.valueEncoding), snapshotOf(options)) ?? undefined
   }
 
   async _getMany (keys, options) {
-    const values = await binding.getMany(this.#store, keys, isString(options.valueEncoding), snapshotOf(options))
+    const values = await binding.getMany(this.#store, keys.map(toBytes), isString(options.valueEncoding), snapshotOf(options))
     for (let i = 0; i < values.length; i++) values[i] ??= undefined
     return values
   }
 
   _has (key, options) {
-    return binding.has(this.#store, key, snapshotOf(options), this.#isHere())
+    return binding.has(this.#store, toBytes(key), snapshotOf(options), this.#isHere())
   }
 
   async _hasMany (keys, options) {
-    return Array.from(await binding.hasMany(this.#store, keys, snapshotOf(options)), (found) => found === 1)
+    return Array.from(await binding.hasMany(this.#store, keys.map(toBytes), snapshotOf(options)), (found) => found === 1)
   }
 
   _put (key, value, options) {
     const wait = sync(options)
-    const alone = () => binding.put(this.#store, key, value, wait, this.#isHere())
+    const alone = () => binding.put(this.#store, toBytes(key), toBytes(value), wait, this.#isHere())
     return this.#writes.write(wait, alone, (packed) => packed.put(key, value))
   }
 
   _del (key, options) {
     const wait = sync(options)
-    const alone = () => binding.del(this.#store, key, wait, this.#isHere())
+    const alone = () => binding.del(this.#store, toBytes(key), wait, this.#isHere())
     return this.#writes.write(wait, alone, (packed) => packed.del(key))
   }
 
@@ -258,7 +259,8 @@ class EskerLevel extends AbstractLevel {
     this._assertValidKey(start)
     this._assertValidKey(end)
     const encoding = this.keyEncoding(options?.keyEncoding)
-    return this.#whenOpen(method, async () => call(this.#store, encoding.encode(start), encoding.encode(end)))
+    const encoded = (key) => toBytes(encoding.encode(key))
+    return this.#whenOpen(method, async () => call(this.#store, encoded(start), encoded(end)))
   }
 
   static async destroy (location) {

@@ -7,6 +7,7 @@
 const { AbstractIterator, AbstractKeyIterator, AbstractValueIterator } = require('abstract-level')
 const ModuleError = require('module-error')
 const binding = require('./binding')
+const { toBytes } = require('./bytes')
 const { Chunk, nothing } = require('./packed')
 const { walkOptions } = require('./range')
 const { isYoung } = require('./turn')
@@ -215,7 +216,7 @@ function reading (Base, open) {
     }
 
     _seek (target) {
-      this.#reader.seek(target)
+      this.#reader.seek(toBytes(target))
     }
 
     async _close () {

@@ -4,6 +4,7 @@
 // native/src/packed.rs.
 
 const ModuleError = require('module-error')
+const { toBytes } = require('./bytes')
 
 const MAX_KEY_BYTES = 65536
 const MAX_VALUE_BYTES = 2 ** 30
@@ -28,11 +29,11 @@ class PackedBatch {
   }
 
   put (key, value) {
-    this.#add(1, key, value)
+    this.#add(1, toBytes(key), toBytes(value))
   }
 
   del (key) {
-    this.#add(0, key, null)
+    this.#add(0, toBytes(key), null)
   }
 
   clear () {
@@ -119,8 +120,10 @@ function byteLength (data) {
 
 function write (buffer, data, at) {
   if (!isBytes(data)) return buffer.utf8Write(data, at)
-  buffer.set(data, at)
-  return data.byteLength
+  // Before the copy: shared memory that grows meanwhile must not count bytes that were not copied. What was detached cannot be copied.
+  const { byteLength } = data
+  if (byteLength > 0) buffer.set(data, at)
+  return byteLength
 }
 
 /** A chunk of a walk: entries are taken from it one after the other. */

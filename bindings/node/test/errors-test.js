@@ -137,6 +137,138 @@ test('bytes that are no longer there are no bytes, and shared ones are copied', 
   await db.close()
 })
 
+/** Views that are no Uint8Array. */
+const VIEWS = {
+  'a Uint16Array': () => Uint16Array.of(0x4142, 0x4344, 0x4546),
+  'a Float32Array': () => Float32Array.of(1.5, -2),
+  'a BigInt64Array': () => BigInt64Array.of(-3n),
+  'a Uint8ClampedArray': () => Uint8ClampedArray.of(1, 255, 3),
+  'an Int8Array': () => Int8Array.of(-1, 2),
+  'a DataView': () => new DataView(Uint8Array.of(1, 2, 3, 4, 5).buffer),
+  'a view into a buffer': () => new Uint16Array(Uint8Array.of(9, 9, 1, 2, 3, 4, 9, 9).buffer, 2, 2),
+  'a DataView into a buffer': () => new DataView(Uint8Array.of(9, 9, 1, 2, 3, 9).buffer, 2, 3),
+  'an empty view': () => new Uint16Array(0)
+}
+
+/** Each way to write an entry: alone, in a batch of each kind, and behind a write that is under way. */
+const WRITES = {
+  batch: (db, key, value) => db.batch([{ type: 'put', key, value }]),
+  'chained batch': (db, key, value) => db.batch().put(key, value).write(),
+  put: (db, key, value) => db.put(key, value),
+  'put behind another': (db, key, value) => Promise.all([db.put(Buffer.from('other'), Buffer.alloc(0), { sync: true }), db.put(key, value)])
+}
+
+const DELETES = {
+  del: (db, key) => db.del(key),
+  batch: (db, key) => db.batch([{ type: 'del', key }]),
+  'chained batch': (db, key) => db.batch().del(key).write(),
+  'del behind another': (db, key) => Promise.all([db.put(Buffer.from('other'), Buffer.alloc(0), { sync: true }), db.del(key)])
+}
+
+/** A database with `options`, whose next batches are packed in memory that other writes have used. */
+async function dirty (options) {
+  const db = await opened(options)
+  await db.batch([{ type: 'put', key: Buffer.from('dirt'), value: Buffer.alloc(4080, 0xee) }])
+  await db.del(Buffer.from('dirt'))
+  return db
+}
+
+test('a view of any kind is its bytes in each kind of write: batches and queued puts wrote stale memory', async (t) => {
+  const encoding = { encode: (data) => data, decode: (data) => data, format: 'buffer', name: 'any view' }
+  for (const keyEncoding of ['view', encoding]) {
+    const options = { keyEncoding, valueEncoding: keyEncoding, inPlace: false }
+    for (const [name, make] of Object.entries(VIEWS)) {
+      const view = make()
+      const bytes = Buffer.from(new Uint8Array(view.buffer, view.byteOffset, view.byteLength))
+      for (const [how, write] of Object.entries(WRITES)) {
+        const db = await dirty(options)
+        await write(db, view, view)
+        await db.del(Buffer.from('other'))
+        const found = await db.iterator().all()
+        t.same(found.map((entry) => entry.map((data) => Buffer.from(data).toString('hex'))), [[bytes.toString('hex'), bytes.toString('hex')]], `${how} of ${name}`)
+        await db.close()
+      }
+      for (const [how, remove] of Object.entries(DELETES)) {
+        const db = await dirty(options)
+        await db.put(bytes, bytes)
+        await remove(db, view)
+        t.is(await db.has(bytes), false, `${how} of ${name}`)
+        await db.close()
+      }
+    }
+  }
+})
+
+test('a view of any kind finds what stands under its bytes', async (t) => {
+  const db = await opened({ keyEncoding: 'view', valueEncoding: 'utf8' })
+  for (const [name, make] of Object.entries(VIEWS)) {
+    const view = make()
+    const bytes = Buffer.from(new Uint8Array(view.buffer, view.byteOffset, view.byteLength))
+    await db.put(bytes, name)
+    t.is(await db.get(view), name, name)
+    t.is(db.getSync(view), name)
+    t.same(await db.getMany([view, Buffer.from('none')]), [name, undefined])
+    t.is(await db.has(view), true)
+    t.same(await db.hasMany([view, Buffer.from('none')]), [true, false])
+    t.same(await db.values({ gte: view, lte: view }).all(), [name])
+    t.same(await db.keys({ gt: view, lte: view }).all(), [])
+    t.same(await db.keys({ gte: view, lt: view }).all(), [])
+    const iterator = db.values()
+    iterator.seek(view)
+    t.is(await iterator.next(), name, 'seek')
+    await iterator.close()
+    t.is(typeof await db.approximateSize(view, view), 'number')
+    await db.compactRange(view, view)
+    await db.clear({ gte: view, lte: view })
+    t.same(await db.keys().all(), [], 'clear')
+  }
+  await db.close()
+})
+
+test('a view whose memory is gone has no bytes, in a batch as alone', async (t) => {
+  for (const Kind of [Uint8Array, Uint16Array, DataView]) {
+    for (const [how, write] of Object.entries(WRITES)) {
+      const db = await dirty({ keyEncoding: 'view', valueEncoding: 'view' })
+      const gone = new Kind(new ArrayBuffer(8))
+      structuredClone(gone.buffer, { transfer: [gone.buffer] })
+      await write(db, gone, gone)
+      t.is((await db.get(new Uint8Array(0)))?.byteLength, 0, `${how} of a ${Kind.name}`)
+      await db.close()
+    }
+  }
+})
+
+test('what an encoding gives that is neither text nor bytes is refused, by each call alike', async (t) => {
+  for (const bad of [new ArrayBuffer(4), [1, 2], { byteLength: 4 }, 7, null, undefined]) {
+    const encoding = { encode: (data) => data === 'bad' ? bad : Buffer.from(data), decode: String, format: 'buffer', name: 'odd' }
+    const db = await opened({ keyEncoding: encoding, valueEncoding: encoding })
+    const calls = {
+      get: () => db.get('bad'),
+      getSync: async () => db.getSync('bad'),
+      getMany: () => db.getMany(['bad']),
+      has: () => db.has('bad'),
+      hasMany: () => db.hasMany(['bad']),
+      del: () => db.del('bad'),
+      'del in a batch': () => db.batch([{ type: 'del', key: 'bad' }]),
+      'del in a chained batch': async () => db.batch().del('bad'),
+      approximateSize: () => db.approximateSize('bad', 'z'),
+      compactRange: () => db.compactRange('a', 'bad'),
+      seek: async () => db.iterator().seek('bad')
+    }
+    if (bad !== null && bad !== undefined) {
+      calls.iterator = async () => db.iterator({ gte: 'bad' })
+      calls.clear = () => db.clear({ lt: 'bad' })
+    }
+    for (const [how, write] of Object.entries(WRITES)) {
+      calls[`${how}, key`] = async () => write(db, 'bad', 'v')
+      calls[`${how}, value`] = async () => write(db, 'k', 'bad')
+    }
+    for (const [name, call] of Object.entries(calls)) t.is((await failure(call())).code, 'ESKER_INVALID_ARGUMENT', name)
+    t.same((await db.keys().all()).filter((key) => key !== 'other'), [], 'and nothing is written')
+    await db.close()
+  }
+})
+
 test('options that cannot be are named', async (t) => {
   const cases = [
     { memory: 'much' }, { memory: -1 }, { memory: 1.5 }, { memory: NaN }, { memory: 1 }, { blockSize: 1000 }, { durability: 'none' },
