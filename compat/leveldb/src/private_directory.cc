@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,13 +21,6 @@ namespace leveldb {
 namespace {
 
 constexpr const char* kPrefix = "leveldb-memenv-";
-
-std::string Parent() {
-  constexpr const char* kInMemory = "/dev/shm";
-  if (access(kInMemory, W_OK | X_OK) == 0) return kInMemory;
-  const char* given = std::getenv("TMPDIR");
-  return given != nullptr && *given != '\0' ? given : "/tmp";
-}
 
 void RemoveAll(const std::string& path) {
   constexpr int kDescriptors = 16;
@@ -63,6 +57,24 @@ void RemoveAbandoned(const std::string& parent) {
   }
 }
 
+// Containers have 64 MB by default: a store would be full while the machine is not. One without a limit says that it has no blocks.
+bool HasRoom(const char* path) {
+  constexpr unsigned long long kLeast = 1ull << 30;
+  struct statvfs info;
+  return statvfs(path, &info) == 0 && (info.f_blocks == 0 || info.f_frsize * 1ull * info.f_bavail >= kLeast);
+}
+
+std::string Parent() {
+  constexpr const char* kInMemory = "/dev/shm";
+  // First, for what was left there takes its room.
+  RemoveAbandoned(kInMemory);
+  if (access(kInMemory, W_OK | X_OK) == 0 && HasRoom(kInMemory)) return kInMemory;
+  const char* given = std::getenv("TMPDIR");
+  const std::string parent = given != nullptr && *given != '\0' ? given : "/tmp";
+  RemoveAbandoned(parent);
+  return parent;
+}
+
 }  // namespace
 
 PrivateDirectory::~PrivateDirectory() {
@@ -74,7 +86,6 @@ PrivateDirectory::~PrivateDirectory() {
 Status PrivateDirectory::Make() {
   if (!path_.empty()) return Status::OK();
   const std::string parent = Parent();
-  RemoveAbandoned(parent);
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
     std::string path = parent + "/" + kPrefix + "XXXXXX";

@@ -1,5 +1,5 @@
-// A directory for stores in memory, in /dev/shm where there is one. It is removed with the object; that of a process
-// which was killed, by the next process that makes one.
+// A directory for stores in memory: in /dev/shm where that has a gigabyte free, else in TMPDIR, else in /tmp. It is removed
+// with the object; that of a process which was killed, by the next process that makes one.
 
 #ifndef ESKER_COMPAT_LEVELDB_PRIVATE_DIRECTORY_H_
 #define ESKER_COMPAT_LEVELDB_PRIVATE_DIRECTORY_H_

@@ -1,5 +1,7 @@
 // Env: the operating system's, one in memory, and such as stand before another.
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -434,6 +436,63 @@ TEST(what_a_killed_process_had_in_memory_is_removed) {
   delete opened;
   CHECK(Env::Default()->FileExists(used));
   CHECK_OK(first->Put(WriteOptions(), "a", "1"));
+}
+
+namespace {
+
+// Where a store in memory has its directory with a /dev/shm of so many MiB that the process alone sees; `kept` of them are taken
+// by a directory that a killed process left. Empty where such a thing cannot be mounted.
+std::string DirectoryBesideSharedMemoryOf(size_t mebibytes, size_t kept) {
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string size = "size=" + std::to_string(mebibytes) + "m", left = "/dev/shm/leveldb-memenv-left";
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, size.c_str()) != 0) {
+      _exit(0);
+    }
+    if (kept > 0) {
+      Env::Default()->CreateDir(left);
+      WriteStringToFile(Env::Default(), std::string(kept << 20, 'x'), left + "/file");
+    }
+    std::unique_ptr<Env> env(NewMemEnv(Env::Default()));
+    Options options;
+    options.create_if_missing = true;
+    options.env = env.get();
+    DB* opened = nullptr;
+    const Status status = DB::Open(options, "/db", &opened);
+    const std::string directory = status.ok() ? PrivateDirectory() : status.ToString();
+    delete opened;
+    // Its directory goes with it.
+    env.reset();
+    _exit(write(ends[1], directory.data(), directory.size()) < 0);
+  }
+  close(ends[1]);
+  char text[256];
+  const ssize_t len = read(ends[0], text, sizeof(text));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return std::string(text, len > 0 ? static_cast<size_t>(len) : 0);
+}
+
+}  // namespace
+
+// A container's /dev/shm has 64 MB: such a store was full there with gigabytes free elsewhere.
+TEST(a_db_in_memory_is_not_in_a_dev_shm_with_little_room) {
+  if (StoreIsFilesOfMemEnv()) return;
+  const std::string with_room = DirectoryBesideSharedMemoryOf(2048, 0);
+  if (with_room.empty()) {
+    printf("note: nothing can be mounted here; a /dev/shm with little room is not tested\n");
+    return;
+  }
+  const std::string in_memory = "/dev/shm/";
+  CHECK_EQ(with_room.substr(0, in_memory.size()), in_memory);
+  const char* given = getenv("TMPDIR");
+  const std::string other = std::string(given != nullptr && *given != '\0' ? given : "/tmp") + "/leveldb-memenv-";
+  CHECK_EQ(DirectoryBesideSharedMemoryOf(64, 0).substr(0, other.size()), other);
+  // What was left there is removed first, and does not count.
+  CHECK_EQ(DirectoryBesideSharedMemoryOf(1026, 4).substr(0, in_memory.size()), in_memory);
 }
 
 TEST(an_env_of_the_programs_own_is_used_or_refused) {
