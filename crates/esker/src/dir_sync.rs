@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::env::Env;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, no_descriptors_left};
 use crate::util::sync::Mutex;
 
 /// Syncs of a store's directory.
@@ -59,9 +59,7 @@ impl DirSync {
 /// Whether the directory could not even be opened, for want of descriptors or rights: no name is lost by that. The sync
 /// itself answers none of these ([`Env::sync_dir`]).
 fn was_not_tried(e: &io::Error) -> bool {
-    let no_descriptors = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
-    e.kind() == io::ErrorKind::PermissionDenied
-        || no_descriptors.iter().any(|no| e.raw_os_error() == Some(no.raw_os_error()))
+    e.kind() == io::ErrorKind::PermissionDenied || no_descriptors_left(e)
 }
 
 #[cfg(test)]

@@ -271,8 +271,7 @@ impl Error {
             Interrupted, OutOfMemory, PermissionDenied, ReadOnlyFilesystem, StorageFull,
         };
         let Error::Io { source, .. } = self else { return false };
-        let no_descriptors = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
-        source.raw_os_error().is_some_and(|n| no_descriptors.iter().any(|e| e.raw_os_error() == n))
+        no_descriptors_left(source)
             || matches!(
                 source.kind(),
                 Interrupted | OutOfMemory | PermissionDenied | ReadOnlyFilesystem | StorageFull
@@ -381,12 +380,17 @@ fn locked(path: &Path, for_reading: bool) -> String {
     format!("{} is open for {how} in another process or handle; {hint}", path.display())
 }
 
+/// Whether the process or the system has as many files open as it may.
+pub(crate) fn no_descriptors_left(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
+}
+
 fn io_hint(e: &io::Error) -> &'static str {
     match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space and try again"
         }
-        _ if matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE)) => {
+        _ if no_descriptors_left(e) => {
             "; raise the limit of open files (ulimit -n) or close some: a store needs some ten"
         }
         io::ErrorKind::PermissionDenied => {

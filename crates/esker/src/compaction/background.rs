@@ -1,14 +1,13 @@
 //! The background thread: flushes, merges, gives space back.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::util::{AtEnd, panic_message};
+use crate::util::panic_message;
 
 /// How often an idle store looks whether it has become idle enough to merge on.
 const TICK: Duration = Duration::from_millis(20);
@@ -186,8 +185,8 @@ impl Store {
         }
         self.prepare_spare();
         self.look_at_readers();
-        if !flushing && self.flush_is_due() && !self.nested.swap(true, Ordering::Relaxed) {
-            let _nested = AtEnd(|| self.nested.store(false, Ordering::Relaxed));
+        // What begins in between is a flush, so it goes no deeper.
+        if !flushing && self.flush_is_due() {
             self.flush_sealed_between()?;
         }
         Ok(())

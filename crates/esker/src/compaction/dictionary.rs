@@ -14,7 +14,7 @@ use crate::options::Compression;
 use crate::read::LoadedTable;
 use crate::table::{Dictionary, SAMPLE};
 
-/// The inputs of one cluster.
+/// The inputs of one group.
 pub(super) struct GroupInputs {
     pub memtables: Vec<Arc<Memtable>>,
     /// By input run, newest first.

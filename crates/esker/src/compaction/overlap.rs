@@ -1,7 +1,7 @@
 //! Which inputs of a compaction meet at all.
 //!
 //! The inputs (memtables and tables) are cut into overlap groups that share no key. A table alone in its
-//! cluster need not be read or written: it enters the output run as it stands. So a sequential load
+//! group need not be read or written: it enters the output run as it stands. So a sequential load
 //! is never rewritten, and a compaction costs what its overlaps cost.
 
 use std::cmp::Ordering;
@@ -22,7 +22,7 @@ pub(crate) struct WaitingMemtable {
     pub largest: Vec<u8>,
 }
 
-/// Inputs whose key ranges overlap, directly or through others of them. Clusters are disjoint and
+/// Inputs whose key ranges overlap, directly or through others of them. Groups are disjoint and
 /// come in key order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OverlapGroup {

@@ -1,4 +1,4 @@
-//! What to merge next: a pure function of the situation of one keyspace.
+//! What to merge next: a pure function of what one keyspace looks like.
 //!
 //! The store keeps sorted runs, newest first, and merges *neighbours* only, so that ages never
 //! change places. In order of urgency:
@@ -161,7 +161,7 @@ pub(crate) enum CompactionReason {
 pub(crate) struct Compaction {
     /// How many of the oldest waiting memtables.
     pub memtables: usize,
-    /// Which runs, as indexes into the runs of the situation.
+    /// Which runs, as indexes into the runs of the input.
     pub runs: Range<usize>,
     /// Why.
     pub reason: CompactionReason,
@@ -266,11 +266,6 @@ pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction>
         .or_else(|| too_many_runs(s))
 }
 
-/// The next step towards fewer runs, memtables or not.
-pub(crate) fn fewer_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
-    too_many_runs(s)
-}
-
 /// Bytes of dead values beside the live ones. Old versions that no compaction has met are none of these.
 fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
     let live: u64 = s.segments.iter().map(|g| g.live).sum();
@@ -371,7 +366,8 @@ fn runs_soft<T: HasMeta>(s: &PickerInput<'_, T>) -> usize {
     between(RUNS_SOFT as f64, searched as f64, s.readers) as usize
 }
 
-fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
+/// The next step towards fewer runs, memtables or not.
+pub(crate) fn too_many_runs<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let all = 0..s.runs.len();
     if all.len() > runs_soft(s) {
         return Compaction::new(0, best_group(s, all)?, CompactionReason::Runs);

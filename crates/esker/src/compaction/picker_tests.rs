@@ -126,7 +126,7 @@ fn describe(plan: &Compaction, s: &PickerInput<'_, Arc<TableMeta>>) -> String {
     let list = plan.groups(s);
     let bytes = written(&list);
     let trivial_move = list.iter().filter(|c| c.trivial_move).count();
-    write!(out, "\nwrites {} KiB in {} clusters", bytes >> 10, list.len() - trivial_move).unwrap();
+    write!(out, "\nwrites {} KiB in {} groups", bytes >> 10, list.len() - trivial_move).unwrap();
     write!(out, ", moves {trivial_move} tables").unwrap();
     if !plan.relocate.is_empty() {
         write!(out, "\nempties segments {:?}", plan.relocate).unwrap();

@@ -237,7 +237,7 @@ impl Store {
         let super_version = ks.view.load_full();
         let picker_input = self.picker_input(ks, &super_version, &[], outlook, false);
         let plan = match awaited {
-            true => picker::fewer_runs(&picker_input),
+            true => picker::too_many_runs(&picker_input),
             false => picker::thin_out(&picker_input),
         };
         let Some(mut plan) = plan else {

@@ -1,7 +1,7 @@
 //! The in-memory side of a log segment: where each key's records are, in order.
 //!
 //! A memtable holds no keys and no values; they are in the segment, mapped. It is an ordered
-//! [`index`] from key to record, [`chains`] of older versions, and a [`filter`] in front.
+//! [`index`] from key to record, [`version_chains`] of older versions, and a [`filter`] in front.
 
 mod cursor;
 mod filter;

@@ -25,9 +25,7 @@ use crate::store::{
 };
 use crate::util::{MAX_LAST_SEQ, MAX_NEXT_FILE};
 use crate::verify::list_store;
-use crate::version::{
-    self, Change, KeyspaceVersion, Loaded, Manifest, ManifestEdit, Orders, State,
-};
+use crate::version::{self, Change, KeyspaceVersion, Manifest, ManifestEdit, Orders, State};
 use crate::wal::manager::SegmentManager;
 use crate::wal::{self, Position, Segment, SyncGroup};
 
@@ -41,40 +39,30 @@ pub(crate) fn open(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<St
 fn open_checked(env: Arc<dyn Env>, dir: &Path, options: Options) -> Result<Store> {
     let orders = orders_of(&options)?;
     let lock = take_lock(&env, dir, &options)?;
-    let manifest = match version::load(&*env, dir, &orders) {
+    // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
+    let (version_set, fresh, keep_all) = match version::load(&*env, dir, &orders) {
         Ok(_) if options.error_if_exists => {
             return Err(Error::StoreExists { path: dir.to_path_buf() });
         }
-        Ok(loaded) => FoundManifest::Store(Box::new(loaded)),
-        Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => {
-            FoundManifest::Nothing
+        Ok(loaded) => {
+            let torn = loaded.torn.is_some();
+            let version_set = match options.read_only {
+                true => VersionSet::ReadOnly(loaded.state),
+                false => VersionSet::Writable(Manifest::open(Arc::clone(&env), dir, loaded)?),
+            };
+            (version_set, false, torn)
         }
-        Err(e) => return Err(e),
-    };
-    // Behind a torn manifest may lie the names of tables that are there: nothing is removed then.
-    let keep_all = matches!(&manifest, FoundManifest::Store(loaded) if loaded.torn.is_some());
-    let (version_set, fresh) = match manifest {
-        FoundManifest::Nothing => {
+        Err(Error::NotAStore { .. }) if options.create_if_missing && !options.read_only => {
             // Of one that was being destroyed, or not yet made.
             destroy::remove_rest(&*env, dir)?;
-            (create(&env, dir, orders.clone())?, true)
+            (create(&env, dir, orders.clone())?, true, false)
         }
-        FoundManifest::Store(loaded) if options.read_only => {
-            (VersionSet::ReadOnly(loaded.state), false)
-        }
-        FoundManifest::Store(loaded) => {
-            (VersionSet::Writable(Manifest::open(Arc::clone(&env), dir, *loaded)?), false)
-        }
+        Err(e) => return Err(e),
     };
     check_orders(version_set.state(), &orders)?;
     check_compression(version_set.state(), &options)?;
     let recovery = Recovery::new(env, dir.to_path_buf(), options, lock, version_set)?;
     recovery.finish(fresh, keep_all)
-}
-
-enum FoundManifest {
-    Nothing,
-    Store(Box<Loaded>),
 }
 
 fn take_lock(env: &Arc<dyn Env>, dir: &Path, options: &Options) -> Result<DirLock> {

@@ -81,9 +81,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         return Ok(RepairReport { tables, entries, unchecked, ..RepairReport::default() });
     }
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
-    let numbers = names
-        .iter()
-        .filter_map(|n| filename::segment_number(n).or_else(|| filename::table_number(n)));
+    let numbers = names.iter().filter_map(|n| filename::file_number(n));
     // Numbers that no store comes to are not gone on from.
     let sound = |n: &u64| *n < MAX_NEXT_FILE;
     let noted = Some(salvaged.state.next_file);

@@ -1,6 +1,6 @@
 //! The debt of the background work, and what writers and the compaction thread make of it.
 //!
-//! [`pacing`](super::throttle) decides; this keeps its inputs and is cheap to ask: without pressure a
+//! [`throttle`](super::throttle) decides; this keeps its inputs and is cheap to ask: without pressure a
 //! writer pays one load.
 
 use std::sync::atomic::{AtomicU64, Ordering};

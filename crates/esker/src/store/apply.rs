@@ -110,7 +110,7 @@ impl Store {
         Ok(())
     }
 
-    /// The version that an outcome leads to.
+    /// The version that an edit leads to.
     fn version_after(&self, ks: &KeyspaceState, edit: &VersionEdit) -> Result<Version> {
         let removed: Vec<u64> = edit.removed.iter().map(|t| t.meta.number).collect();
         let version = &ks.view.load().version;

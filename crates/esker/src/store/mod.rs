@@ -82,8 +82,6 @@ pub(crate) struct Store {
     pub segments: SegmentManager,
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
-    /// Whether the worker is flushing in the middle of a compaction.
-    pub nested: AtomicBool,
     pub obsolete: Arc<ObsoleteFiles>,
     pub backpressure: Backpressure,
     pub signal: Signal,
@@ -327,7 +325,6 @@ impl Store {
             segments: parts.segments,
             sync: parts.sync,
             snapshots: Arc::default(),
-            nested: AtomicBool::new(false),
             obsolete: parts.obsolete,
             signal: Signal::default(),
             counters: Counters::default(),

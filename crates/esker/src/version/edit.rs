@@ -111,7 +111,7 @@ impl ManifestEdit {
         done
     }
 
-    /// The reverse of [`encode`](Edit::encode). Refuses everything that `encode` cannot have made.
+    /// The reverse of [`encode`](ManifestEdit::encode). Refuses everything that `encode` cannot have made.
     pub(crate) fn decode(bytes: &[u8]) -> Result<ManifestEdit, Invalid> {
         let mut r = Reader::new(bytes);
         let mut changes = Vec::new();

@@ -103,7 +103,7 @@ impl SegmentManager {
     }
 
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
-    /// It is not part of the log until [`add`](Segments::add).
+    /// It is not part of the log until [`add`](SegmentManager::add).
     pub(crate) fn create(&self, number: u64, bytes: u64) -> Result<Arc<Segment>> {
         let recycled = self.inner.lock().pool.take(bytes);
         let result = Segment::create(

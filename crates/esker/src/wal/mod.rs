@@ -14,7 +14,7 @@
 //! - [`writer`]: the one writer of a segment;
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
 //! - [`scanner`]: which segments are the log, and whether a crash explains its end;
-//! - [`values`]: separated values and which of them were verified;
+//! - [`verified`]: which separated values were checked;
 //! - [`sync`]: group commit over several segments;
 //! - [`manager`]: the life of the segments, from creation to recycling; [`log_segment`]: one of those that recovery reads;
 //!   [`reclaim`]: what is to be given back of them;
@@ -33,7 +33,7 @@ pub(crate) mod rotate;
 mod scanner;
 mod segment;
 mod sync;
-mod values;
+mod verified;
 mod waiters;
 mod writer;
 

@@ -1,10 +1,10 @@
 //! A segment: one preallocated, mapped file of the log.
 //!
-//! Invariants that the unsafe code here, in `read` and in the appender rests on:
+//! Invariants that the unsafe code here, in `reader` and in the writer rests on:
 //!
 //! - the mapping covers `[0, len)` of the file and lives as long as the segment;
 //! - at most one [`LogWriter`](super::LogWriter) writes to it, and only at and after `end`;
-//! - a record reference leaves the appender only after its frame is complete, and whoever passes
+//! - a record reference leaves the writer only after its frame is complete, and whoever passes
 //!   it to another thread does so with release/acquire (the memtable's index does). So all bytes
 //!   that a reference can name are written before they are read, and never again.
 
@@ -19,7 +19,7 @@ use super::format::{
     self, ALIGN, FIRST_FRAME, FLAG_SEAL, FRAME_HEADER, Header, SEAL, frame_checksum, value_checksum,
 };
 use super::frames::{End, Frames, TrailingRecords};
-use super::values::Verified;
+use super::verified::Verified;
 use crate::env::{Env, File, Map, OpenMode, write_again};
 use crate::error::{Error, Result};
 use crate::filename;

@@ -19,7 +19,7 @@ use super::node::{INNER, InnerNode, LEAF, Leaf, NodeHeader};
 use super::search::LeafPlace;
 use super::{Index, KeySource};
 
-/// InnerNode nodes from the root down, each with the child that was taken. A tree of 2^32 keys whose
+/// Inner nodes from the root down, each with the child that was taken. A tree of 2^32 keys whose
 /// nodes have but two children is no deeper.
 struct Path<'a> {
     steps: [Option<(&'a InnerNode, usize)>; 32],
