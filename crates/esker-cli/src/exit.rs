@@ -75,6 +75,11 @@ impl From<Error> for Failure {
                  `esker load` make a store with --create",
                 path.display()
             )),
+            Error::ForeignStore { path } => Failure::Broken(format!(
+                "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker \
+                 import` makes a store of it",
+                path.display()
+            )),
             Error::UnknownKeyspace { name } => Failure::Usage(format!(
                 "there is no keyspace {name:?}; `esker keyspaces DB` lists those there are, \
                  `esker keyspaces DB create {name}` makes it"

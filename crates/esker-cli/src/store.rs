@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use esker::{Db, KeyOrder, Keyspace, KeyspaceStats, Options, Stats};
+use esker_transfer::{Kind, kind_of};
 
 use crate::args::{Codec, StoreArgs};
 use crate::exit::{Failure, Outcome};
@@ -79,6 +80,8 @@ pub(crate) fn is_store(db: &Path) -> Result<bool, Failure> {
     let is_store = names.iter().any(|n| n == CURRENT);
     if !is_store {
         check_room(db, &names)?;
+    } else if matches!(kind_of(db), Some(Kind::LevelDb | Kind::RocksDb)) {
+        return Err(esker::Error::ForeignStore { path: db.to_path_buf() }.into());
     }
     Ok(is_store)
 }
@@ -118,34 +121,20 @@ fn left_by_a_killed_start(name: &str) -> bool {
     name == "LOCK" || name == "CURRENT.tmp" || name.starts_with("MANIFEST-")
 }
 
-/// The names in the directory `db`, of which there are none when it is missing. Refuses a file, and
-/// the stores of LevelDB and its kin: their files have such names too, and all that is known about
-/// them here is that they are damaged.
+/// The names in the directory `db`, of which there are none when it is missing. Refuses a file.
+/// Whose store it is, the library asks when it opens it.
 pub(crate) fn look_at(db: &Path) -> Result<Vec<String>, Failure> {
     let broken = |what: String| Err(Failure::Broken(what));
-    let names = match fs::read_dir(db) {
-        Ok(entries) => entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()),
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) if e.kind() == ErrorKind::NotADirectory => {
-            return broken(format!("{} is not a directory; a store is one", db.display()));
+    match fs::read_dir(db) {
+        Ok(entries) => {
+            Ok(entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
         }
-        Err(e) => return broken(format!("list {}: {e}", db.display())),
-    };
-    let names: Vec<_> = names.collect();
-    if fs::read(db.join(CURRENT)).is_ok_and(|line| is_of_leveldb(&line)) {
-        return broken(format!(
-            "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker import` \
-             makes a store of it",
-            db.display()
-        ));
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) if e.kind() == ErrorKind::NotADirectory => {
+            broken(format!("{} is not a directory; a store is one", db.display()))
+        }
+        Err(e) => broken(format!("list {}: {e}", db.display())),
     }
-    Ok(names)
-}
-
-/// There the line is the manifest's name alone, whose number has fewer digits than Esker's.
-fn is_of_leveldb(current: &[u8]) -> bool {
-    let number = current.strip_prefix(b"MANIFEST-").and_then(|rest| rest.strip_suffix(b"\n"));
-    number.is_some_and(|n| (1..10).contains(&n.len()) && n.iter().all(u8::is_ascii_digit))
 }
 
 /// The same look for the calls of the library that open nothing.
@@ -199,19 +188,4 @@ pub(crate) fn disk_bytes(db: &Path) -> u64 {
     let entries = fs::read_dir(db).into_iter().flatten().flatten();
     // Of a block of 512 bytes, whatever the file system's own are.
     entries.filter_map(|e| e.metadata().ok()).map(|m| m.blocks() * 512).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whose_current_it_is() {
-        assert!(is_of_leveldb(b"MANIFEST-000002\n") && is_of_leveldb(b"MANIFEST-1234567\n"));
-        for ours in
-            ["MANIFEST-0000000001 368 0123abcd\n", "MANIFEST-0000000001\n", "MANIFEST-", "", "\n"]
-        {
-            assert!(!is_of_leveldb(ours.as_bytes()), "{ours:?}");
-        }
-    }
 }

@@ -352,10 +352,15 @@ fn the_store_of_another_engine_is_left_alone() {
         "compact other",
         "checkpoint other copy",
         "keyspaces other",
+        "import leveldb other other",
     ] {
-        dir.run(line).fails(3, "LevelDB");
-        assert_eq!(names(&dir.path("other")), expected, "esker {line}");
-        assert_eq!(dir.read("other/CURRENT"), b"MANIFEST-000002\n", "esker {line}");
+        // A damaged CURRENT too: `repair` made an empty store of such a directory.
+        for current in ["MANIFEST-000002\n", "", "x", "MANIFEST-00"] {
+            dir.write("other/CURRENT", current);
+            dir.run(line).fails(3, "LevelDB");
+            assert_eq!(names(&dir.path("other")), expected, "esker {line}, {current:?}");
+            assert_eq!(dir.read("other/CURRENT"), current.as_bytes(), "esker {line}");
+        }
     }
 }
 

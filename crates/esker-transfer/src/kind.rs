@@ -43,23 +43,28 @@ pub fn kind_of(path: &Path) -> Option<Kind> {
         return Some(Kind::RocksDb);
     }
     let current = start_of(&path.join("CURRENT"));
-    if current.starts_with(b"MANIFEST-") {
-        // Esker's line goes on behind the name; LevelDB's ends with it.
-        let ours = current.contains(&b' ');
-        return Some(if ours { Kind::Esker } else { Kind::LevelDb });
+    let rest = current.strip_prefix(b"MANIFEST-");
+    let digits = rest.map_or(0, |r| r.iter().take_while(|b| b.is_ascii_digit()).count());
+    // Esker's line goes on behind the name; LevelDB's ends with it, and its numbers are shorter.
+    match rest.map(|r| &r[digits..]) {
+        Some([b' ', ..]) => return Some(Kind::Esker),
+        Some(b"\n") if (1..10).contains(&digits) => return Some(Kind::LevelDb),
+        _ => {}
     }
-    if any(&|n| n.ends_with(".tbl")) {
+    // Without CURRENT, or as damage may leave it.
+    let numbered = |n: &str, from: usize, to: usize| {
+        let digits = n.strip_prefix("MANIFEST-").or_else(|| n.strip_suffix(".log"));
+        digits
+            .is_some_and(|d| (from..to).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if any(&|n| n.ends_with(".tbl") || n.starts_with("MANIFEST-") && numbered(n, 10, 21)) {
         return Some(Kind::Esker);
     }
     if any(&|n| n == "data.mdb") {
         return Some(Kind::Lmdb);
     }
-    // Without CURRENT, as damage may leave it. Esker's numbers have ten digits.
-    let numbered = |n: &str| {
-        let digits = n.strip_prefix("MANIFEST-").or_else(|| n.strip_suffix(".log"));
-        digits.is_some_and(|d| (6..10).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_digit()))
-    };
-    any(&|n| n.ends_with(".ldb") || n.ends_with(".sst") || numbered(n)).then_some(Kind::LevelDb)
+    any(&|n| n.ends_with(".ldb") || n.ends_with(".sst") || numbered(n, 6, 10))
+        .then_some(Kind::LevelDb)
 }
 
 fn start_of(path: &Path) -> Vec<u8> {
@@ -98,6 +103,11 @@ mod tests {
         assert_eq!(of(&[("000005.ldb", b"")]), Some(Kind::LevelDb));
         let rocks = [("CURRENT", &b"MANIFEST-000004\n"[..]), ("IDENTITY", b"x")];
         assert_eq!(of(&rocks), Some(Kind::RocksDb));
+        for damaged in ["", "x", "MANIFEST-00"] {
+            let of_current = |beside| of(&[("CURRENT", damaged.as_bytes()), (beside, b"")]);
+            assert_eq!(of_current("000005.ldb"), Some(Kind::LevelDb), "{damaged:?}");
+            assert_eq!(of_current("MANIFEST-0000000004"), Some(Kind::Esker), "{damaged:?}");
+        }
         let esker = [("CURRENT", &b"MANIFEST-0000000004 1 2\n"[..]), ("MANIFEST-0000000004", b"")];
         assert_eq!(of(&esker), Some(Kind::Esker));
         assert_eq!(of(&[("data.mdb", b"")]), Some(Kind::Lmdb));

@@ -39,6 +39,40 @@ fn repair_and_destroy_broke_the_store_of_another_engine() {
     refused("destroy", Db::destroy(dir.path()));
 }
 
+/// A crash had left LevelDB's CURRENT empty: all that was asked was whether it was LevelDB's line.
+#[test]
+fn repair_made_an_empty_store_where_current_of_another_engine_was_damaged() {
+    for (current, other) in [
+        ("", "000005.ldb"),
+        ("x", "000005.sst"),
+        ("MANIFEST-00", "000003.log"),
+        ("\0\0\0\0", "MANIFEST-000002"),
+    ] {
+        let dir = tempdir().unwrap();
+        fs::write(dir.path().join("CURRENT"), current).unwrap();
+        fs::write(dir.path().join(other), "not for us").unwrap();
+        let before = files(dir.path());
+        for result in [
+            Db::open(dir.path()).map(drop),
+            Db::repair(dir.path()).map(drop),
+            Db::verify_path(dir.path()).map(drop),
+            Db::destroy(dir.path()),
+        ] {
+            assert!(matches!(result, Err(Error::ForeignStore { .. })), "{other}: {result:?}");
+            assert_eq!(files(dir.path()), before, "{other}");
+        }
+    }
+    // One file of a store beside it: the damage is ours to repair.
+    let dir = tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("k", "v").unwrap();
+    db.close().unwrap();
+    fs::write(dir.path().join("000003.log"), "a line of somebody's own\n").unwrap();
+    fs::write(dir.path().join("CURRENT"), "").unwrap();
+    Db::repair(dir.path()).unwrap();
+    assert_eq!(Db::open(dir.path()).unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
 /// What is called like our files and is none of them is the user's: a new store removed it.
 #[test]
 fn a_new_store_removed_files_that_were_called_like_its_own() {

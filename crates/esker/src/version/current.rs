@@ -65,25 +65,47 @@ pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<ManifestEnd>> {
 }
 
 /// Refuses a directory of LevelDB or one of its kin, whose files have names like ours: all that could be
-/// seen here is a damaged store. There the line is the manifest's name alone, with fewer digits.
+/// seen here is a damaged store, of which a repair makes an empty one. There the line is the manifest's name
+/// alone, with fewer digits; where the line is nobody's any more the other names tell.
 pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
-    let mut line = [0; 32];
+    let mut line = [0; 256];
     let mut read = || {
         let file = env.open(&dir.join(CURRENT), OpenMode::Read)?;
         let len = file.len()?.min(line.len() as u64) as usize;
         file.read_exact_at(&mut line[..len], 0)?;
         Ok::<usize, std::io::Error>(len)
     };
-    // Whoever opens the store meets what cannot be read.
-    let Ok(len) = read() else { return Ok(()) };
-    let digits =
-        line[..len].strip_prefix(MANIFEST_PREFIX.as_bytes()).and_then(|l| l.strip_suffix(b"\n"));
-    let foreign =
-        |digits: &[u8]| (1..10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    match digits.is_some_and(foreign) {
+    let line = match read() {
+        Ok(len) => std::str::from_utf8(&line[..len]).unwrap_or_default(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        // Whoever opens the store meets what cannot be read.
+        Err(_) => "",
+    };
+    if parse(line).is_some() {
+        return Ok(());
+    }
+    let digits = line.strip_prefix(MANIFEST_PREFIX).and_then(|l| l.strip_suffix('\n'));
+    let is_foreign = digits.is_some_and(|d| has_fewer_digits(d, 1))
+        || env.list(dir).is_ok_and(|names| are_foreign(&names));
+    match is_foreign {
         true => Err(Error::ForeignStore { path: dir.to_path_buf() }),
         false => Ok(()),
     }
+}
+
+/// Whether it is a number as LevelDB writes it, of this many digits at least. Ours have ten.
+fn has_fewer_digits(text: &str, least: usize) -> bool {
+    (least..10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether files of LevelDB's are among these and no numbered one of a store.
+fn are_foreign(names: &[String]) -> bool {
+    let is_theirs = |n: &String| {
+        let digits = n.strip_prefix(MANIFEST_PREFIX).or_else(|| n.strip_suffix(".log"));
+        digits.is_some_and(|d| has_fewer_digits(d, 6)) || n.ends_with(".ldb") || n.ends_with(".sst")
+    };
+    let is_ours = |n: &String| filename::file_number(n).or(filename::manifest_number(n)).is_some();
+    names.iter().any(is_theirs) && !names.iter().any(is_ours)
 }
 
 /// First half of a swing: the new content is durable under the temporary name. Nothing has
