@@ -509,3 +509,35 @@ fn what_is_no_leveldb_database() {
     assert!(said(dir.path()).contains("`esker import rocksdb`"));
     assert!(said(&dir.path().join("IDENTITY")).contains("not a directory"));
 }
+
+/// Both read each table by itself, and asked nothing of what the manifest says of it.
+#[test]
+fn raw_and_salvage_took_another_table_in_the_place_of_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = |name: &str, prefix: &str, count: u32| {
+        let entries: Vec<Entry> =
+            (0..count).map(|n| (format!("{prefix}{n:03}").into_bytes(), vec![1; 20])).collect();
+        write(&dir.path().join(name), &entries, false).unwrap();
+        entries
+    };
+    let mine = make("db", "b", 100);
+    let (db, table) = (dir.path().join("db"), dir.path().join("db/000002.ldb"));
+    let raw = || read_with(&db, Settings { raw: true, ..settings() });
+    assert_eq!(raw().unwrap().0, mine);
+    assert_eq!(salvage(&db).1.lost_count, 0);
+    // Of another size, and of the same with other keys.
+    for (name, prefix, count) in [("larger", "b", 200), ("same", "c", 100)] {
+        let others = make(name, prefix, count);
+        fs::copy(dir.path().join(name).join("000002.ldb"), &table).unwrap();
+        match raw() {
+            Err(Error::Damaged(lost)) => assert_eq!(lost.path, table, "{name}"),
+            other => panic!("{name}: {:?}", other.map(|(all, _)| all.len())),
+        }
+        // What is there is taken, and what it should have been is named.
+        let (found, report) = salvage(&db);
+        assert_eq!(found, others, "{name}");
+        assert_eq!(report.lost_count, 1, "{name}: {report:?}");
+        let said = report.lost[0].to_string();
+        assert!(said.contains("keys from \"b000\" to \"b099\""), "{said}");
+    }
+}

@@ -78,8 +78,13 @@ fn read_table(data: &[u8]) {
     }
     let mut sorter = Sorter::new(1 << 20, Path::new("/tmp"));
     let (mut report, position) = (Report::default(), Position::default());
-    let mut salvage =
-        Salvage { sorter: &mut sorter, report: &mut report, position: &position, strict: false };
+    let mut salvage = Salvage {
+        sorter: &mut sorter,
+        report: &mut report,
+        position: &position,
+        strict: false,
+        is_sorted: false,
+    };
     salvage.table(file.path()).expect("a salvage goes on");
     let mut run = sorter.finish().expect("sorted");
     let mut steps = 0;

@@ -137,6 +137,7 @@ impl LevelDb {
             report: &mut self.report,
             position: &self.position,
             strict,
+            is_sorted: in_order,
         };
         match tables {
             Some(tables) => {

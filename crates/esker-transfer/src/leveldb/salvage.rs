@@ -13,7 +13,7 @@ use super::edit::TableMeta;
 use super::internal_key::split;
 use super::read::Position;
 use super::table::{self, FOOTER, TRAILER, Table, TableCursor};
-use super::tables::path_of;
+use super::tables::{ends, path_of};
 use crate::error::{Error, Lost, Report, Result, shown};
 use crate::sort::Sorter;
 
@@ -23,6 +23,8 @@ pub(super) struct Salvage<'a> {
     pub position: &'a Position,
     /// Damage is an error: only the order is not what it should be.
     pub strict: bool,
+    /// The order is what it should be: there are only too many tables to merge.
+    pub is_sorted: bool,
 }
 
 impl Salvage<'_> {
@@ -34,23 +36,29 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// A table that the manifest names.
+    /// A table that the manifest names. What it does not hold of what the manifest says is lost.
     pub fn table_of(&mut self, dir: &Path, meta: &TableMeta) -> Result<()> {
         match path_of(dir, meta.number) {
-            Ok(path) => self.table(&path),
-            Err(Error::Damaged(mut lost)) => {
-                let key = |key| shown(split(key).map_or(&[][..], |(user, _)| user));
-                let (from, to) = (key(&meta.smallest), key(&meta.largest));
-                lost.what += &format!("; it held keys from {from} to {to}");
-                self.lose(Error::Damaged(lost))
-            }
-            Err(e) => Err(e),
+            Ok(path) => self.read(&path, Some(meta)),
+            Err(e) => self.lose_table(e, meta),
         }
     }
 
     /// Any table.
     pub fn table(&mut self, path: &Path) -> Result<()> {
-        let opened = Table::open(path).and_then(|table| TableCursor::new(table, false));
+        self.read(path, None)
+    }
+
+    /// Says what the table held that is missing, or is another.
+    fn lose_table(&mut self, error: Error, meta: &TableMeta) -> Result<()> {
+        let Error::Damaged(mut lost) = error else { return Err(error) };
+        let (from, to) = (shown(ends(&meta.smallest).0), shown(ends(&meta.largest).0));
+        lost.what += &format!("; it held keys from {from} to {to}");
+        self.lose(Error::Damaged(lost))
+    }
+
+    fn read(&mut self, path: &Path, meta: Option<&TableMeta>) -> Result<()> {
+        let opened = Table::open(path).and_then(|table| TableCursor::new(table, self.is_sorted));
         let mut cursor = match opened {
             Ok(cursor) => cursor,
             Err(e) => {
@@ -58,16 +66,42 @@ impl Salvage<'_> {
                 return self.without_index(path);
             }
         };
-        let mut counted = 0;
+        // What the manifest says is compared until something of the table is known to be lost.
+        let mut whole = meta;
+        if let Some(meta) = whole
+            && let Err(e) = cursor.check_size(meta)
+        {
+            whole = None;
+            self.lose_table(e, meta)?;
+        }
+        let (mut counted, mut is_first, mut ends_right) = (0, true, false);
         loop {
             let step = cursor.advance();
             self.position.add(cursor.read - counted);
             counted = cursor.read;
-            match step {
-                Ok(true) => self.sorter.push(cursor.key(), cursor.tag(), cursor.value())?,
-                Ok(false) => return Ok(()),
-                Err(e) => self.lose(e)?,
+            let more = match step {
+                Ok(more) => more,
+                Err(e) => {
+                    whole = None;
+                    self.lose(e)?;
+                    continue;
+                }
+            };
+            let version = (cursor.key(), cursor.tag());
+            if let Some(meta) = whole {
+                let begins_right = !is_first || more && version == ends(&meta.smallest);
+                if !begins_right || !more && !ends_right {
+                    whole = None;
+                    self.lose_table(cursor.other_keys(), meta)?;
+                } else {
+                    ends_right = version == ends(&meta.largest);
+                }
             }
+            if !more {
+                return Ok(());
+            }
+            is_first = false;
+            self.sorter.push(cursor.key(), cursor.tag(), cursor.value())?;
         }
     }
 

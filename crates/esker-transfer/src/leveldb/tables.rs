@@ -55,7 +55,7 @@ pub(super) fn runs(
 }
 
 /// A key of a manifest, whose form was checked.
-fn ends(key: &[u8]) -> (&[u8], Tag) {
+pub(super) fn ends(key: &[u8]) -> (&[u8], Tag) {
     split(key).unwrap_or((key, 0))
 }
 
