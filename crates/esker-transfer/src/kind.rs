@@ -3,7 +3,10 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// A store by its maker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub fn kind_of(path: &Path) -> Option<Kind> {
     if any(&|n| n == "IDENTITY" || n.starts_with("OPTIONS-")) {
         return Some(Kind::RocksDb);
     }
-    let current = start_of(&path.join("CURRENT"));
+    let current = start_of(&path.join("CURRENT"), OFlags::NOFOLLOW);
     let rest = current.strip_prefix(b"MANIFEST-");
     let digits = rest.map_or(0, |r| r.iter().take_while(|b| b.is_ascii_digit()).count());
     // Esker's line goes on behind the name; LevelDB's ends with it, and its numbers are shorter.
@@ -67,16 +70,20 @@ pub fn kind_of(path: &Path) -> Option<Kind> {
         .then_some(Kind::LevelDb)
 }
 
-fn start_of(path: &Path) -> Vec<u8> {
+/// The first bytes of a regular file. What else has the name could hang whoever reads it.
+fn start_of(path: &Path, follow: OFlags) -> Vec<u8> {
+    let flags = (OFlags::NONBLOCK | follow).bits() as i32;
     let mut bytes = Vec::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = File::options().read(true).custom_flags(flags).open(path)
+        && file.metadata().is_ok_and(|m| m.is_file())
+    {
         let _ = file.take(64).read_to_end(&mut bytes);
     }
     bytes
 }
 
 fn kind_of_file(path: &Path) -> Option<Kind> {
-    let start = start_of(path);
+    let start = start_of(path, OFlags::empty());
     if start.starts_with(b"SQLite format 3\0") {
         return Some(Kind::Sqlite);
     }

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
 
 use super::name::{self, DataFile};
@@ -65,7 +65,9 @@ impl Source {
 /// The lock that keeps those out who would open a database of LevelDB or RocksDB.
 pub(crate) fn hold_lock(dir: &Path) -> Result<Option<File>> {
     let path = dir.join(name::LOCK);
-    let file = match File::open(&path) {
+    // A pipe of that name is not waited for.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = match File::options().read(true).custom_flags(flags).open(&path) {
         Ok(file) => file,
         // Whoever opens the database makes it.
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -93,6 +95,13 @@ fn look(dir: &Path) -> Result<Seen> {
         let Some(file) = DataFile::of(&name) else { continue };
         let path = entry.path();
         let m = fs::metadata(&path).map_err(Error::io("look at", &path))?;
+        // A pipe would be waited for, and a device read without end.
+        if !m.is_file() && !m.is_dir() {
+            return Err(Error::Refused(format!(
+                "{} is no file: a pipe, a device or a socket; move it away",
+                path.display()
+            )));
+        }
         files.insert(file, (name, (m.ino(), m.len(), m.mtime(), m.mtime_nsec())));
     }
     let path = dir.join(name::CURRENT);
