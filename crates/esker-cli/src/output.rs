@@ -1,9 +1,9 @@
 //! Standard output, or a file that stands in for it: locked, buffered, quiet about a closed pipe,
 //! and careful with what a terminal is sent.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -61,9 +61,10 @@ impl Out {
         written_to.push(".partial");
         let written_to = PathBuf::from(written_to);
         // Who may read the file that is replaced may read this one, and nobody else.
-        let mode = fs::metadata(&wanted).ok().map(|there| there.permissions().mode() & 0o777);
+        let there = fs::metadata(&wanted).ok();
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode.unwrap_or(0o666));
+        let mode = if there.is_some() { 0o600 } else { 0o666 };
+        options.write(true).create_new(true).mode(mode);
         let file = options.open(&written_to).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => Failure::Broken(format!(
                 "{} is there: another dump writes it, or one was killed; if none runs, remove it",
@@ -71,11 +72,7 @@ impl Out {
             )),
             _ => broken(&written_to, e),
         })?;
-        // The umask may have taken some away.
-        let to = match mode {
-            Some(mode) => file.set_permissions(Permissions::from_mode(mode)),
-            None => Ok(()),
-        };
+        let to = there.map_or(Ok(()), |there| succeed(&file, &there));
         let to = to.and_then(|()| file.try_clone()).map_err(|e| broken(&written_to, e));
         let partial = Partial { file, written_to, wanted };
         let to = to.inspect_err(|_| partial.remove())?;
@@ -156,6 +153,21 @@ fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
         path = dir.join(fs::read_link(&path)?);
     }
     Err(io::Error::other("too many links"))
+}
+
+/// Gives a file the owner and the permissions of the one that it will replace.
+fn succeed(file: &File, there: &Metadata) -> io::Result<()> {
+    let (made, uid, gid) = (file.metadata()?, there.uid(), there.gid());
+    if (made.uid(), made.gid()) != (uid, gid) {
+        fchown(file, Some(uid), Some(gid)).map_err(|e| {
+            let whose = format!("the file there belongs to user {uid} and group {gid}");
+            io::Error::new(
+                e.kind(),
+                format!("{whose}, and so would this: {e}; remove it, or name another"),
+            )
+        })?;
+    }
+    file.set_permissions(Permissions::from_mode(there.mode() & 0o777))
 }
 
 /// The directory that a file is in.

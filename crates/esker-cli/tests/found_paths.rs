@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Command;
 
 use common::{Dir, Ran};
@@ -40,4 +41,60 @@ fn a_current_that_is_a_pipe_or_a_device_hung_the_command() {
             assert_eq!(ran.code, if beside == "000005.ldb" { 3 } else { 0 }, "{ran:?}");
         }
     }
+}
+
+/// An import into a private directory left one that everybody could read and the runner owned.
+#[test]
+fn what_replaced_a_private_directory_or_file_was_open_to_others() {
+    let dir = Dir::new();
+    let mut writer = esker_transfer::leveldb::Writer::create(&dir.path("ldb"), true).unwrap();
+    writer.add(b"a", b"1").unwrap();
+    writer.finish().unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    for name in ["store", "out.ldb", "out.tsv"] {
+        let path = dir.path(name);
+        match name {
+            "out.tsv" => dir.write(name, "older"),
+            _ => fs::create_dir(&path).unwrap(),
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        if is_root {
+            chown(&path, Some(12_345), Some(12_346)).unwrap();
+        }
+    }
+    let of = |name: &str| {
+        let m = fs::metadata(dir.path(name)).unwrap();
+        (m.mode() & 0o7777, m.uid(), m.gid())
+    };
+    let before = ["store", "out.ldb", "out.tsv"].map(of);
+    dir.ok("import leveldb ldb store");
+    dir.ok("export leveldb store out.ldb");
+    dir.ok("dump store out.tsv");
+    assert_eq!(["store", "out.ldb", "out.tsv"].map(of), before);
+    assert_eq!(dir.read("out.tsv"), b"a\t1\n");
+}
+
+/// Where it cannot be given to the owner it is refused, before anything is done.
+#[test]
+fn a_directory_of_another_user_is_not_replaced_by_the_runners() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        println!("left out: not root");
+        return;
+    }
+    let dir = Dir::new();
+    dir.load("a\t1\n");
+    let program = dir.path("esker");
+    common::make_program(&program, &fs::read(env!("CARGO_BIN_EXE_esker")).unwrap());
+    fs::create_dir(dir.path("out.ldb")).unwrap();
+    dir.write("out.tsv", "older");
+    fs::set_permissions(dir.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    for (line, name) in [("export leveldb db out.ldb", "out.ldb"), ("dump db out.tsv", "out.tsv")] {
+        let mut command = Command::new(&program);
+        command.args(line.split(' ')).current_dir(dir.0.path()).uid(65_534).gid(65_534);
+        Ran::from(command.output().unwrap()).fails(3, "belongs to user 0");
+        assert_eq!(fs::metadata(dir.path(name)).unwrap().uid(), 0);
+        assert!(!dir.path(&format!("{name}.partial")).exists());
+    }
+    assert_eq!(dir.read("out.tsv"), b"older");
 }

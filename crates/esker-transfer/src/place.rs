@@ -2,9 +2,9 @@
 //!
 //! What a rename cannot replace is refused before anything is read, not at the end of the work.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -107,17 +107,41 @@ impl Place {
         Ok(())
     }
 
-    /// Makes the directory for the database beside its place.
+    /// Makes the directory for the database beside its place. One that gives way is succeeded by one of the
+    /// same owner, which nobody else can look into until it is whole.
     pub fn begin(&self) -> Result<()> {
-        fs::create_dir(&self.partial).map_err(|e| match e.kind() {
+        let there = fs::metadata(&self.target).ok();
+        let mode = if there.is_some() { 0o700 } else { 0o777 };
+        fs::DirBuilder::new().mode(mode).create(&self.partial).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => self.is_taken(),
             _ => Error::io("create", &self.partial)(e),
+        })?;
+        there.map_or(Ok(()), |there| self.give_to_owner(&there)).inspect_err(|_| {
+            let _ = fs::remove_dir(&self.partial);
         })
     }
 
-    /// Gives the database its name. An empty directory gives way; what came into it meanwhile
-    /// does not.
+    fn give_to_owner(&self, there: &Metadata) -> Result<()> {
+        let made = fs::metadata(&self.partial).map_err(Error::io("look at", &self.partial))?;
+        let (uid, gid) = (there.uid(), there.gid());
+        if (made.uid(), made.gid()) == (uid, gid) {
+            return Ok(());
+        }
+        chown(&self.partial, Some(uid), Some(gid)).map_err(|e| {
+            self.refused(&format!(
+                "belongs to user {uid} and group {gid}, which its successor cannot be given to \
+                 ({e}); do this as that user, or name a new directory"
+            ))
+        })
+    }
+
+    /// Gives the database its name. An empty directory gives way, and its permissions stay; what came into
+    /// it meanwhile does not.
     pub fn rename(&self) -> Result<()> {
+        if let Ok(there) = fs::metadata(&self.target) {
+            let set = fs::set_permissions(&self.partial, there.permissions());
+            set.map_err(Error::io("set the permissions of", &self.partial))?;
+        }
         fs::rename(&self.partial, &self.target).map_err(Error::io("rename to", &self.target))
     }
 
