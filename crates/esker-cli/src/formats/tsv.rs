@@ -65,10 +65,15 @@ impl<R: Read> Reader<R> {
         self.line.strip_suffix(b"\r").unwrap_or(&self.line)
     }
 
+    /// How many fields the line has, if it can be one that names a keyspace.
+    fn fields_of_head(&self) -> Option<usize> {
+        let mut fields = self.text().split(|&b| b == b'\t');
+        let is_head = self.all.is_some() && fields.next() == Some(KEYSPACE);
+        is_head.then(|| 1 + fields.count())
+    }
+
     fn is_keyspace(&self) -> bool {
-        self.all.is_some()
-            && self.text().split(|&b| b == b'\t').count() == 5
-            && self.text().split(|&b| b == b'\t').next() == Some(KEYSPACE)
+        self.fields_of_head() == Some(5)
     }
 
     /// The keyspace that the line in `line` names.
@@ -172,6 +177,12 @@ impl<R: Read> ReadEntries for Reader<R> {
             Line::Whole if self.is_keyspace() => {
                 self.all = Some(true);
                 return Ok(false);
+            }
+            // Two fields are an entry. Behind any others the entries of another keyspace would come, which
+            // must not go into this one.
+            Line::Whole if self.fields_of_head().is_some_and(|fields| fields != 2) => {
+                let what = "the line that names a keyspace has five fields, and this has not";
+                return Err(self.bad(what.into(), true));
             }
             Line::Whole => {
                 if matches!(self.columns, Some((_, None))) {
