@@ -1,4 +1,4 @@
-//! What was found wrong with loads, and with stores that are made by the way: each test is named after its
+//! What was found wrong with loads: each test is named after its
 //! bug.
 
 mod common;
@@ -27,4 +27,37 @@ fn a_damaged_head_put_its_keyspace_into_the_one_before() {
     let entry = all.replace("a\t1\n", "a\t1\n#keyspace\t2\n");
     assert_eq!(dir.run_with("load new --all --create", entry.as_bytes()).code, 0);
     assert_eq!(dir.ok("scan new"), "#keyspace\t2\na\t1\n");
+}
+
+/// db_dump writes names as it writes keys, with escapes; mdb_dump as they are.
+#[test]
+fn a_name_that_db_dump_escaped_was_loaded_with_its_escapes() {
+    let dir = Dir::new();
+    let dump = |name: &str, more: &str| {
+        format!(
+            "VERSION=3\nformat=print\ndatabase={name}\ntype=btree\n{more}HEADER=END\n a\n 1\nDATA=END\n"
+        )
+    };
+    let names = |db: &str| {
+        let list = dir.json(&format!("keyspaces {db} --json"));
+        list[1]["name"].as_str().unwrap().to_owned()
+    };
+    let escaped = r"caf\c3\a9\\x";
+    let lmdb = "mapsize=1048576\nmaxreaders=126\ndb_pagesize=4096\n";
+    for (db, more, expected) in [
+        ("berkeley", "db_pagesize=4096\n", "caf\u{e9}\\x"),
+        ("lmdb", lmdb, escaped),
+        ("own", "", escaped),
+    ] {
+        let line = format!("load {db} --format dbdump --all --create");
+        let ran = dir.run_with(&line, dump(escaped, more).as_bytes());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{db}");
+        assert_eq!(names(db), expected, "{db}");
+    }
+    for name in [r"caf\e9", r"a\zz"] {
+        let input = dump(name, "db_pagesize=4096\n");
+        let ran = dir.run_with("load new --format dbdump --all --create", input.as_bytes());
+        ran.fails(3, "the name of the database");
+        assert!(!dir.path("new").exists());
+    }
 }

@@ -14,7 +14,8 @@
 //!
 //! With `format=print` bytes that are printed stand for themselves, others are `\` and two digits, and
 //! a backslash is `\\`. (`mdb_dump -p` of LMDB 0.9.24 does not double it: what it writes of such bytes is
-//! ambiguous.) Several databases come one after the other, each whole. What else a header says
+//! ambiguous.) `db_dump` writes names like that in both forms, `mdb_dump` and this as they are: the header
+//! tells whose it is. Several databases come one after the other, each whole. What else a header says
 //! (sizes of maps and pages) is passed over, but for what makes it no map of keys to values. What is
 //! written is `bytevalue`: every program that reads one of the two reads that.
 
@@ -88,7 +89,8 @@ impl<R: Read> Reader<R> {
 
     /// Reads a header and gives the name in it; none at the end of the input.
     fn header(&mut self) -> Result<Option<Head>, ReadError> {
-        let (mut name, mut version, mut form) = (None, None, None);
+        let (mut name, mut version, mut form) = (None::<String>, None, None);
+        let (mut has_pages, mut is_lmdb) = (false, false);
         (self.has_many, self.last) = (false, None);
         loop {
             match self.lines.next_line(&mut self.line)? {
@@ -128,6 +130,8 @@ impl<R: Read> Reader<R> {
                 }
                 ("database", value) => name = Some(value.to_owned()),
                 ("duplicates" | "dupsort", "1") => self.has_many = true,
+                ("db_pagesize", _) => has_pages = true,
+                ("mapsize" | "maxreaders", _) => is_lmdb = true,
                 _ => {}
             }
         }
@@ -135,6 +139,17 @@ impl<R: Read> Reader<R> {
             return Err(self.bad("a header without VERSION=3", true));
         }
         let Some(form) = form else { return Err(self.bad("a header without format", true)) };
+        if let Some(name) = name.as_mut().filter(|_| self.all && has_pages && !is_lmdb) {
+            let mut bytes = Vec::new();
+            let decoded = unprint(name.as_bytes(), &mut bytes).ok();
+            *name = decoded.and_then(|()| String::from_utf8(bytes).ok()).ok_or_else(|| {
+                let what = format!(
+                    "the name of the database, {name}, is not UTF-8 in the escapes of db_dump; dump \
+                     it alone and load it without --all"
+                );
+                self.bad(what, true)
+            })?;
+        }
         self.form = form;
         self.at = At::Data;
         Ok(Some(Head {
