@@ -59,7 +59,7 @@ fn field(flag: &str, path: &str) -> Result<FieldPath, Failure> {
 impl Format {
     /// The format that was asked for, or else what the file's name says, or else tsv.
     pub fn pick(asked_for: Option<Format>, file: Option<&Path>) -> Format {
-        let by_name = || match file?.extension()?.to_str()? {
+        let by_name = || match file?.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
             "jsonl" | "ndjson" => Some(Format::Jsonl),
             "bin" => Some(Format::Bin),
@@ -212,6 +212,7 @@ mod tests {
         assert_eq!(pick(None, "a.b.ndjson"), Format::Jsonl);
         assert_eq!(pick(None, "a.csv"), Format::Csv);
         assert_eq!(pick(None, "a.bin"), Format::Bin);
+        assert_eq!(pick(None, "A.CSV"), Format::Csv);
         assert_eq!(pick(None, "a.txt"), Format::Tsv);
         assert_eq!(pick(Some(Format::Tsv), "a.bin"), Format::Tsv);
         assert_eq!(Format::pick(None, None), Format::Tsv);

@@ -1,4 +1,4 @@
-//! What was found wrong with loads: each test is named after its
+//! What was found wrong with loads, and with stores that are made by the way: each test is named after its
 //! bug.
 
 mod common;
@@ -60,4 +60,30 @@ fn a_name_that_db_dump_escaped_was_loaded_with_its_escapes() {
         ran.fails(3, "the name of the database");
         assert!(!dir.path("new").exists());
     }
+}
+
+/// A typo in what was asked for made a store, as one in the path does not.
+#[test]
+fn a_refused_create_left_a_store_behind() {
+    let dir = Dir::new();
+    let long = "k".repeat(65_537);
+    let name = "n".repeat(256);
+    dir.write("X.CSV", "a,b,c\n1,2,3\n");
+    dir.write("x.tsv", "no tab\na\t1\n");
+    for (line, code, what) in [
+        ("keyspaces new create default --create".to_owned(), 2, "exists already"),
+        (format!("keyspaces new create {name} --create"), 2, "256"),
+        ("keyspaces new create x --blob-threshold 5 --create".into(), 2, "64 bytes"),
+        (format!("put new {long} v --create"), 2, "65537 bytes"),
+        ("load new X.CSV --create".into(), 3, "3 columns"),
+        ("load new x.tsv --create".into(), 3, "line 1: no tab"),
+    ] {
+        dir.run(&line).fails(code, what);
+        assert!(!dir.path("new").exists(), "esker {}", &line[..30]);
+    }
+    // A bad first line that may be skipped is.
+    dir.ok("load new x.tsv --create --skip-bad");
+    assert_eq!(dir.ok("scan new"), "a\t1\n");
+    dir.ok("load table X.CSV --key a --value b --create");
+    assert_eq!(dir.ok("scan table"), "1\t2\n");
 }

@@ -1,7 +1,7 @@
 //! `esker keyspaces`: lists, makes and drops keyspaces.
 
 use clap::{Subcommand, ValueEnum};
-use esker::{Db, KeyOrder, KeyspaceOptions, KeyspaceStats};
+use esker::{Db, Error, KeyOrder, KeyspaceOptions, KeyspaceStats};
 use serde_json::json;
 
 use crate::args::{Codec, CreateArgs, JsonArgs, StoreArgs};
@@ -94,6 +94,9 @@ pub(crate) fn run(args: Args) -> Outcome {
             if let Some(bytes) = *blob_threshold {
                 options = options.blob_threshold(usize::try_from(bytes).unwrap_or(usize::MAX));
             }
+            if create.create {
+                check(name, *blob_threshold)?;
+            }
             let db = store::open_to_fill(&args.store, None, None, create.create)?;
             db.create_keyspace(name, options)?;
             Ok(db.close()?)
@@ -104,6 +107,22 @@ pub(crate) fn run(args: Args) -> Outcome {
             Ok(db.close()?)
         }
     }
+}
+
+/// Refuses what no store takes, before one is made for it.
+fn check(name: &str, blob_threshold: Option<u64>) -> Outcome {
+    let len = name.len();
+    if !(1..=255).contains(&len) {
+        return Err(Error::InvalidKeyspaceName { len }.into());
+    }
+    if blob_threshold.is_some_and(|bytes| bytes < 64) {
+        let why = "must be at least 64 bytes".into();
+        return Err(Error::InvalidOption { option: "blob_threshold", why }.into());
+    }
+    if name == store::DEFAULT_KEYSPACE {
+        return Err(Error::KeyspaceExists { name: name.into() }.into());
+    }
+    Ok(())
 }
 
 fn list(args: &Args) -> Outcome {

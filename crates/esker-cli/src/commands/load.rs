@@ -224,7 +224,11 @@ fn begin(args: &Args, format: Format, source: impl Read + 'static) -> Result<Inp
         encoding,
     };
     let mut reader = format.reader(source, &choice, limits)?;
-    reader.start()?;
+    match reader.start() {
+        // It comes once more, and is counted.
+        Err(ReadError::Bad(bad)) if args.skip_bad && !bad.fatal => {}
+        started => started?,
+    }
     Ok(Input::One(reader))
 }
 

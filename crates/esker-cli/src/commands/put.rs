@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 
-use esker::{Durability, MAX_VALUE_LEN};
+use esker::{Durability, Error, MAX_KEY_LEN, MAX_VALUE_LEN};
 
 use crate::args::{CompressionArgs, CreateArgs, EncodingArgs, KeyspaceArgs, StoreArgs, SyncArgs};
 use crate::exit::{Failure, Outcome};
@@ -50,6 +50,13 @@ pub(crate) fn run(args: Args) -> Outcome {
         Some(value) => args.encoding.bytes("VALUE", value)?,
         None => from_stdin(&args.encoding)?,
     };
+    // Before a store is made for them.
+    if key.len() > MAX_KEY_LEN {
+        return Err(Error::KeyTooLong { len: key.len() }.into());
+    }
+    if value.len() > MAX_VALUE_LEN {
+        return Err(Error::ValueTooLong { len: value.len() }.into());
+    }
     let compression = args.compression.compression;
     let (name, create) = (&args.keyspace.keyspace, args.create.create);
     let (db, keyspace) = store::open_keyspace_to_fill(&args.store, compression, name, create)?;

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// What [`Lines::next_line`] found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line; its newline is dropped. The last line of an input may lack one.
     Whole,

@@ -43,7 +43,8 @@ impl Limits {
 /// Reads entries one after the other.
 pub trait ReadEntries {
     /// Reads what stands before the first entry, where the format has such a thing, so that an input
-    /// that cannot be loaded is refused before anything is done.
+    /// that cannot be loaded is refused before anything is done. Where it has none the first entry may be
+    /// looked at; [`read`](Self::read) gives it all the same, bad or not.
     fn start(&mut self) -> Result<(), ReadError> {
         Ok(())
     }

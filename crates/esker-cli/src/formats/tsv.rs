@@ -26,6 +26,8 @@ pub struct Reader<R: Read> {
     limits: Limits,
     /// Key and value are chosen from the columns of a table; which, once a row was seen.
     columns: Option<(Columns, Option<Picked>)>,
+    /// What was found of the first line, which is in `line`, until it is read as an entry.
+    first: Option<Line>,
     /// In a dump of all keyspaces: whether the line before the entries of the next is in `line`.
     all: Option<bool>,
 }
@@ -39,7 +41,8 @@ impl<R: Read> Reader<R> {
         // `\xNN` is four bytes for one; two more for the tab and a carriage return.
         let max_line = 4 * (limits.key + limits.value) + 2;
         let lines = Lines::new(source, max_line);
-        Reader { lines, line: Vec::new(), encoding, limits, columns: None, all: None }
+        let (line, columns, first, all) = (Vec::new(), None, None, None);
+        Reader { lines, line, encoding, limits, columns, first, all }
     }
 
     /// Takes key and value from columns of a table.
@@ -148,10 +151,9 @@ impl<R: Read> Reader<R> {
         self.encoding.decode_field(value_text, value).map_err(|e| format!("value: {e}"))?;
         self.limits.check(key.len() as u64, value.len() as u64)
     }
-}
 
-impl<R: Read> ReadEntries for Reader<R> {
-    fn start(&mut self) -> Result<(), ReadError> {
+    /// Reads the names of the columns, where there are some and they were not read yet.
+    fn header(&mut self) -> Result<(), ReadError> {
         let Some((Columns { header: true, .. }, None)) = &self.columns else { return Ok(()) };
         match self.lines.next_line(&mut self.line)? {
             Line::End => Ok(()),
@@ -167,11 +169,14 @@ impl<R: Read> ReadEntries for Reader<R> {
         }
     }
 
-    fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool, ReadError> {
-        key.clear();
-        value.clear();
-        self.start()?;
-        let parsed = match self.lines.next_line(&mut self.line)? {
+    /// Takes what was read of a line for an entry; false at the end.
+    fn entry(
+        &mut self,
+        line: Line,
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        let parsed = match line {
             Line::End => return Ok(false),
             Line::TooLong => Err("the line is longer than any key and value can be".into()),
             Line::Whole if self.is_keyspace() => {
@@ -192,6 +197,26 @@ impl<R: Read> ReadEntries for Reader<R> {
             }
         };
         parsed.map(|()| true).map_err(|what| self.bad(what, false))
+    }
+}
+
+impl<R: Read> ReadEntries for Reader<R> {
+    fn start(&mut self) -> Result<(), ReadError> {
+        self.header()?;
+        let first = self.lines.next_line(&mut self.line)?;
+        self.first = Some(first);
+        self.entry(first, &mut Vec::new(), &mut Vec::new()).map(drop)
+    }
+
+    fn read(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool, ReadError> {
+        key.clear();
+        value.clear();
+        self.header()?;
+        let line = match self.first.take() {
+            Some(first) => first,
+            None => self.lines.next_line(&mut self.line)?,
+        };
+        self.entry(line, key, value)
     }
 }
 
