@@ -6,6 +6,8 @@
 #   DESTDIR=/tmp/root scripts/install.sh /usr      the same below another root, as packages are made
 #   ESKER_LIBDIR=lib/x86_64-linux-gnu              where libraries go, instead of lib
 set -euo pipefail
+# What is installed is for all users, whatever files root makes otherwise.
+umask 022
 [ $# -eq 1 ] && [ -n "$1" ] && [[ "$1" != -* ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 # Where the caller is, before this script goes elsewhere.
 prefix=$(realpath -ms -- "$1")

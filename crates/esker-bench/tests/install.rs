@@ -37,10 +37,21 @@ fn sources(at: &Path) {
 
 /// Installs, called from `caller`.
 fn install(sources: &Path, caller: &Path, prefix: &str, destdir: Option<&str>) {
+    install_with_umask("022", sources, caller, prefix, destdir);
+}
+
+fn install_with_umask(
+    umask: &str,
+    sources: &Path,
+    caller: &Path,
+    prefix: &str,
+    destdir: Option<&str>,
+) {
     std::fs::create_dir_all(caller).unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("bash");
     command
+        .args(["-c", "umask \"$1\"; shift; exec bash \"$@\"", "bash", umask])
         .arg(sources.join("scripts/install.sh"))
         .arg(prefix)
         .current_dir(caller)
@@ -80,4 +91,25 @@ fn relative_places_are_where_the_caller_is() {
         std::fs::read_dir(&checkout).unwrap().map(|e| e.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["Cargo.toml", "crates", "programs", "scripts", "target"], "as it was");
+}
+
+/// Files that are written and not installed had what the umask leaves: root's are often 077.
+#[test]
+fn a_strict_umask_kept_what_was_installed_from_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let (checkout, prefix) = (dir.path().join("checkout"), dir.path().join("prefix"));
+    sources(&checkout);
+    install_with_umask("077", &checkout, dir.path(), prefix.to_str().unwrap(), None);
+    let mut open = vec![prefix];
+    while let Some(at) = open.pop() {
+        let metadata = std::fs::symlink_metadata(&at).unwrap();
+        if metadata.is_symlink() {
+            continue;
+        }
+        let mode = metadata.permissions().mode();
+        assert_eq!(mode & 0o044, 0o044, "{} has mode {mode:o}", at.display());
+        if metadata.is_dir() {
+            open.extend(std::fs::read_dir(&at).unwrap().map(|e| e.unwrap().path()));
+        }
+    }
 }
