@@ -296,11 +296,14 @@ impl Repair<'_> {
             separate_values_from: None,
         };
         // Ids that the lost part of the manifest had used may come in any order.
-        let mut old = self.old.clone();
-        old.next_keyspace = old.next_keyspace.min(id);
-        let Ok(mut next) = old.apply(&ManifestEdit::from(vec![add])) else { return false };
-        next.next_keyspace = next.next_keyspace.max(self.old.next_keyspace);
-        if let Some(ks) = next.keyspaces.get_mut(&id) {
+        let next = self.old.next_keyspace;
+        self.old.next_keyspace = next.min(id);
+        let added = self.old.apply_in_place(&ManifestEdit::from(vec![add])).is_ok();
+        self.old.next_keyspace = next.max(self.old.next_keyspace);
+        if !added {
+            return false;
+        }
+        if let Some(ks) = self.old.keyspaces.get_mut(&id) {
             ks.order = self.orders.of(&name, order_name);
             if ks.order.is_none() {
                 let what = format!(
@@ -309,7 +312,6 @@ impl Repair<'_> {
                 self.report.unchecked.push(Finding::new("", what));
             }
         }
-        self.old = next;
         true
     }
 
@@ -419,20 +421,17 @@ impl Repair<'_> {
             meta: meta.clone(),
         };
         let all = ManifestEdit::from(found.iter().map(add).collect::<Vec<_>>());
-        let together = state.apply(&all).map(|next| *state = next).is_ok();
+        let together = state.apply_in_place(&all).is_ok();
         for table in found {
-            if !together {
-                match state.apply(&ManifestEdit::from(vec![add(&table)])) {
-                    Ok(next) => *state = next,
-                    Err(e) => {
-                        let name = filename::table(table.2.number);
-                        let what = format!("it does not fit to the other tables ({e})");
-                        let (from, to) = (&table.2.smallest, &table.2.largest);
-                        self.lose(Finding::new(&name, what).keys(from, to));
-                        self.aside.push(name);
-                        continue;
-                    }
-                }
+            if !together
+                && let Err(e) = state.apply_in_place(&ManifestEdit::from(vec![add(&table)]))
+            {
+                let name = filename::table(table.2.number);
+                let what = format!("it does not fit to the other tables ({e})");
+                let (from, to) = (&table.2.smallest, &table.2.largest);
+                self.lose(Finding::new(&name, what).keys(from, to));
+                self.aside.push(name);
+                continue;
             }
             self.report.tables += 1;
             self.report.entries += table.2.entries;

@@ -245,7 +245,7 @@ fn accept(
         return Ok(());
     }
     let edit = ManifestEdit::from(std::mem::take(begun));
-    loaded.state = loaded.state.apply(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
+    loaded.state.apply_in_place(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;
     } else {

@@ -178,11 +178,17 @@ impl Manifest {
         self.check_failed()?;
         let path = self.path();
         let refuse = |what| Error::corrupt(&path, self.end, format!("edit refused: {what}"));
-        let next = self.state.apply(edit).map_err(|e| refuse(e.to_string()))?;
+        let delta = self.state.check(edit).map_err(|e| refuse(e.to_string()))?;
         if self.end > self.rollover_at {
+            let mut next = self.state.clone();
+            next.take(delta.clone());
             let fresh = write_fresh(&*self.env, &self.dir, &next);
             match fresh.map(|f| (self.sync_name(&f), f)) {
-                Ok((Ok(()), fresh)) => return self.put_in_force(fresh, next),
+                Ok((Ok(()), fresh)) => {
+                    self.put_in_force(fresh)?;
+                    self.state = next;
+                    return Ok(());
+                }
                 Ok((Err(e), _)) if self.dir_sync.failed().is_some() => return self.note(Err(e)),
                 // The old file is as good as before; try again when it has grown as much again.
                 _ => self.rollover_at = self.end.saturating_mul(2),
@@ -209,7 +215,7 @@ impl Manifest {
             at += record.len() as u64;
         }
         self.end = end;
-        self.state = next;
+        self.state.take(delta);
         Ok(())
     }
 
@@ -218,7 +224,7 @@ impl Manifest {
         let fresh = write_fresh(&*self.env, &self.dir, &self.state)?;
         let named = self.sync_name(&fresh);
         self.note(named)?;
-        self.put_in_force(fresh, self.state.clone())
+        self.put_in_force(fresh)
     }
 
     /// Lets `CURRENT` tell how long the manifest is: from now on it shows when it loses its end.
@@ -234,13 +240,12 @@ impl Manifest {
         Ok(())
     }
 
-    fn put_in_force(&mut self, fresh: ManifestFile, state: State) -> Result<()> {
+    fn put_in_force(&mut self, fresh: ManifestFile) -> Result<()> {
         let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
         (self.file, self.number, self.end) = (fresh.file, fresh.number, fresh.end);
         self.told = self.end;
-        self.state = state;
         self.failed = None;
         remove_others(&*self.env, &self.dir, self.number);
         Ok(())

@@ -1,6 +1,9 @@
 //! Everything the manifest says, and how an edit changes it.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
@@ -89,11 +92,9 @@ pub(crate) struct KeyspaceDescription {
     pub version: KeyspaceVersion<Arc<TableMeta>>,
 }
 
-/// The composition of the store. Cheap to clone: runs are shared.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct State {
-    /// By id.
-    pub keyspaces: BTreeMap<u32, KeyspaceDescription>,
+/// The numbers of a store, and whether it was closed in order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Marks {
     /// Ids from here on were never used.
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
@@ -108,9 +109,75 @@ pub(crate) struct State {
     pub closed: bool,
     /// Of values in segments below this one two tables may know, as a repair had to guess which belong to the store.
     pub may_repeat_below: u64,
+}
+
+/// The composition of the store. A copy is one of everything: there is none at each edit.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// By id.
+    pub keyspaces: BTreeMap<u32, KeyspaceDescription>,
+    marks: Marks,
+    /// Which keyspace has a name.
+    names: HashMap<String, u32>,
     /// Which keyspace holds a table.
     tables: HashMap<u64, u32>,
     orders: Orders,
+    #[cfg(test)]
+    _copies: Copies,
+}
+
+/// What an edit changes of a state: checked, and not in force yet.
+#[derive(Debug, Clone)]
+pub(super) struct Delta {
+    marks: Marks,
+    /// What has become of keyspaces; `None`: they are gone.
+    keyspaces: BTreeMap<u32, Option<KeyspaceDescription>>,
+    names: HashMap<String, Option<u32>>,
+    tables: HashMap<u64, Option<u32>>,
+}
+
+/// A state, and what an edit that is being checked has changed of it so far.
+struct Draft<'a> {
+    before: &'a State,
+    delta: Delta,
+}
+
+/// Notes how often a thread copies a state.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(super) struct Copies;
+
+#[cfg(test)]
+thread_local!(static COPIES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+
+#[cfg(test)]
+impl Copies {
+    /// How often this one did.
+    pub(super) fn made() -> u64 {
+        COPIES.get()
+    }
+}
+
+#[cfg(test)]
+impl Clone for Copies {
+    fn clone(&self) -> Copies {
+        COPIES.set(Copies::made() + 1);
+        Copies
+    }
+}
+
+impl Deref for State {
+    type Target = Marks;
+
+    fn deref(&self) -> &Marks {
+        &self.marks
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Marks {
+        &mut self.marks
+    }
 }
 
 /// Equal when a manifest written from one says the same as one written from the other.
@@ -123,7 +190,8 @@ impl PartialEq for State {
 impl State {
     /// A store without keyspaces.
     pub(crate) fn new(orders: Orders) -> State {
-        State { orders, next_file: 1, ..State::default() }
+        let marks = Marks { next_file: 1, ..Marks::default() };
+        State { orders, marks, ..State::default() }
     }
 
     /// Makes the order of a keyspace known that is about to be added.
@@ -138,7 +206,7 @@ impl State {
 
     /// The keyspace of this name.
     pub(crate) fn keyspace(&self, name: &str) -> Option<&KeyspaceDescription> {
-        self.keyspaces.values().find(|k| k.name == name)
+        self.keyspaces.get(self.names.get(name)?)
     }
 
     /// Whether a table is part of the store; files of others are left over.
@@ -164,126 +232,39 @@ impl State {
         Ok(next)
     }
 
-    /// As [`apply`](State::apply), without the copy; after an error the state is of no use.
-    pub(super) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
-        self.closed = false;
-        let mut moves = BTreeMap::<u32, TableMoves>::new();
-        for change in &edit.changes {
-            change.check()?;
-            self.change(change, &mut moves)?;
-        }
-        // Removals in all keyspaces first: a number may leave one and enter another.
-        for (id, m) in &moves {
-            self.known(*id)?;
-            for number in &m.removed {
-                if self.tables.get(number) != Some(id) {
-                    return Err(Invalid::new(format!(
-                        "table {number} is removed from keyspace {id} but not there"
-                    )));
-                }
-                self.tables.remove(number);
-            }
-        }
-        for (id, m) in moves {
-            for (_, table) in &m.added {
-                if self.tables.insert(table.number, id).is_some() {
-                    return Err(Invalid::new(format!("table {} is added twice", table.number)));
-                }
-                self.raise_file(table.number + 1);
-                self.last_seq = self.last_seq.max(table.max_seq);
-                if let Some(last) = table.references.last() {
-                    self.raise_file(last.segment + 1);
-                }
-            }
-            let k = self.known(id)?;
-            k.version = k.version.edit(k.order.as_ref(), &m.removed, m.added)?;
-        }
+    /// As [`apply`](State::apply), without the copy. After an error the state is as it was.
+    pub(crate) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
+        let delta = self.check(edit)?;
+        self.take(delta);
         Ok(())
     }
 
-    fn change(
-        &mut self,
-        change: &Change,
-        moves: &mut BTreeMap<u32, TableMoves>,
-    ) -> Result<(), Invalid> {
-        match change {
-            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
-                if *id < self.next_keyspace {
-                    return Err(Invalid::new(format!("keyspace id {id} was used before")));
-                }
-                if self.keyspace(name).is_some() {
-                    return Err(Invalid::new(format!("keyspace {name:?} is there already")));
-                }
-                self.next_keyspace = *id + 1;
-                let k = KeyspaceDescription {
-                    id: *id,
-                    name: name.clone(),
-                    order_name: order_name.clone(),
-                    order: self.orders.of(name, order_name),
-                    compression: *compression,
-                    separate_values_from: *separate_values_from,
-                    flushed: 0,
-                    version: KeyspaceVersion::default(),
-                };
-                self.keyspaces.insert(*id, k);
-            }
-            Change::DropKeyspace { id } => {
-                self.known(*id)?;
-                self.keyspaces.remove(id);
-                self.tables.retain(|_, keyspace| keyspace != id);
-            }
-            Change::AddTable { keyspace, run, meta } => {
-                let m = moves.entry(*keyspace).or_default();
-                m.added.push((*run, Arc::new(meta.clone())));
-            }
-            Change::RemoveTable { keyspace, number } => {
-                moves.entry(*keyspace).or_default().removed.push(*number);
-            }
-            Change::Flushed { keyspace, segment } => {
-                let k = self.known(*keyspace)?;
-                not_below("flushed segment", k.flushed, *segment)?;
-                k.flushed = *segment;
-                self.raise_file(*segment + 1);
-            }
-            Change::LogStart { segment, durable } => {
-                not_below("log start", self.log_start, *segment)?;
-                self.log_start = *segment;
-                self.log_durable = self.log_durable.max(*durable);
-                self.raise_file((*segment).max(durable.segment));
-            }
-            Change::NextFile { number } => {
-                not_below("next file", self.next_file, *number)?;
-                self.next_file = *number;
-            }
-            Change::NextKeyspace { id } => {
-                not_below("next keyspace", self.next_keyspace.into(), (*id).into())?;
-                self.next_keyspace = *id;
-            }
-            Change::LastSeq { seq } => {
-                not_below("last sequence", self.last_seq, *seq)?;
-                self.last_seq = *seq;
-            }
-            Change::CleanClose => self.closed = true,
-            Change::Reopened => {}
-            Change::MayRepeat { below } => {
-                not_below("repeated values", self.may_repeat_below, *below)?;
-                self.may_repeat_below = *below;
-            }
-            Change::Continued => {
-                return Err(Invalid::new("an edit goes on in the midst of a record"));
+    /// What an edit changes, or why it cannot be. Here alone an order is asked, which may panic.
+    pub(super) fn check(&self, edit: &ManifestEdit) -> Result<Delta, Invalid> {
+        let mut draft = Draft {
+            before: self,
+            delta: Delta {
+                marks: Marks { closed: false, ..self.marks },
+                keyspaces: BTreeMap::new(),
+                names: HashMap::new(),
+                tables: HashMap::new(),
+            },
+        };
+        draft.apply(edit)?;
+        Ok(draft.delta)
+    }
+
+    /// Puts in force what an edit changes that was checked against this state.
+    pub(super) fn take(&mut self, delta: Delta) {
+        self.marks = delta.marks;
+        for (id, k) in delta.keyspaces {
+            match k {
+                Some(k) => drop(self.keyspaces.insert(id, k)),
+                None => drop(self.keyspaces.remove(&id)),
             }
         }
-        Ok(())
-    }
-
-    fn known(&mut self, id: u32) -> Result<&mut KeyspaceDescription, Invalid> {
-        let unknown = || Invalid::new(format!("there is no keyspace {id}"));
-        self.keyspaces.get_mut(&id).ok_or_else(unknown)
-    }
-
-    /// No number named anywhere is handed out again.
-    fn raise_file(&mut self, number: u64) {
-        self.next_file = self.next_file.max(number);
+        put(&mut self.names, delta.names);
+        put(&mut self.tables, delta.tables);
     }
 
     /// Says that the store is closed in order: nothing is in the log from `log_start` on.
@@ -326,6 +307,157 @@ impl State {
             changes.push(Change::CleanClose);
         }
         ManifestEdit { changes }
+    }
+}
+
+impl Draft<'_> {
+    fn apply(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
+        let mut moves = BTreeMap::<u32, TableMoves>::new();
+        for change in &edit.changes {
+            change.check()?;
+            self.change(change, &mut moves)?;
+        }
+        // Removals in all keyspaces first: a number may leave one and enter another.
+        for (id, m) in &moves {
+            self.known(*id)?;
+            for number in &m.removed {
+                if self.keyspace_of(*number) != Some(*id) {
+                    return Err(Invalid::new(format!(
+                        "table {number} is removed from keyspace {id} but not there"
+                    )));
+                }
+                self.delta.tables.insert(*number, None);
+            }
+        }
+        for (id, m) in moves {
+            for (_, table) in &m.added {
+                if self.keyspace_of(table.number).is_some() {
+                    return Err(Invalid::new(format!("table {} is added twice", table.number)));
+                }
+                self.delta.tables.insert(table.number, Some(id));
+                self.raise_file(table.number + 1);
+                self.delta.marks.last_seq = self.delta.marks.last_seq.max(table.max_seq);
+                if let Some(last) = table.references.last() {
+                    self.raise_file(last.segment + 1);
+                }
+            }
+            let k = self.known(id)?;
+            k.version = k.version.edit(k.order.as_ref(), &m.removed, m.added)?;
+        }
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        change: &Change,
+        moves: &mut BTreeMap<u32, TableMoves>,
+    ) -> Result<(), Invalid> {
+        let now = self.delta.marks;
+        match change {
+            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
+                if *id < now.next_keyspace {
+                    return Err(Invalid::new(format!("keyspace id {id} was used before")));
+                }
+                if changed(&self.delta.names, &self.before.names, name.as_str()).is_some() {
+                    return Err(Invalid::new(format!("keyspace {name:?} is there already")));
+                }
+                self.delta.marks.next_keyspace = *id + 1;
+                let k = KeyspaceDescription {
+                    id: *id,
+                    name: name.clone(),
+                    order_name: order_name.clone(),
+                    order: self.before.orders.of(name, order_name),
+                    compression: *compression,
+                    separate_values_from: *separate_values_from,
+                    flushed: 0,
+                    version: KeyspaceVersion::default(),
+                };
+                self.delta.names.insert(name.clone(), Some(*id));
+                self.delta.keyspaces.insert(*id, Some(k));
+            }
+            Change::DropKeyspace { id } => {
+                let k = self.known(*id)?.clone();
+                self.delta.tables.extend(k.version.tables().map(|t| (t.number, None)));
+                self.delta.names.insert(k.name, None);
+                self.delta.keyspaces.insert(*id, None);
+            }
+            Change::AddTable { keyspace, run, meta } => {
+                let m = moves.entry(*keyspace).or_default();
+                m.added.push((*run, Arc::new(meta.clone())));
+            }
+            Change::RemoveTable { keyspace, number } => {
+                moves.entry(*keyspace).or_default().removed.push(*number);
+            }
+            Change::Flushed { keyspace, segment } => {
+                let k = self.known(*keyspace)?;
+                not_below("flushed segment", k.flushed, *segment)?;
+                k.flushed = *segment;
+                self.raise_file(*segment + 1);
+            }
+            Change::LogStart { segment, durable } => {
+                not_below("log start", now.log_start, *segment)?;
+                self.delta.marks.log_start = *segment;
+                self.delta.marks.log_durable = now.log_durable.max(*durable);
+                self.raise_file((*segment).max(durable.segment));
+            }
+            Change::NextFile { number } => {
+                not_below("next file", now.next_file, *number)?;
+                self.delta.marks.next_file = *number;
+            }
+            Change::NextKeyspace { id } => {
+                not_below("next keyspace", now.next_keyspace.into(), (*id).into())?;
+                self.delta.marks.next_keyspace = *id;
+            }
+            Change::LastSeq { seq } => {
+                not_below("last sequence", now.last_seq, *seq)?;
+                self.delta.marks.last_seq = *seq;
+            }
+            Change::CleanClose => self.delta.marks.closed = true,
+            Change::Reopened => {}
+            Change::MayRepeat { below } => {
+                not_below("repeated values", now.may_repeat_below, *below)?;
+                self.delta.marks.may_repeat_below = *below;
+            }
+            Change::Continued => {
+                return Err(Invalid::new("an edit goes on in the midst of a record"));
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, id: u32) -> Result<&mut KeyspaceDescription, Invalid> {
+        let before = || self.before.keyspaces.get(&id).cloned();
+        let known = self.delta.keyspaces.entry(id).or_insert_with(before).as_mut();
+        known.ok_or_else(|| Invalid::new(format!("there is no keyspace {id}")))
+    }
+
+    /// Which keyspace holds a table.
+    fn keyspace_of(&self, table: u64) -> Option<u32> {
+        changed(&self.delta.tables, &self.before.tables, &table)
+    }
+
+    /// No number named anywhere is handed out again.
+    fn raise_file(&mut self, number: u64) {
+        self.delta.marks.next_file = self.delta.marks.next_file.max(number);
+    }
+}
+
+/// What a map holds once it is changed.
+fn changed<K, Q>(changes: &HashMap<K, Option<u32>>, map: &HashMap<K, u32>, key: &Q) -> Option<u32>
+where
+    K: Borrow<Q> + Hash + Eq,
+    Q: Hash + Eq + ?Sized,
+{
+    changes.get(key).copied().unwrap_or_else(|| map.get(key).copied())
+}
+
+/// Changes a map; what becomes `None` is taken out.
+fn put<K: Hash + Eq>(map: &mut HashMap<K, u32>, changes: HashMap<K, Option<u32>>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(map.insert(key, value)),
+            None => drop(map.remove(&key)),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::mem_env::MemEnv;
 use super::*;
 use crate::version::edit::testing::RECORD_BYTES;
+use crate::version::state::Copies;
 
 /// A keyspace of so many tables with long keys, and what takes half of them away.
 fn large(count: u64) -> [ManifestEdit; 3] {
@@ -72,4 +73,25 @@ fn an_edit_does_not_go_on_in_the_midst_of_a_record() {
     let edit = ManifestEdit::from(vec![Change::Continued, add_keyspace(0, "default")]);
     assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
     assert!(State::new(Orders::default()).apply(&edit).is_err());
+}
+
+/// Each of them copied the composition, all keyspaces and tables that had come by then: a thousand keyspaces were as
+/// many copies of up to a thousand, when they were made and at each open.
+#[test]
+fn edits_copied_all_that_the_ones_before_them_had_made() {
+    let (env, dir) = (MemEnv::default(), Path::new("/db"));
+    let state = State::new(Orders::default());
+    let mut manifest = Manifest::create(Arc::new(env.clone()), dir, state).unwrap();
+    let before = Copies::made();
+    for id in 0..250 {
+        let named = add_keyspace(id, &format!("ks{id}"));
+        manifest.append(&ManifestEdit::from(vec![named])).unwrap();
+        let table = table(u64::from(id) + 1, "a", "b");
+        manifest.append(&ManifestEdit::from(vec![add(id, 1, table)])).unwrap();
+    }
+    let written = Copies::made() - before;
+    let loaded = load(&env, dir, &Orders::default()).unwrap();
+    assert!(loaded.edits == 500 && loaded.state == *manifest.state());
+    let read = Copies::made() - before - written;
+    assert!(written <= 2 && read <= 2, "copies by 500 edits: {written} written, {read} read");
 }

@@ -20,12 +20,13 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
         "edit" => {
             let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
             assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
-            match state.apply(&edit) {
-                Ok(next) => {
-                    *state = next;
-                    show(state)
+            let before = state.clone();
+            match state.apply_in_place(&edit) {
+                Ok(()) => show(state),
+                Err(e) => {
+                    assert!(*state == before, "a refused edit changed something: {edit:?}");
+                    format!("refused: {e}")
                 }
-                Err(e) => format!("refused: {e}"),
             }
         }
         "find" => {
