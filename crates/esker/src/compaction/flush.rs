@@ -56,14 +56,17 @@ impl Store {
     pub(crate) fn wait_flushed(&self, upto: u64) -> Result<()> {
         self.room.forget();
         self.signal.wake();
+        // One that is flushed has nothing below for good: it is not looked at each time that something was done.
+        let mut keyspaces = self.all_keyspaces();
+        let waits = |ks: &Arc<KeyspaceState>| {
+            ks.view.load().memtables.iter().any(|m| m.segment().number() < upto)
+        };
         self.signal.wait_until(|| {
             if let Some(cause) = self.halt_cause() {
                 return Some(Err(Error::Halted { cause }));
             }
-            let waiting = self
-                .all_keyspaces()
-                .iter()
-                .any(|ks| ks.view.load().memtables.iter().any(|m| m.segment().number() < upto));
+            while keyspaces.pop_if(|ks| !waits(ks)).is_some() {}
+            let waiting = !keyspaces.is_empty();
             // Asked afterwards: in a store that is closed nothing waits.
             if self.signal.stopping() {
                 return Some(Err(Error::Closed));

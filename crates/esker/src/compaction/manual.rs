@@ -86,15 +86,18 @@ impl Store {
     pub(crate) fn settle(&self) -> Result<()> {
         self.flush_all()?;
         let (segment, seq) = (self.active_number(), self.visible_seq());
+        let mut outlook = self.outlook().below(segment);
         for ks in self.all_keyspaces() {
             let (run, _held) = {
                 let _job = self.jobs.lock();
                 let runs: Vec<u64> = ks.view.load().runs().iter().map(|r| r.id()).collect();
                 (runs.first().copied().unwrap_or(0), ks.hold_runs(runs))
             };
-            let horizon = Horizon { run, segment, seq };
+            let horizon = Horizon { run, seq };
             let look = Look::Upto(&horizon);
-            while self.work_once(|| self.compact_picked(&ks, &look)) {}
+            while self.work_once(|| self.compact_picked(&ks, &look, &outlook)) {
+                outlook = self.outlook().below(segment);
+            }
         }
         self.tidy_log(true);
         self.check_writable()

@@ -27,20 +27,34 @@ pub(super) enum Look<'a> {
     Work { idle: bool },
     /// The memtables that wait, in the middle of a compaction, whose input runs are taken.
     Between,
-    /// The tables that somebody found, who waits until nothing is left to do about them.
+    /// The tables that somebody found, who waits until nothing is left to do about them. The outlook ends there too.
     Upto(&'a Horizon),
 }
 
-/// What the picker sees of the store beside a keyspace.
+/// What the picker sees of the store beside a keyspace. It takes a look at each keyspace and segment, so those that are
+/// asked for work one after the other share it until there was any.
 pub(super) struct Outlook {
     segments: Vec<SegmentUse>,
     small_table: u64,
 }
 
-/// What there was at a moment: runs up to this one, segments below this one, sequences up to this one.
+impl Outlook {
+    /// Without segments from this one on.
+    pub(super) fn below(mut self, segment: u64) -> Outlook {
+        self.segments.retain(|s| s.segment < segment);
+        self
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a thread looked at all keyspaces.
+    pub(super) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// What there was at a moment: runs up to this one, sequences up to this one.
 pub(super) struct Horizon {
     pub run: u64,
-    pub segment: u64,
     pub seq: Seq,
 }
 
@@ -66,16 +80,24 @@ fn note_part(ks: &KeyspaceState, plan: &Compaction, next: Option<Vec<u8>>) {
 
 impl Store {
     /// Asks the picker about one keyspace and carries its plan out.
-    pub(super) fn compact_picked(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
-        comparator::catch(|| self.pick_and_compact(ks, look))
+    pub(super) fn compact_picked(
+        &self,
+        ks: &KeyspaceState,
+        look: &Look<'_>,
+        outlook: &Outlook,
+    ) -> Result<bool> {
+        comparator::catch(|| self.pick_and_compact(ks, look, outlook))
     }
 
-    fn pick_and_compact(&self, ks: &KeyspaceState, look: &Look<'_>) -> Result<bool> {
+    fn pick_and_compact(
+        &self,
+        ks: &KeyspaceState,
+        look: &Look<'_>,
+        outlook: &Outlook,
+    ) -> Result<bool> {
         let mut super_version = ks.view.load_full();
-        let mut outlook = self.outlook();
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
-            outlook.segments.retain(|s| s.segment < horizon.segment);
         }
         let nested = matches!(look, Look::Between);
         let mut sealed = self.sealed(&super_version);
@@ -85,7 +107,7 @@ impl Store {
         }
         let waiting = describe(&sealed);
         let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
-        let mut picker_input = self.picker_input(ks, &super_version, &waiting, &outlook, idle);
+        let mut picker_input = self.picker_input(ks, &super_version, &waiting, outlook, idle);
         if let Look::Upto(horizon) = look {
             // It keeps them for itself.
             picker_input.busy = 0..0;
@@ -312,8 +334,10 @@ impl Store {
         found
     }
 
-    /// The same for all keyspaces, which takes a look at each.
+    /// The same for all keyspaces.
     pub(super) fn outlook(&self) -> Outlook {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         Outlook { segments: self.segments.usage(), small_table: self.table_sizes().small }
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::picker;
-use super::schedule::Look;
+use super::schedule::{Look, Outlook};
 use crate::comparator;
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
@@ -32,7 +32,8 @@ impl Store {
         // What bounds runs and space has its share of the time, where writes leave no other time for it.
         let thin_out = || {
             let outlook = self.outlook();
-            self.in_turn(&keyspaces, |ks| comparator::catch(|| self.thin_out(ks, &outlook, false)))
+            let work = |ks: &_| comparator::catch(|| self.thin_out(ks, &outlook, false));
+            self.in_turn(&keyspaces, || false, work)
         };
         let share_left = self.backpressure.has_share_left() && !self.flush_is_due();
         if share_left && keyspaces.iter().any(|ks| self.has_sealed(ks)) && thin_out()? {
@@ -42,7 +43,10 @@ impl Store {
             // However soon the next flush is due.
             return thin_out().map(|_| true);
         }
-        self.in_turn(&keyspaces, |ks| self.compact_picked(ks, &look))
+        // One that was due already could not be done. What has become due meanwhile does not wait until all were asked.
+        let (outlook, due) = (self.outlook(), self.flush_is_due());
+        let work = |ks: &_| self.compact_picked(ks, &look, &outlook);
+        self.in_turn(&keyspaces, || !due && self.flush_is_due(), work)
     }
 
     /// Flushes what waits in these keyspaces, in each as the picker says: those that have waited longest first, and, but
@@ -56,13 +60,17 @@ impl Store {
         let since =
             |ks: &KeyspaceState| ks.view.load().memtables.last().map(|m| m.segment().number());
         let mut waiting: Vec<_> = keyspaces.iter().filter(|ks| self.has_sealed(ks)).collect();
+        if waiting.is_empty() {
+            return Ok(false);
+        }
         waiting.sort_by_key(|ks| since(ks));
+        let outlook = self.outlook();
         let between = matches!(look, Look::Between);
         let most = if between { usize::MAX } else { ROUND };
         for ks in waiting.into_iter().take(most).take_while(|_| !self.signal.stopping()) {
-            flushed |= self.compact_picked(ks, look)?;
+            flushed |= self.compact_picked(ks, look, &outlook)?;
             if between {
-                self.note_pressure_between(ks);
+                self.note_pressure_between(ks, &outlook);
             }
         }
         // One that found nothing to do, or no room, takes no share of the last one's.
@@ -77,16 +85,24 @@ impl Store {
         self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited()
     }
 
-    /// Looks for work in one keyspace after the other, first in the one whose turn it is, until there was any. The next
-    /// has its turn then.
+    /// Looks for work in one keyspace after the other, first in the one whose turn it is, until there was any: the next
+    /// has its turn then. Where it leaves early there may be more, and it goes on from there.
     fn in_turn(
         &self,
         keyspaces: &[Arc<KeyspaceState>],
+        leave: impl Fn() -> bool,
         mut work: impl FnMut(&KeyspaceState) -> Result<bool>,
     ) -> Result<bool> {
         let turn = self.turn.load(Ordering::Relaxed);
         let (before, from) = keyspaces.split_at(keyspaces.partition_point(|ks| ks.id < turn));
         for ks in from.iter().chain(before) {
+            if self.signal.stopping() {
+                return Ok(false);
+            }
+            if leave() {
+                self.turn.store(ks.id, Ordering::Relaxed);
+                return Ok(true);
+            }
             if work(ks)? {
                 self.turn.store(ks.id + 1, Ordering::Relaxed);
                 return Ok(true);
@@ -113,9 +129,9 @@ impl Store {
     /// How urgent they have become by a flush between two slices of one that is under way: begun when nothing pressed,
     /// it would have no time beside flushes, and nothing else would be begun. So it is given time, and writers are not
     /// slowed down whatever waits: not even where it is what gives space back (a fifth of the writes, for a sixth of the disk).
-    fn note_pressure_between(&self, ks: &KeyspaceState) {
-        let (super_version, outlook) = (ks.view.load_full(), self.outlook());
-        let picker_input = self.picker_input(ks, &super_version, &[], &outlook, false);
+    fn note_pressure_between(&self, ks: &KeyspaceState, outlook: &Outlook) {
+        let super_version = ks.view.load_full();
+        let picker_input = self.picker_input(ks, &super_version, &[], outlook, false);
         let pressure = picker::pressure(&picker_input).min(1.0);
         self.note_pressure(ks, if self.rests(ks) { 0.0 } else { pressure });
     }
@@ -123,12 +139,14 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::path::Path;
     use std::sync::Arc;
     use std::time::Duration;
 
+    use crate::compaction::schedule::LOOKS;
     use crate::env::sim::SimEnv;
-    use crate::store::Refused;
+    use crate::store::{KeyspaceState, Refused};
     use crate::{Compression, Db, Keyspace, KeyspaceOptions, Options};
 
     fn open() -> Db {
@@ -230,6 +248,44 @@ mod tests {
         }
         let (sum, all) = (shares.iter().map(|s| s.0).sum::<u64>(), shares[0].1);
         assert!(sum <= all && sum + 10 >= all, "{sum} of {all}: {shares:?}");
+    }
+
+    /// Each keyspace that was asked for work looked at all of them and at every segment, fifty times a second.
+    #[test]
+    fn a_look_for_work_took_a_look_at_all_keyspaces_for_each_of_them() {
+        let db = open();
+        for n in 0..50u32 {
+            let ks = db.create_keyspace(&format!("ks{n}"), KeyspaceOptions::new()).unwrap();
+            ks.put("key", "value").unwrap();
+        }
+        db.wait_for_compactions().unwrap();
+        let before = LOOKS.get();
+        db.store().step(Duration::from_secs(1));
+        let looks = LOOKS.get() - before;
+        assert!(looks <= 2, "{looks} looks at all keyspaces");
+        db.wait_for_compactions().unwrap();
+        let looks = LOOKS.get() - before - looks;
+        assert!(looks <= 2, "{looks} looks at all keyspaces while somebody waited");
+    }
+
+    /// All were asked first, however soon it was due.
+    #[test]
+    fn a_flush_that_had_become_due_waited_until_all_keyspaces_were_asked_for_work() {
+        let db = open();
+        for n in 0..5u32 {
+            db.create_keyspace(&format!("ks{n}"), KeyspaceOptions::new()).unwrap();
+        }
+        let (store, all) = (db.store(), db.store().all_keyspaces());
+        let asked = RefCell::new(Vec::new());
+        let ask = |ks: &KeyspaceState| {
+            asked.borrow_mut().push(ks.id);
+            Ok(false)
+        };
+        assert!(store.in_turn(&all, || asked.borrow().len() == 2, ask).unwrap());
+        assert!(!store.in_turn(&all, || false, ask).unwrap());
+        assert_eq!(asked.take(), [0, 1, 2, 3, 4, 5, 0, 1]);
+        store.signal.stop();
+        assert!(!store.in_turn(&all, || false, ask).unwrap() && asked.borrow().is_empty());
     }
 
     #[test]
