@@ -1,5 +1,7 @@
 //! Batches: several writes that become visible, and survive a crash, together or not at all.
 
+use std::collections::HashMap;
+
 use crate::error::{Error, Result};
 use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN};
 use crate::wal::record::Record;
@@ -25,9 +27,51 @@ pub struct WriteBatch {
     entries: u64,
     longest_key: usize,
     longest_value: usize,
-    /// The keyspaces written to, each once. Few: a batch seldom spans more than a handful.
-    keyspaces: Vec<u32>,
+    keyspaces: Named,
     home: Home,
+}
+
+/// In so many keyspaces one is looked for among all, which is faster than a map then. A batch seldom has more.
+const FEW: usize = 8;
+
+/// The keyspaces written to, each once, by first use.
+#[derive(Clone, Default)]
+struct Named {
+    ids: Vec<u32>,
+    /// Where each is among them, as soon as they are more than [`FEW`].
+    places: HashMap<u32, usize>,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many steps a thread took to find keyspaces in batches.
+    pub(crate) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+impl Named {
+    /// Where a keyspace is among them.
+    #[inline]
+    fn place(&self, id: u32) -> Option<usize> {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + if self.places.is_empty() { self.ids.len() as u64 } else { 1 });
+        match self.places.is_empty() {
+            true => self.ids.iter().position(|other| *other == id),
+            false => self.places.get(&id).copied(),
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, id: u32) {
+        if self.ids.last() == Some(&id) || self.place(id).is_some() {
+            return;
+        }
+        self.ids.push(id);
+        if self.ids.len() > FEW {
+            // All of them, once it begins.
+            let from = self.places.len();
+            self.places.extend(self.ids[from..].iter().copied().zip(from..));
+        }
+    }
 }
 
 /// Which open store the numbers of a batch's keyspaces are of.
@@ -60,7 +104,13 @@ impl WriteBatch {
 
     /// The keyspaces written to, each once, by first use.
     pub(crate) fn keyspaces(&self) -> &[u32] {
-        &self.keyspaces
+        &self.keyspaces.ids
+    }
+
+    /// Where one of [`keyspaces`](WriteBatch::keyspaces) is among them.
+    #[inline]
+    pub(crate) fn place(&self, keyspace: u32) -> usize {
+        self.keyspaces.place(keyspace).expect("noted with its first write")
     }
 
     /// An empty batch. Takes no memory yet.
@@ -108,9 +158,7 @@ impl WriteBatch {
         }
         let len = record_len(key.len(), value.len());
         self.records += 1;
-        if self.keyspaces.last() != Some(&keyspace) && !self.keyspaces.contains(&keyspace) {
-            self.keyspaces.push(keyspace);
-        }
+        self.keyspaces.note(keyspace);
         self.payload = self.payload.saturating_add(len as u64);
         self.entries = self.entries.saturating_add((key.len() + value.len()) as u64);
         self.longest_key = self.longest_key.max(key.len());
@@ -189,7 +237,52 @@ impl std::fmt::Debug for WriteBatch {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::env::sim::SimEnv;
+    use crate::{Comparator, Db, KeyOrder, KeyspaceOptions, Options};
+
+    struct Bytes;
+
+    impl Comparator for Bytes {
+        fn name(&self) -> &str {
+            "test.bytes"
+        }
+
+        fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+            a.cmp(b)
+        }
+    }
+
+    /// Each entry was compared with all keyspaces, when it was added and, with all writers waiting, when it was written.
+    #[test]
+    fn a_batch_looked_for_the_keyspace_of_each_entry_among_all_others() {
+        let options = Options::new();
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        // That of the first asks for a rehearsal of the batch.
+        let options = |n| match n {
+            0 => KeyspaceOptions::new().comparator(KeyOrder::Custom(Arc::new(Bytes))),
+            _ => KeyspaceOptions::new(),
+        };
+        let make = |n| db.create_keyspace(&format!("ks{n}"), options(n)).unwrap();
+        let all: Vec<_> = (0..500).map(make).collect();
+        let mut batch = WriteBatch::new();
+        let before = STEPS.get();
+        for n in 0..10u32 {
+            all.iter().for_each(|ks| batch.put_in(ks, n.to_be_bytes(), ks.name()));
+        }
+        let adding = STEPS.get() - before;
+        db.write(&batch).unwrap();
+        let writing = STEPS.get() - before - adding;
+        assert!(adding <= 4 * 5000 && writing <= 4 * 5000, "{adding} and {writing} steps");
+        assert_eq!(batch.keyspaces().len(), 500);
+        for ks in &all {
+            let found: Vec<_> = ks.iter().map(|entry| entry.unwrap()).collect();
+            assert!(found.len() == 10 && found.iter().all(|(_, v)| v[..] == *ks.name().as_bytes()));
+        }
+    }
 
     #[test]
     fn counts_and_clears() {

@@ -118,7 +118,7 @@ impl Store {
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
-            // Every keyspace is looked up before the first byte is written.
+            // Every keyspace is looked up before the first byte is written. They are in the places that the batch tells.
             let keyspaces = {
                 let names = self.keyspaces.read();
                 let mut found = Vec::new();
@@ -152,10 +152,7 @@ impl Store {
             appender
                 .append_batch(seq, batch, |r, keyspace, _, key, value| {
                     if memtables[at].0.id != keyspace {
-                        at = memtables
-                            .iter()
-                            .position(|m| m.0.id == keyspace)
-                            .expect("collected from the batch");
+                        at = batch.place(keyspace);
                     }
                     let (ks, memtable) = &memtables[at];
                     let insert = || {
@@ -384,21 +381,23 @@ fn rehearse(ks: &KeyspaceState, w: &Writer, key: &[u8]) -> Result<()> {
     })
 }
 
+/// The same for a batch, whose keyspaces these are.
 #[cold]
 fn rehearse_batch(keyspaces: &[Arc<KeyspaceState>], w: &Writer, batch: &WriteBatch) -> Result<()> {
     for (_, record) in batch.records() {
-        let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace && ks.order.is_custom());
-        ks.map_or(Ok(()), |ks| rehearse(ks, w, record.key))?;
+        let ks = &keyspaces[batch.place(record.keyspace)];
+        if ks.order.is_custom() {
+            rehearse(ks, w, record.key)?;
+        }
     }
     Ok(())
 }
 
-/// Tells of all puts of a batch.
+/// Tells of all puts of a batch, whose keyspaces these are.
 #[cold]
 fn note_batch(keyspaces: &[Arc<KeyspaceState>], seq: Seq, batch: &WriteBatch) -> Result<()> {
     for (_, record) in batch.records().filter(|(_, r)| r.kind == Kind::Put) {
-        let ks = keyspaces.iter().find(|ks| ks.id == record.keyspace);
-        ks.map_or(Ok(()), |ks| ks.note_put(seq, record.key))?;
+        keyspaces[batch.place(record.keyspace)].note_put(seq, record.key)?;
     }
     Ok(())
 }
