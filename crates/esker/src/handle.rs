@@ -155,9 +155,7 @@ fn end_log(store: &Store) -> Result<()> {
 impl Drop for Handle {
     fn drop(&mut self) {
         let worker = self.worker.get_mut();
-        let is_own = |w: &JoinHandle<()>| w.thread().id() == std::thread::current().id();
-        let inside = comparator::is_comparing() || worker.running.as_ref().is_some_and(is_own);
-        if inside
+        if (comparator::is_comparing() || background::is_worker())
             && self.process == std::process::id()
             && let Some(running) = worker.running.take()
         {

@@ -160,11 +160,14 @@ fn the_background_thread_was_the_last_to_hold_a_store_and_closed_it() {
     let dir = root.path().join("db");
     let owner = Arc::new(Owner::default());
     let order = || KeyOrder::Custom(Arc::<Owner>::clone(&owner));
-    let db = small().comparator(order()).open(&dir).unwrap();
-    for n in 0..100u32 {
-        db.put(n.to_be_bytes(), "value").unwrap();
+    {
+        // It is there before there is anything to compare, and not taken while it is written to.
+        let mut held = owner.0.lock().unwrap();
+        let db = held.insert(small().comparator(order()).open(&dir).unwrap());
+        for n in 0..100u32 {
+            db.put(n.to_be_bytes(), "value").unwrap();
+        }
     }
-    *owner.0.lock().unwrap() = Some(db);
     let deadline = Instant::now() + Duration::from_secs(30);
     let db = loop {
         match small().comparator(order()).open(&dir) {

@@ -1,5 +1,6 @@
 //! The background thread: flushes, merges, gives space back.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,9 +39,20 @@ impl Activity {
     }
 }
 
+thread_local! {
+    /// Whether this is the background thread of a store.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller is on a background thread, which cannot wait for itself.
+pub(crate) fn is_worker() -> bool {
+    IS_WORKER.get()
+}
+
 /// Starts the background thread of a store that is open for writing.
 pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandle<()>> {
     let body = move || {
+        IS_WORKER.set(true);
         // A bug in a compaction must not leave writers waiting for a thread that is gone: it stops
         // writes, as any failure of a compaction does, and the thread goes on.
         loop {

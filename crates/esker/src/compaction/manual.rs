@@ -5,10 +5,10 @@ use std::ops::{Bound, RangeBounds};
 use parking_lot::MutexGuard;
 
 use super::overlap;
-use super::schedule::{Horizon, Look, PART_TABLES, likely_written, note_rest};
+use super::schedule::{Horizon, Look, Outlook, PART_TABLES, likely_written, note_rest};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::Result;
-use crate::store::{KeyspaceState, Store};
+use crate::store::{Counters, KeyspaceState, Store};
 use crate::version::TableMeta;
 
 impl Store {
@@ -86,7 +86,8 @@ impl Store {
     pub(crate) fn settle(&self) -> Result<()> {
         self.flush_all()?;
         let (segment, seq) = (self.active_number(), self.visible_seq());
-        let mut outlook = self.outlook().below(segment);
+        // Of how many compactions it is, and it.
+        let mut seen: Option<(u64, Outlook)> = None;
         for ks in self.all_keyspaces() {
             let (run, _held) = {
                 let _job = self.jobs.lock();
@@ -95,8 +96,14 @@ impl Store {
             };
             let horizon = Horizon { run, seq };
             let look = Look::Upto(&horizon);
-            while self.work_once(|| self.compact_picked(&ks, &look, &outlook)) {
-                outlook = self.outlook().below(segment);
+            // With the right to merge held: the background thread may have changed what is dead meanwhile.
+            while self.work_once(|| {
+                let merges = Counters::get(&self.counters.merges);
+                let now = seen.take().filter(|(of, _)| *of == merges);
+                let now = now.unwrap_or_else(|| (merges, self.outlook().below(segment)));
+                self.compact_picked(&ks, &look, &seen.insert(now).1)
+            }) {
+                seen = None;
             }
         }
         self.tidy_log(true);

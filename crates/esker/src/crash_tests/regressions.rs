@@ -536,3 +536,23 @@ fn a_sync_that_comes_behind_a_failed_close_is_an_error() {
     // The close made durable what it could not flush.
     assert_eq!(get(&open(&cut(&env)), "key").unwrap(), b"1");
 }
+
+/// Each opened anew, wrote nothing and left a segment of the usual size: on a full disk, where nothing is flushed, the room
+/// that is kept for deletions was used up by a service that was started again and again.
+#[test]
+fn lives_that_ended_before_a_flush_took_the_room_on_the_disk() {
+    let first = SimEnv::new(1, true);
+    let db = open(&first);
+    db.put("key", "value").unwrap();
+    let mut env = image(&first.freeze(), Cut::Kill, 0);
+    drop(db);
+    for life in 0..3 {
+        let db = open(&env);
+        assert_eq!(get(&db, "key").as_deref(), Some(&b"value"[..]));
+        // Before the one that is written to now; in the first life that is where the key is.
+        let before = segments(&env).into_iter().rev().nth(1).unwrap();
+        let file = env.open(&Path::new("/db").join(before), OpenMode::Read).unwrap();
+        assert!(life == 0 || file.allocated().unwrap() <= 8192);
+        env = image(&env.freeze(), Cut::Kill, 0);
+    }
+}

@@ -11,6 +11,7 @@ use super::slice::Slice;
 use super::super_version::SuperVersion;
 use crate::Result;
 use crate::key::{KeyOrder, Kind, Seq, Stored, key_hash};
+use crate::table::TableEntry;
 use crate::util::sync::Guard;
 
 /// Most runs whose index lines are asked for ahead; more than a settled store ever has.
@@ -33,7 +34,7 @@ fn find<'a>(
     // The usual settled store: one run and empty memtables.
     if let ([run], true) = (view.runs(), view.memtables.iter().all(|m| m.is_empty())) {
         let Some(table) = run.find(order, key) else { return Ok(None) };
-        return find_in_table(table, hash, key, seq);
+        return Ok(table.table.get(hash, key, seq)?.and_then(|found| live(table, found)));
     }
     let mut candidates: [Option<&Arc<LoadedTable>>; MAX_AHEAD] = [None; MAX_AHEAD];
     for (slot, run) in candidates.iter_mut().zip(view.runs()) {
@@ -44,10 +45,7 @@ fn find<'a>(
     }
     for m in &view.memtables {
         if let Some(record) = m.get(key, hash, seq) {
-            return Ok(match record.kind {
-                Kind::Put => Some(ValueSource::Memory(record.value)),
-                Kind::Delete => None,
-            });
+            return Ok((record.kind == Kind::Put).then_some(ValueSource::Memory(record.value)));
         }
     }
     for (at, run) in view.runs().iter().enumerate() {
@@ -55,26 +53,16 @@ fn find<'a>(
         if let Some(table) = table
             && let Some(found) = table.table.get(hash, key, seq)?
         {
-            return Ok(match found.kind {
-                Kind::Put => Some(ValueSource::Table(table, found.stored)),
-                Kind::Delete => None,
-            });
+            return Ok(live(table, found));
         }
     }
     Ok(None)
 }
 
+/// The value of a version that a table has, unless it is a deletion.
 #[inline]
-fn find_in_table<'a>(
-    table: &'a LoadedTable,
-    hash: u64,
-    key: &[u8],
-    seq: Seq,
-) -> Result<Option<ValueSource<'a>>> {
-    Ok(match table.table.get(hash, key, seq)? {
-        Some(found) if found.kind == Kind::Put => Some(ValueSource::Table(table, found.stored)),
-        _ => None,
-    })
+fn live<'a>(table: &'a LoadedTable, found: TableEntry<'a>) -> Option<ValueSource<'a>> {
+    (found.kind == Kind::Put).then_some(ValueSource::Table(table, found.stored))
 }
 
 /// The value of `key` as of `seq`.

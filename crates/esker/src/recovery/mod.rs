@@ -361,6 +361,10 @@ fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()>
     let number = next.segment.number();
     if let Some((last, end)) = open_end {
         last.seal_recovered(end, w.last_seq, number)?;
+        if end == wal::FIRST_FRAME {
+            // Lives that end before a flush, or on a full disk on which there is none, leave one each.
+            drop(last.punch_unused());
+        }
     }
     store.go_on_in(&mut w, next);
     drop(w);

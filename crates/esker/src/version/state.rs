@@ -209,6 +209,16 @@ impl State {
         self.keyspaces.get(self.names.get(name)?)
     }
 
+    /// Whether what is kept to find keyspaces and tables is what there is.
+    #[cfg(test)]
+    pub(super) fn finds_what_it_has(&self) -> bool {
+        let ids = self.keyspaces.values().map(|k| (k.name.clone(), k.id));
+        let of = |k: &KeyspaceDescription| {
+            k.version.tables().map(|t| (t.number, k.id)).collect::<Vec<_>>()
+        };
+        self.names == ids.collect() && self.tables == self.keyspaces.values().flat_map(of).collect()
+    }
+
     /// Whether a table is part of the store; files of others are left over.
     pub(crate) fn has_table(&self, number: u64) -> bool {
         self.tables.contains_key(&number)

@@ -385,6 +385,12 @@ impl Segment {
         Ok(())
     }
 
+    /// Gives back what is behind the end of one that was sealed.
+    pub(crate) fn punch_unused(&self) -> Result<()> {
+        let used = self.end().next_multiple_of(4096);
+        self.punch([(used, self.capacity().saturating_sub(used))].into_iter())
+    }
+
     /// Makes everything appended before the call durable. Once it failed it fails forever, without
     /// asking again.
     pub(crate) fn sync(&self) -> Result<()> {

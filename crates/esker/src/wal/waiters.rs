@@ -38,7 +38,7 @@ impl WaitSlot {
     /// This thread's, ready to wait.
     pub(super) fn of_this_thread() -> Arc<WaitSlot> {
         let place = SLOT.try_with(Arc::clone);
-        // Gone with the thread, where the program's own thread-locals go later and use the store.
+        // Gone with the thread, where the program's own thread-locals, of Rust, go later and use the store.
         let place = place.unwrap_or_else(|_| WaitSlot::new());
         place.told.store(0, Ordering::Relaxed);
         place

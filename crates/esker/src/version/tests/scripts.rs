@@ -21,13 +21,15 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
             assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
             let before = state.clone();
-            match state.apply_in_place(&edit) {
+            let shown = match state.apply_in_place(&edit) {
                 Ok(()) => show(state),
                 Err(e) => {
                     assert!(*state == before, "a refused edit changed something: {edit:?}");
                     format!("refused: {e}")
                 }
-            }
+            };
+            assert!(state.finds_what_it_has(), "after {edit:?}");
+            shown
         }
         "find" => {
             let k = &state.keyspaces[&0];
