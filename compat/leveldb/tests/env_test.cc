@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -453,8 +455,9 @@ std::string DirectoryBesideSharedMemoryOf(size_t mebibytes, size_t kept) {
       _exit(0);
     }
     if (kept > 0) {
-      Env::Default()->CreateDir(left);
-      WriteStringToFile(Env::Default(), std::string(kept << 20, 'x'), left + "/file");
+      const bool made = Env::Default()->CreateDir(left).ok() &&
+                        WriteStringToFile(Env::Default(), std::string(kept << 20, 'x'), left + "/file").ok();
+      if (!made) _exit(1);
     }
     std::unique_ptr<Env> env(NewMemEnv(Env::Default()));
     Options options;
@@ -489,7 +492,9 @@ TEST(a_db_in_memory_is_not_in_a_dev_shm_with_little_room) {
   const std::string in_memory = "/dev/shm/";
   CHECK_EQ(with_room.substr(0, in_memory.size()), in_memory);
   const char* given = getenv("TMPDIR");
-  const std::string other = std::string(given != nullptr && *given != '\0' ? given : "/tmp") + "/leveldb-memenv-";
+  char real[PATH_MAX];
+  CHECK(realpath(given != nullptr && *given != '\0' ? given : "/tmp", real) != nullptr);
+  const std::string other = std::string(real) + "/leveldb-memenv-";
   CHECK_EQ(DirectoryBesideSharedMemoryOf(64, 0).substr(0, other.size()), other);
   // What was left there is removed first, and does not count.
   CHECK_EQ(DirectoryBesideSharedMemoryOf(1026, 4).substr(0, in_memory.size()), in_memory);

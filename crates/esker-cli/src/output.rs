@@ -155,18 +155,22 @@ fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(io::Error::other("too many links"))
 }
 
-/// Gives a file the owner and the permissions of the one that it will replace.
+/// Gives a file the owner and the permissions of the one that it will replace. Where it cannot have the group alone, those
+/// in it get no rights.
 fn succeed(file: &File, there: &Metadata) -> io::Result<()> {
     let (made, uid, gid) = (file.metadata()?, there.uid(), there.gid());
-    if (made.uid(), made.gid()) != (uid, gid) {
-        fchown(file, Some(uid), Some(gid)).map_err(|e| {
-            let whose = format!("the file there belongs to user {uid} and group {gid}");
-            io::Error::new(
-                e.kind(),
-                format!("{whose}, and so would this: {e}; remove it, or name another"),
-            )
-        })?;
+    if made.uid() == uid {
+        let has_group = made.gid() == gid || fchown(file, None, Some(gid)).is_ok();
+        let mode = if has_group { 0o777 } else { 0o707 } & there.mode();
+        return file.set_permissions(Permissions::from_mode(mode));
     }
+    fchown(file, Some(uid), Some(gid)).map_err(|e| {
+        let whose = format!("the file there belongs to user {uid} and group {gid}");
+        io::Error::new(
+            e.kind(),
+            format!("{whose}, and so would this: {e}; remove it, or name another"),
+        )
+    })?;
     file.set_permissions(Permissions::from_mode(there.mode() & 0o777))
 }
 

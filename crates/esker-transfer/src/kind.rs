@@ -42,15 +42,13 @@ pub fn kind_of(path: &Path) -> Option<Kind> {
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .collect();
     let any = |is: &dyn Fn(&str) -> bool| names.iter().any(|n| is(n));
-    if any(&|n| n == "IDENTITY" || n.starts_with("OPTIONS-")) {
-        return Some(Kind::RocksDb);
-    }
     let current = start_of(&path.join("CURRENT"), OFlags::NOFOLLOW);
     let rest = current.strip_prefix(b"MANIFEST-");
     let digits = rest.map_or(0, |r| r.iter().take_while(|b| b.is_ascii_digit()).count());
-    // Esker's line goes on behind the name; LevelDB's ends with it, and its numbers are shorter.
+    // Esker's line goes on behind the name; LevelDB's ends with it, as RocksDB's does, and its numbers are shorter.
     match rest.map(|r| &r[digits..]) {
         Some([b' ', ..]) => return Some(Kind::Esker),
+        _ if any(&|n| n == "IDENTITY" || n.starts_with("OPTIONS-")) => return Some(Kind::RocksDb),
         Some(b"\n") if (1..10).contains(&digits) => return Some(Kind::LevelDb),
         _ => {}
     }

@@ -2,10 +2,12 @@
 //!
 //! What a rename cannot replace is refused before anything is read, not at the end of the work.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 
@@ -91,6 +93,13 @@ impl Place {
                  an empty one"
             )));
         }
+        let owner = fs::metadata(&self.target).map_err(Error::io("look at", &self.target))?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return Err(self.refused(&format!(
+                "belongs to user {owner}, and what is made in its place would not; do this as that \
+                 user, or name a new directory"
+            )));
+        }
         if is_mounted(&self.target, &self.dir)? {
             return Err(self.refused(
                 "is where something is mounted, and cannot be replaced by a directory that is \
@@ -107,31 +116,13 @@ impl Place {
         Ok(())
     }
 
-    /// Makes the directory for the database beside its place. One that gives way is succeeded by one of the
-    /// same owner, which nobody else can look into until it is whole.
+    /// Makes the directory for the database beside its place. Where one gives way, nobody else can look into it until it is
+    /// whole.
     pub fn begin(&self) -> Result<()> {
-        let there = fs::metadata(&self.target).ok();
-        let mode = if there.is_some() { 0o700 } else { 0o777 };
+        let mode = if self.target.exists() { 0o700 } else { 0o777 };
         fs::DirBuilder::new().mode(mode).create(&self.partial).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => self.is_taken(),
             _ => Error::io("create", &self.partial)(e),
-        })?;
-        there.map_or(Ok(()), |there| self.give_to_owner(&there)).inspect_err(|_| {
-            let _ = fs::remove_dir(&self.partial);
-        })
-    }
-
-    fn give_to_owner(&self, there: &Metadata) -> Result<()> {
-        let made = fs::metadata(&self.partial).map_err(Error::io("look at", &self.partial))?;
-        let (uid, gid) = (there.uid(), there.gid());
-        if (made.uid(), made.gid()) == (uid, gid) {
-            return Ok(());
-        }
-        chown(&self.partial, Some(uid), Some(gid)).map_err(|e| {
-            self.refused(&format!(
-                "belongs to user {uid} and group {gid}, which its successor cannot be given to \
-                 ({e}); do this as that user, or name a new directory"
-            ))
         })
     }
 
@@ -139,10 +130,24 @@ impl Place {
     /// it meanwhile does not.
     pub fn rename(&self) -> Result<()> {
         if let Ok(there) = fs::metadata(&self.target) {
-            let set = fs::set_permissions(&self.partial, there.permissions());
+            let set = self.succeed(&there);
             set.map_err(Error::io("set the permissions of", &self.partial))?;
         }
         fs::rename(&self.partial, &self.target).map_err(Error::io("rename to", &self.target))
+    }
+
+    /// By the directory that was made, whatever somebody who may rename here has put in its place. Where it cannot have the
+    /// group, those in it get no rights.
+    fn succeed(&self, there: &Metadata) -> std::io::Result<()> {
+        let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32;
+        let made = File::options().read(true).custom_flags(flags).open(&self.partial)?;
+        if made.metadata()?.uid() != there.uid() {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        let gid = there.gid();
+        let has_group = made.metadata()?.gid() == gid || fchown(&made, None, Some(gid)).is_ok();
+        let mode = if has_group { 0o7777 } else { 0o7707 } & there.mode();
+        made.set_permissions(Permissions::from_mode(mode))
     }
 
     /// Makes the name durable.

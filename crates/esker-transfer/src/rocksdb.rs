@@ -4,10 +4,14 @@
 //! messages in a directory that is removed. Checksums are checked by the library.
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
 
+use rustix::fs::OFlags;
 use tempfile::TempDir;
 
 use crate::error::{Error, Report, Result};
@@ -113,6 +117,10 @@ pub fn open(path: &Path, db: Option<&str>, scratch: &Path) -> Result<Opened> {
             return Err(Error::Refused(format!("{} is no RocksDB database", path.display())));
         }
     }
+    let current = path.join("CURRENT");
+    if current.exists() {
+        regular(&current)?;
+    }
     check_log_dir(path)?;
     let mut reader = Reader::new(path, scratch)?;
     let c_path = c_path(path)?;
@@ -139,6 +147,20 @@ pub fn open(path: &Path, db: Option<&str>, scratch: &Path) -> Result<Opened> {
     Ok(Opened { entries, total, report })
 }
 
+/// A file of options has some kilobytes for each column family.
+const OPTIONS_MOST: u64 = 64 << 20;
+
+/// Opens a file that is one: whoever read a pipe of its name would wait, and a device has no end.
+fn regular(path: &Path) -> Result<File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(Error::io("open", path))?;
+    match file.metadata().map_err(Error::io("look at", path))?.is_file() {
+        true => Ok(file),
+        false => Err(Error::Refused(format!("{} is no file; move it away", path.display()))),
+    }
+}
+
 /// Refuses a database whose log is in another directory: what was not flushed would be left out, in silence.
 fn check_log_dir(path: &Path) -> Result<()> {
     let list = || std::fs::read_dir(path).map_err(Error::io("list", path));
@@ -155,7 +177,9 @@ fn check_log_dir(path: &Path) -> Result<()> {
         }
     }
     let Some((_, options)) = newest else { return Ok(()) };
-    let bytes = std::fs::read(&options).map_err(Error::io("read", &options))?;
+    let options_file = regular(&options)?;
+    let mut bytes = Vec::new();
+    options_file.take(OPTIONS_MOST).read_to_end(&mut bytes).map_err(Error::io("read", &options))?;
     let text = String::from_utf8_lossy(&bytes);
     let named = text.lines().find_map(|l| l.trim().strip_prefix("wal_dir="));
     let elsewhere = |dir: &&str| {

@@ -224,10 +224,13 @@ fn begin(args: &Args, format: Format, source: impl Read + 'static) -> Result<Inp
         encoding,
     };
     let mut reader = format.reader(source, &choice, limits)?;
-    match reader.start() {
-        // It comes once more, and is counted.
-        Err(ReadError::Bad(bad)) if args.skip_bad && !bad.fatal => {}
-        started => started?,
+    reader.start()?;
+    if args.create.create {
+        match reader.look_at_first() {
+            // It comes once more, and is counted.
+            Err(ReadError::Bad(bad)) if args.skip_bad && !bad.fatal => {}
+            looked => looked?,
+        }
     }
     Ok(Input::One(reader))
 }

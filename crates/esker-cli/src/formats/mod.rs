@@ -43,9 +43,13 @@ impl Limits {
 /// Reads entries one after the other.
 pub trait ReadEntries {
     /// Reads what stands before the first entry, where the format has such a thing, so that an input
-    /// that cannot be loaded is refused before anything is done. Where it has none the first entry may be
-    /// looked at; [`read`](Self::read) gives it all the same, bad or not.
+    /// that cannot be loaded is refused before anything is done.
     fn start(&mut self) -> Result<(), ReadError> {
+        Ok(())
+    }
+    /// Behind [`start`](Self::start), looks at the first entry of a format that has nothing before it, lest a store is made
+    /// for a wrong file. [`read`](Self::read) gives the entry all the same, bad or not.
+    fn look_at_first(&mut self) -> Result<(), ReadError> {
         Ok(())
     }
 

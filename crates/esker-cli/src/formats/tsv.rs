@@ -202,7 +202,10 @@ impl<R: Read> Reader<R> {
 
 impl<R: Read> ReadEntries for Reader<R> {
     fn start(&mut self) -> Result<(), ReadError> {
-        self.header()?;
+        self.header()
+    }
+
+    fn look_at_first(&mut self) -> Result<(), ReadError> {
         let first = self.lines.next_line(&mut self.line)?;
         self.first = Some(first);
         self.entry(first, &mut Vec::new(), &mut Vec::new()).map(drop)
