@@ -258,6 +258,7 @@ mod tests {
 
     /// Each entry was compared with all keyspaces, when it was added and, with all writers waiting, when it was written.
     #[test]
+    #[cfg_attr(miri, ignore = "a store with 500 keyspaces, for half an hour")]
     fn a_batch_looked_for_the_keyspace_of_each_entry_among_all_others() {
         let options = Options::new();
         let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
