@@ -7,19 +7,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::inputs::GroupInputs;
 use crate::error::Result;
 use crate::key::{InternalCursor, Stored};
 use crate::memtable::Memtable;
 use crate::options::Compression;
-use crate::read::LoadedTable;
 use crate::table::{Dictionary, SAMPLE};
-
-/// The inputs of one group.
-pub(super) struct GroupInputs {
-    pub memtables: Vec<Arc<Memtable>>,
-    /// By input run, newest first.
-    pub tables: Vec<Vec<Arc<LoadedTable>>>,
-}
 
 /// One entry in so many is a sample, within these bounds: what choosing costs stays a small part of
 /// the compaction.

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use super::inputs::CompactionInputs;
 use super::job::CompactionJob;
-use super::overlap::{self, OverlapGroup};
+use super::overlap;
 use super::schedule::{Look, describe};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::read::SuperVersion;
 use crate::store::{KeyspaceState, Store};
-
-/// Memtables, and a plan that writes them.
-type Flush = (Vec<Arc<Memtable>>, Vec<OverlapGroup>);
 
 impl Store {
     /// Flushes everything written before the call into tables.
@@ -119,22 +117,18 @@ impl Store {
         super_version.memtables_below(self.active_number())
     }
 
-    /// The memtables below segment `upto`, and a plan that writes them into a run of their own.
-    pub(crate) fn whole_flush(
-        &self,
-        ks: &KeyspaceState,
-        super_version: &SuperVersion,
-        upto: u64,
-    ) -> Result<Option<Flush>> {
+    /// All memtables below segment `upto`, to be written into a run of their own, if there are any.
+    fn whole_flush(&self, ks: &KeyspaceState, upto: u64) -> Result<Option<CompactionInputs>> {
+        let super_version = ks.view.load_full();
         let memtables = super_version.memtables_below(upto);
         if memtables.is_empty() {
             return Ok(None);
         }
-        let (inputs, runs) = (describe(&memtables), super_version.version.runs());
+        let (waiting, table_runs) = (describe(&memtables), super_version.version.runs());
         let size = self.table_sizes().small;
-        let parts = || Ok(overlap::groups(&ks.order, &inputs, runs, 0..0, size, |_| false));
-        let parts = comparator::catch(parts)?;
-        Ok(Some((memtables, parts)))
+        let groups = || Ok(overlap::groups(&ks.order, &waiting, table_runs, 0..0, size, |_| false));
+        let (groups, relocate) = (comparator::catch(groups)?, Vec::new());
+        Ok(Some(CompactionInputs { super_version, memtables, runs: 0..0, groups, relocate }))
     }
 
     /// Writes all memtables below segment `upto` into tables, on this thread, and makes those of all
@@ -145,21 +139,8 @@ impl Store {
         let mut edits = Vec::new();
         let mut fresh = Vec::new();
         let result = keyspaces.iter().try_for_each(|ks| {
-            let super_version = ks.view.load_full();
-            let Some((memtables, groups)) = self.whole_flush(ks, &super_version, upto)? else {
-                return Ok(());
-            };
-            let (run, relocate) = (self.next_run(ks), Vec::new());
-            let mut job = CompactionJob::new(
-                self,
-                ks,
-                &super_version,
-                memtables,
-                0..0,
-                groups,
-                run,
-                relocate,
-            );
+            let Some(inputs) = self.whole_flush(ks, upto)? else { return Ok(()) };
+            let mut job = CompactionJob::new(self, ks, inputs, self.next_run(ks));
             let edit = job.run()?;
             fresh.extend(edit.fresh());
             edits.push((&**ks, edit));
@@ -174,13 +155,10 @@ impl Store {
 
     /// Writes all memtables below segment `upto` into tables, on this thread.
     pub(crate) fn flush_upto(&self, ks: &KeyspaceState, upto: u64) -> Result<()> {
-        let super_version = ks.view.load_full();
-        let Some((memtables, parts)) = self.whole_flush(ks, &super_version, upto)? else {
-            return Ok(());
-        };
+        let Some(inputs) = self.whole_flush(ks, upto)? else { return Ok(()) };
         // Its room is kept already: what waits for a flush counts.
         let _claim = self.room.claim(0);
-        self.run_compaction(ks, super_version, memtables, 0..0, parts, Vec::new())
+        self.run_compaction(ks, inputs)
     }
 
     /// Whether a flush is worth trying: the last one found room, or there is more now.

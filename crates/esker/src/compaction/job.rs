@@ -6,12 +6,12 @@
 //! that it wrote are removed, and the store is as the steps before it left it.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::dictionary::{GroupInputs, dictionary_for};
+use super::dictionary::dictionary_for;
+use super::inputs::{CompactionInputs, GroupInputs};
 use super::outputs::{Outputs, Written};
 use super::repeats::Repeats;
 use crate::compaction::overlap::OverlapGroup;
@@ -24,7 +24,7 @@ use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::SourceCursor;
-use crate::read::{LoadedRun, LoadedTable, SuperVersion};
+use crate::read::{LoadedRun, LoadedTable};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, DirLock, KeyspaceState, Store};
 use crate::table::Dictionary;
@@ -75,28 +75,20 @@ struct Group {
 }
 
 impl Store {
-    /// Merges the given memtables (the oldest of the sealed ones) and runs into one run. The caller has claimed the
-    /// room for it.
+    /// Merges the inputs into one run. The caller has claimed the room for it.
     pub(crate) fn run_compaction(
         &self,
         ks: &KeyspaceState,
-        super_version: Arc<SuperVersion>,
-        memtables: Vec<Arc<Memtable>>,
-        range: Range<usize>,
-        groups: Vec<OverlapGroup>,
-        relocate: Vec<u64>,
+        inputs: CompactionInputs,
     ) -> Result<()> {
-        let ids: Vec<u64> = super_version.runs()[range.clone()].iter().map(|r| r.id()).collect();
+        let ids = inputs.run_ids();
         let run = match ids.last() {
             // The oldest: where only a part of the runs is merged the newer ones shrink.
-            Some(oldest) if memtables.is_empty() => *oldest,
+            Some(oldest) if inputs.memtables.is_empty() => *oldest,
             _ => self.next_run(ks),
         };
-        let read: u64 = groups.iter().filter(|c| !c.trivial_move).map(|c| c.bytes).sum();
-        let mut job =
-            CompactionJob::new(self, ks, &super_version, memtables, range, groups, run, relocate);
-        // It keeps what the job is done with.
-        drop(super_version);
+        let read = inputs.written();
+        let mut job = CompactionJob::new(self, ks, inputs, run);
         let _busy = ks.hold_runs(ids);
         let start = Instant::now();
         let upto = job.memtables.iter().map(|m| m.segment().number()).max();
@@ -161,55 +153,38 @@ impl Store {
 }
 
 impl<'a> CompactionJob<'a> {
-    /// A job on the runs `range` of `super_version`, those right below the memtables when there are any, and on
-    /// `memtables`, whose indexes and those of tables are in `groups`.
-    #[expect(clippy::too_many_arguments)] // a plan, and what it was made from
+    /// A job that writes run `run`. Of the inputs it keeps what it has still to read.
     pub(crate) fn new(
         store: &'a Store,
         ks: &'a KeyspaceState,
-        super_version: &SuperVersion,
-        memtables: Vec<Arc<Memtable>>,
-        range: Range<usize>,
-        groups: Vec<OverlapGroup>,
+        inputs: CompactionInputs,
         run: u64,
-        relocate: Vec<u64>,
     ) -> CompactionJob<'a> {
-        let runs = super_version.runs();
-        let inputs = |group: &OverlapGroup| {
-            let mut tables = vec![Vec::new(); range.len()];
-            for &(run, table) in &group.tables {
-                tables[run - range.start].push(Arc::clone(&runs[run].tables()[table]));
-            }
-            let memtables = group.memtables.iter().map(|m| Arc::clone(&memtables[*m])).collect();
-            GroupInputs { memtables, tables }
-        };
         let of = |g: &OverlapGroup| Group {
-            inputs: inputs(g),
+            inputs: inputs.of_group(g),
             bytes: g.bytes,
             trivial_move: g.trivial_move,
         };
-        // What lies in the output run already, and meets nothing, stays.
-        let stays = |g: &OverlapGroup| {
-            memtables.is_empty() && g.trivial_move && g.tables[0].0 + 1 == range.end
-        };
-        let owned: VecDeque<Group> = groups.iter().filter(|g| !stays(g)).map(of).collect();
+        let groups: VecDeque<Group> =
+            inputs.groups.iter().filter(|g| !inputs.stays(g)).map(of).collect();
         let entries =
             |g: &Group| g.inputs.tables.iter().flatten().map(|t| t.meta.entries).sum::<u64>();
-        let written = || owned.iter().filter(|g| !g.trivial_move);
-        let in_memory: u64 = memtables.iter().map(|m| m.len() as u64).sum();
+        let in_tables: u64 = groups.iter().filter(|g| !g.trivial_move).map(entries).sum();
+        let in_memory: u64 = inputs.memtables.iter().map(|m| m.len() as u64).sum();
+        let bottom = inputs.at_bottom();
         CompactionJob {
             store,
             ks,
-            bottom: range.end == runs.len(),
+            bottom,
             run,
-            relocate,
-            oldest: runs.last().filter(|_| range.end < runs.len()).cloned(),
-            bytes: written().map(|g| g.bytes).sum(),
+            oldest: inputs.super_version.runs().last().filter(|_| !bottom).cloned(),
+            bytes: inputs.written(),
             last: None,
             read: 0,
-            to_read: written().map(entries).sum::<u64>() + in_memory,
-            groups: owned,
-            memtables,
+            to_read: in_tables + in_memory,
+            groups,
+            memtables: inputs.memtables,
+            relocate: inputs.relocate,
         }
     }
 

@@ -4,8 +4,9 @@ use std::ops::{Bound, RangeBounds};
 
 use parking_lot::MutexGuard;
 
+use super::inputs::CompactionInputs;
 use super::overlap;
-use super::schedule::{Horizon, Look, Outlook, PART_TABLES, likely_written, note_rest};
+use super::schedule::{Horizon, Look, Outlook, PART_TABLES, note_rest};
 use crate::comparator::{self, refuse_from_comparator};
 use crate::error::Result;
 use crate::store::{Counters, KeyspaceState, Store};
@@ -76,9 +77,11 @@ impl Store {
         let is_chosen = |&(run, table): &(usize, usize)| rewrite(&runs[run].tables()[table].meta);
         groups.retain(|group| group.tables.iter().any(is_chosen));
         let most = sizes.full * PART_TABLES;
-        let (part, next) = overlap::next_part(&ks.order, runs, groups, None, most);
-        let _claim = self.room.claim(likely_written(&super_version, &all, &part));
-        self.run_compaction(ks, super_version, Vec::new(), all, part, Vec::new())?;
+        let (groups, next) = overlap::next_part(&ks.order, runs, groups, None, most);
+        let (memtables, relocate) = (Vec::new(), Vec::new());
+        let inputs = CompactionInputs { memtables, runs: all, groups, relocate, super_version };
+        let _claim = self.room.claim(inputs.likely_written());
+        self.run_compaction(ks, inputs)?;
         Ok(next)
     }
 

@@ -11,22 +11,25 @@
 //!
 //! - [`background`]: the thread, and giving back what nobody needs;
 //! - [`turns`]: what is most urgent, and which keyspace is next;
-//! - [`schedule`]: asks the picker about a keyspace, and whether there is room;
+//! - [`schedule`]: asks the picker about a keyspace; [`room`]: whether the disk has room for its plan, and what is done
+//!   where it has none;
 //! - [`flush`]: memtables into tables;
 //! - [`manual`]: a range, or all that is due, by the user's order;
-//! - [`job`]: reads the inputs, has the [`outputs`] written, with a [`dictionary`], and installs them;
+//! - [`job`]: reads the [`inputs`], has the [`outputs`] written, with a [`dictionary`], and installs them;
 //!   [`repeats`] estimates how much of them is written over older entries.
 
 pub(crate) mod background;
 mod dictionary;
 pub(crate) mod flush;
 mod guards;
+mod inputs;
 pub(crate) mod job;
 pub(crate) mod manual;
 mod outputs;
 pub(crate) mod overlap;
 pub(crate) mod picker;
 mod repeats;
+mod room;
 pub(crate) mod schedule;
 mod turns;
 pub(crate) mod version_filter;

@@ -1,18 +1,19 @@
 //! Asks the picker about a keyspace, and has done what it says where there is room for it.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::inputs::CompactionInputs;
 use super::overlap::{self, OverlapGroup};
 use super::picker::{self, Compaction, CompactionReason, PickerInput, RUNS_MOST, SegmentUse};
+use super::room::values_in;
 use crate::comparator;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::key::Seq;
 use crate::memtable::Memtable;
 use crate::read::{Dead, LoadedRun, LoadedTable, SuperVersion};
-use crate::store::{Counters, KeyspaceState, Refused, Store};
+use crate::store::{Counters, KeyspaceState, Store};
 
 /// About how many tables are written before the picker is asked again.
 pub(super) const PART_TABLES: u64 = 32;
@@ -70,11 +71,11 @@ pub(super) fn note_rest(ks: &KeyspaceState, newest: u64) {
 }
 
 /// A part of a plan is begun: the next one of such a plan goes on at this key, or is the first.
-fn note_part(ks: &KeyspaceState, plan: &Compaction, next: Option<Vec<u8>>) {
+fn note_part(ks: &KeyspaceState, reason: CompactionReason, next: Option<Vec<u8>>) {
     let mut cursors = ks.compaction_cursors.lock();
     match next {
-        Some(next) => drop(cursors.insert(plan.reason, next)),
-        None => drop(cursors.remove(&plan.reason)),
+        Some(next) => drop(cursors.insert(reason, next)),
+        None => drop(cursors.remove(&reason)),
     }
 }
 
@@ -99,23 +100,17 @@ impl Store {
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
         }
-        let nested = matches!(look, Look::Between);
-        let mut sealed = self.sealed(&super_version);
-        let only_tidies = matches!(look, Look::Work { idle: true }) && sealed.is_empty();
+        let mut memtables = self.sealed(&super_version);
+        let only_tidies = matches!(look, Look::Work { idle: true }) && memtables.is_empty();
         if only_tidies && self.may_not_tidy_yet(ks, &super_version) {
             return Ok(false);
         }
-        let waiting = describe(&sealed);
-        let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
-        let mut picker_input = self.picker_input(ks, &super_version, &waiting, outlook, idle);
-        if let Look::Upto(horizon) = look {
-            // It keeps them for itself.
-            picker_input.busy = 0..0;
-            picker_input.settled_seq = picker_input.settled_seq.min(horizon.seq);
-            let later = later_bytes(ks, horizon.run);
-            picker_input.since_rest = picker_input.since_rest.saturating_sub(later);
-        }
-        let plan = if nested { picker::flush(&picker_input) } else { picker::pick(&picker_input) };
+        let waiting = describe(&memtables);
+        let picker_input = self.input_for(look, ks, &super_version, &waiting, outlook);
+        let plan = match look {
+            Look::Between => picker::flush(&picker_input),
+            _ => picker::pick(&picker_input),
+        };
         // Where a flush is due, what has its turn after it says how urgent the rest is.
         let note = |pressure| match look {
             Look::Work { .. } if waiting.is_empty() => self.note_pressure(ks, pressure),
@@ -124,7 +119,7 @@ impl Store {
         let Some(mut plan) = plan else {
             note(0.0);
             // Runs that somebody else merges were not asked about.
-            if idle && waiting.is_empty() && picker_input.busy.is_empty() {
+            if picker_input.idle && waiting.is_empty() && picker_input.busy.is_empty() {
                 note_rest(ks, picker_input.runs.first().map_or(0, |r| r.id()));
             }
             return Ok(false);
@@ -136,92 +131,40 @@ impl Store {
             return Ok(false);
         }
         let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
-        let bytes = overlap::written(&groups);
+        let written = overlap::written(&groups);
         let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled)
             && !matches!(look, Look::Upto(_));
-        if tidies && !self.backpressure.may_tidy(bytes, Counters::get(&self.counters.user_bytes)) {
+        let user_bytes = || Counters::get(&self.counters.user_bytes);
+        if tidies && !self.backpressure.may_tidy(written, user_bytes()) {
             let until = self.env.now() + LOOKED_AT_AGAIN;
             *ks.not_yet.lock() = Some((Arc::downgrade(&super_version), until));
             return Ok(false);
         }
-        sealed.truncate(plan.memtables);
         if flush && !self.may_flush() {
             return Ok(false);
         }
         if rests {
             return self.flush_as_can_be(ks);
         }
+        let pressure = picker::pressure_of(&plan, &picker_input);
         let moved = values_in(&plan.relocate, &outlook.segments);
-        let most = bytes + moved;
-        let likely = likely_written(&super_version, &plan.runs, &groups) + moved;
-        let flushed = bytes_of(&sealed);
-        let claim = self.room.claim(most.saturating_sub(flushed));
-        let tight = self.is_tight(most);
-        let claim = if tight {
-            drop(claim);
-            self.room.claim(likely.saturating_sub(flushed))
-        } else {
-            claim
-        };
-        let with_runs = !plan.runs.is_empty();
-        let tried = !tight || self.may_hope(likely);
-        note(if tried { picker::pressure_of(&plan, &picker_input) } else { 0.0 });
-        let merged = tried.then(|| {
-            note_part(ks, &plan, next);
-            // All of both, lest what follows a flush keeps what the flush is done with.
-            self.run_compaction(ks, super_version, sealed, plan.runs, groups, plan.relocate)
-        });
-        drop(claim);
-        let gave_up = |e: &Error| {
-            (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
-        };
-        let mut refused = false;
-        match merged {
-            None => {}
-            Some(Err(e)) if !tight && gave_up(&e) => refused = with_runs && e.is_no_space(),
-            Some(Err(e)) if gave_up(&e) => self.hope_failed(likely),
-            Some(merged) => {
-                merged?;
-                if tidies {
-                    self.backpressure.note_tidied(bytes);
-                }
-                if with_runs {
-                    *ks.refused.lock() = None;
-                }
-                return Ok(true);
+        let begin = |tried| {
+            note(if tried { pressure } else { 0.0 });
+            if tried {
+                note_part(ks, plan.reason, next);
             }
+        };
+        memtables.truncate(plan.memtables);
+        let (runs, relocate) = (plan.runs, plan.relocate);
+        let inputs = CompactionInputs { super_version, memtables, runs, groups, relocate };
+        let done = self.compact_in_room(ks, inputs, moved, begin)?;
+        match done {
+            true if tidies => self.backpressure.note_tidied(written),
+            // A flush makes do with what it needs; what can wait does.
+            false if flush => return self.flush_as_can_be(ks),
+            _ => {}
         }
-        // There is no room for it, or a run that would have gone along is damaged. What can wait does; a
-        // flush makes do with what it needs.
-        self.discard_spare();
-        if refused {
-            self.rest(ks, most);
-        }
-        if flush { self.flush_as_can_be(ks) } else { Ok(false) }
-    }
-
-    /// Cuts a plan that writes `written` bytes beside what it moves to what there is room for: on a disk with little of it
-    /// one segment is emptied at a time, as each gives back more than it takes, and none by the way, nor where a
-    /// compaction found no room. Whether it was cut.
-    fn cut_to_room(
-        &self,
-        ks: &KeyspaceState,
-        plan: &mut Compaction,
-        picker_input: &PickerInput<'_, Arc<LoadedTable>>,
-        written: u64,
-    ) -> bool {
-        if plan.relocate.is_empty() {
-            return false;
-        }
-        let by_the_way = plan.reason != CompactionReason::Garbage;
-        let tight = self.is_tight(written + values_in(&plan.relocate, picker_input.segments))
-            || by_the_way && ks.refused.lock().is_some();
-        match tight {
-            true if by_the_way => plan.relocate.clear(),
-            true => plan.empty_one(picker_input),
-            false => {}
-        }
-        tight
+        Ok(done)
     }
 
     /// Whether a merge of what this view has was refused a moment ago, as an idle store has written what it may: planning
@@ -230,22 +173,6 @@ impl Store {
         let not_yet = ks.not_yet.lock();
         let is = |of: &Weak<SuperVersion>| of.as_ptr() == Arc::as_ptr(view);
         not_yet.as_ref().is_some_and(|(of, until)| is(of) && self.env.now() < *until)
-    }
-
-    /// Whether compactions of a keyspace wait, as the last one found no room.
-    pub(super) fn rests(&self, ks: &KeyspaceState) -> bool {
-        let refused = *ks.refused.lock();
-        refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
-    }
-
-    /// A compaction that writes so many bytes found no room where there was to be some.
-    fn rest(&self, ks: &KeyspaceState, writes: u64) {
-        // Set by who has the right to merge alone.
-        let before = *ks.refused.lock();
-        let refused = Refused::again(before, &*self.env, &self.dir, writes);
-        *ks.refused.lock() = Some(refused);
-        // Nobody is to slow down for what does not come.
-        self.note_pressure(ks, 0.0);
     }
 
     /// Merges some runs where there are more than flushes leave, and the disk has room for it; `awaited`: somebody waits
@@ -275,8 +202,10 @@ impl Store {
             self.note_pressure(ks, 0.0);
             return Ok(false);
         }
-        note_part(ks, &plan, next);
-        match self.run_compaction(ks, super_version, Vec::new(), plan.runs, groups, plan.relocate) {
+        note_part(ks, plan.reason, next);
+        let (memtables, runs, relocate) = (Vec::new(), plan.runs, plan.relocate);
+        let inputs = CompactionInputs { super_version, memtables, runs, groups, relocate };
+        match self.run_compaction(ks, inputs) {
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
                 self.rest(ks, most);
                 Ok(false)
@@ -341,6 +270,27 @@ impl Store {
         Outlook { segments: self.segments.usage(), small_table: self.table_sizes().small }
     }
 
+    /// What the picker sees where it is asked about this.
+    fn input_for<'a>(
+        &self,
+        look: &Look<'_>,
+        ks: &'a KeyspaceState,
+        super_version: &'a SuperVersion,
+        memtables: &'a [overlap::WaitingMemtable],
+        outlook: &'a Outlook,
+    ) -> PickerInput<'a, Arc<LoadedTable>> {
+        let idle = matches!(look, Look::Work { idle: true } | Look::Upto(_));
+        let mut input = self.picker_input(ks, super_version, memtables, outlook, idle);
+        if let Look::Upto(horizon) = look {
+            // It keeps them for itself.
+            input.busy = 0..0;
+            input.settled_seq = input.settled_seq.min(horizon.seq);
+            let later = later_bytes(ks, horizon.run);
+            input.since_rest = input.since_rest.saturating_sub(later);
+        }
+        input
+    }
+
     /// What the picker sees.
     pub(super) fn picker_input<'a>(
         &self,
@@ -387,37 +337,6 @@ fn dead(runs: &[Arc<LoadedRun>], settled_seq: Seq) -> Dead {
     })
 }
 
-/// Bytes that a compaction of these groups is likely to write: each tombstone that reaches the bottom takes
-/// an entry along.
-pub(super) fn likely_written(
-    super_version: &SuperVersion,
-    runs: &Range<usize>,
-    list: &[OverlapGroup],
-) -> u64 {
-    if runs.end < super_version.runs().len() {
-        return overlap::written(list);
-    }
-    let likely = |c: &OverlapGroup| {
-        let metas =
-            c.tables.iter().map(|&(run, table)| &super_version.runs()[run].tables()[table].meta);
-        let (entries, dead) =
-            metas.fold((0, 0), |(all, dead), m| (all + m.entries, dead + 2 * m.tombstones));
-        let share = entries.saturating_sub(dead) as f64 / entries.max(1) as f64;
-        (c.bytes as f64 * share) as u64
-    };
-    list.iter().filter(|c| !c.trivial_move).map(likely).sum()
-}
-
-/// Bytes of values that emptying these segments moves, at most: of all keyspaces.
-fn values_in(relocate: &[u64], segments: &[SegmentUse]) -> u64 {
-    segments.iter().filter(|s| relocate.contains(&s.segment)).map(|s| s.live).sum()
-}
-
-/// What flushing memtables writes at most.
-fn bytes_of(memtables: &[Arc<Memtable>]) -> u64 {
-    memtables.iter().map(|m| m.inline_bytes()).sum()
-}
-
 /// What the picker has to know of memtables that wait.
 pub(crate) fn describe(sealed: &[Arc<Memtable>]) -> Vec<overlap::WaitingMemtable> {
     sealed
@@ -459,7 +378,7 @@ mod tests {
         let first_of = |reason, runs| {
             let mut plan = Compaction { memtables: 0, runs, reason, relocate: Vec::new() };
             let (groups, next) = store.next_part(&all[0], &mut plan, &picker_input);
-            super::note_part(&all[0], &plan, next);
+            super::note_part(&all[0], reason, next);
             let (run, table) = groups[0].tables[0];
             super_version.runs()[run].tables()[table].meta.smallest.clone()
         };

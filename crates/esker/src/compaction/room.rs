@@ -1,0 +1,107 @@
+//! Whether a compaction has room on the disk, and what becomes of one that found none.
+
+use std::sync::Arc;
+
+use super::inputs::CompactionInputs;
+use super::picker::{Compaction, CompactionReason, PickerInput, SegmentUse};
+use crate::error::{Error, Result};
+use crate::read::LoadedTable;
+use crate::store::{KeyspaceState, Refused, Store};
+
+impl Store {
+    /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write, or else hope
+    /// for what it is likely to; `begin` is told whether it is tried. Whether it was done: where it was not there is no
+    /// room, or a run that would have gone along with a flush is damaged.
+    pub(super) fn compact_in_room(
+        &self,
+        ks: &KeyspaceState,
+        inputs: CompactionInputs,
+        moved: u64,
+        begin: impl FnOnce(bool),
+    ) -> Result<bool> {
+        let (flush, with_runs) = (!inputs.memtables.is_empty(), !inputs.runs.is_empty());
+        let (most, likely) = (inputs.written() + moved, inputs.likely_written() + moved);
+        let flushed = inputs.flushed();
+        let claim = self.room.claim(most.saturating_sub(flushed));
+        let tight = self.is_tight(most);
+        let claim = if tight {
+            drop(claim);
+            self.room.claim(likely.saturating_sub(flushed))
+        } else {
+            claim
+        };
+        let tried = !tight || self.may_hope(likely);
+        begin(tried);
+        // All that the inputs keep, lest what follows a flush keeps what the flush is done with.
+        let merged = tried.then(|| self.run_compaction(ks, inputs));
+        drop(claim);
+        let gave_up = |e: &Error| {
+            (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
+        };
+        let refused = match merged {
+            None => false,
+            Some(Err(e)) if !gave_up(&e) => return Err(e),
+            Some(Err(_)) if tight => {
+                self.hope_failed(likely);
+                false
+            }
+            Some(Err(e)) => with_runs && e.is_no_space(),
+            Some(Ok(())) => {
+                if with_runs {
+                    *ks.refused.lock() = None;
+                }
+                return Ok(true);
+            }
+        };
+        self.discard_spare();
+        if refused {
+            self.rest(ks, most);
+        }
+        Ok(false)
+    }
+
+    /// Cuts a plan that writes `written` bytes beside what it moves to what there is room for: on a disk with little of it
+    /// one segment is emptied at a time, as each gives back more than it takes, and none by the way, nor where a
+    /// compaction found no room. Whether it was cut.
+    pub(super) fn cut_to_room(
+        &self,
+        ks: &KeyspaceState,
+        plan: &mut Compaction,
+        picker_input: &PickerInput<'_, Arc<LoadedTable>>,
+        written: u64,
+    ) -> bool {
+        if plan.relocate.is_empty() {
+            return false;
+        }
+        let by_the_way = plan.reason != CompactionReason::Garbage;
+        let tight = self.is_tight(written + values_in(&plan.relocate, picker_input.segments))
+            || by_the_way && ks.refused.lock().is_some();
+        match tight {
+            true if by_the_way => plan.relocate.clear(),
+            true => plan.empty_one(picker_input),
+            false => {}
+        }
+        tight
+    }
+
+    /// Whether compactions of a keyspace wait, as the last one found no room.
+    pub(super) fn rests(&self, ks: &KeyspaceState) -> bool {
+        let refused = *ks.refused.lock();
+        refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
+    }
+
+    /// A compaction that writes so many bytes found no room where there was to be some.
+    pub(super) fn rest(&self, ks: &KeyspaceState, writes: u64) {
+        // Set by who has the right to merge alone.
+        let before = *ks.refused.lock();
+        let refused = Refused::again(before, &*self.env, &self.dir, writes);
+        *ks.refused.lock() = Some(refused);
+        // Nobody is to slow down for what does not come.
+        self.note_pressure(ks, 0.0);
+    }
+}
+
+/// Bytes of values that emptying these segments moves, at most: of all keyspaces.
+pub(super) fn values_in(relocate: &[u64], segments: &[SegmentUse]) -> u64 {
+    segments.iter().filter(|s| relocate.contains(&s.segment)).map(|s| s.live).sum()
+}
