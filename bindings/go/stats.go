@@ -20,7 +20,7 @@ type Stats struct {
 	MemoryBudget           uint64 // the memory setting
 	MemoryUsed             uint64 // what indexes and buffers take of it
 	BytesWritten           uint64 // of keys and values written by the program
-	LogBytesWritten        uint64 // to sealed log segments
+	LogBytesWritten        uint64 // to the log
 	CompactionBytesRead    uint64 // by merges
 	CompactionBytesWritten uint64 // by flushes and merges
 	Compactions            uint64 // flushes and merges

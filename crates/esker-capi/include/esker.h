@@ -284,7 +284,7 @@ typedef struct {
   uint64_t memory_used;
   // Since open: bytes of keys and values written by the program.
   uint64_t bytes_written;
-  // Since open: bytes written to sealed log segments.
+  // Since open: bytes written to the log.
   uint64_t log_bytes_written;
   // Since open: bytes read by merges.
   uint64_t compaction_bytes_read;

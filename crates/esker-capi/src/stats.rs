@@ -44,7 +44,7 @@ pub struct esker_stats {
     pub memory_used: u64,
     /// Since open: bytes of keys and values written by the program.
     pub bytes_written: u64,
-    /// Since open: bytes written to sealed log segments.
+    /// Since open: bytes written to the log.
     pub log_bytes_written: u64,
     /// Since open: bytes read by merges.
     pub compaction_bytes_read: u64,

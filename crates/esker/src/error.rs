@@ -391,7 +391,7 @@ fn io_hint(e: &io::Error) -> &'static str {
             "; free some space and try again"
         }
         _ if no_descriptors_left(e) => {
-            "; raise the limit of open files (ulimit -n) or close some: a store needs some ten"
+            "; raise the limit of open files (ulimit -n) or close some: a store needs sixteen at most, and one for each bulk load"
         }
         io::ErrorKind::PermissionDenied => {
             "; check the owner and mode of the file and its directory"

@@ -84,7 +84,7 @@ pub struct Stats {
     pub memory_used: u64,
     /// Since open: bytes of keys and values written by the user.
     pub bytes_written: u64,
-    /// Since open: bytes written to sealed log segments.
+    /// Since open: bytes written to the log.
     pub log_bytes_written: u64,
     /// Since open: bytes read by merges.
     pub compaction_bytes_read: u64,
@@ -206,11 +206,18 @@ impl Store {
             log_syncs: self.sync.rounds(),
             write_stall_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),
-            // Those of the manifest and the lock too, and that of the spare segment.
-            open_files: segments.open_files + 2 + usize::from(self.spare.lock().is_some()),
+            open_files: segments.open_files + self.other_open_files(),
             mappings: tables + segments.mapped,
             halted: self.halt_cause().map(|e| e.to_string()),
         }
+    }
+
+    /// The lock, the manifest where it is written, and the spare segment.
+    fn other_open_files(&self) -> usize {
+        if self.hold_dir().is_err() {
+            return 0;
+        }
+        1 + usize::from(!self.options.read_only) + usize::from(self.spare.lock().is_some())
     }
 
     /// A property by name, as text; `None` when there is none of that name.

@@ -1,7 +1,7 @@
 //! The state that all handles of an open store share, and the rules for changing it.
 //!
-//! Locks, in the order in which they may be taken: `jobs` (one compaction at a time), `writer` (the log's
-//! end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
+//! Locks, in the order in which they may be taken: `jobs` (one compaction at a time), `keyspace_changes` (one comes
+//! or goes), `writer` (the log's end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -13,6 +13,8 @@ pub(crate) struct Writer {
     pub appender: Option<LogWriter>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
+    /// Bytes of the log in the segments before, since the store was opened.
+    pub log_before: u64,
     /// How many syncs there were when the log was last told how far it is durable.
     pub marker_round: u64,
     /// The memtable last written to, of the active segment: usually the next one too.
@@ -37,6 +39,7 @@ impl Writer {
             appender: None,
             segment: None,
             last_seq,
+            log_before: 0,
             marker_round: 0,
             recent: None,
             index_bytes: 0,
@@ -46,6 +49,12 @@ impl Writer {
     /// Whether the active segment holds anything. Entries of no bytes count too.
     pub(crate) fn has_entries(&self) -> bool {
         self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+    }
+
+    /// What was written to is followed by another segment.
+    pub(crate) fn end_segment(&mut self) -> Option<LogWriter> {
+        self.log_before += self.appender.as_ref().map_or(0, LogWriter::end);
+        self.appender.take()
     }
 
     /// Number of the active segment; all memtables over lower ones are sealed.

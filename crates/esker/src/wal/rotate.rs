@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::room::{IDLE_SEGMENT, Keep, Need};
 use super::writer::LogWriter;
 use crate::error::Result;
-use crate::store::{Counters, NewSegment, Store, VersionSet, Writer};
+use crate::store::{NewSegment, Store, VersionSet, Writer};
 use crate::version::{Change, ManifestEdit};
 
 impl Store {
@@ -43,9 +43,8 @@ impl Store {
             // The writer is in a hurry: it does not wait for the device.
             None => self.new_segment(want, need)?,
         };
-        if let Some(appender) = w.appender.take() {
+        if let Some(appender) = w.end_segment() {
             let old = Arc::clone(appender.segment());
-            Counters::add_exclusive(&self.counters.log_bytes, appender.end());
             self.segments.note_sealed(old.number(), appender.end());
             appender.seal(w.last_seq, next.segment.number());
             // Whoever syncs it opens it again: many may wait for a flush.
@@ -161,7 +160,7 @@ impl Store {
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
         let next = self.first_segment()?;
-        if let Some(appender) = w.appender.take() {
+        if let Some(appender) = w.end_segment() {
             self.segments.note_sealed(appender.segment().number(), appender.end());
             appender.segment().release();
         }

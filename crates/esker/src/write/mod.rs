@@ -281,9 +281,11 @@ impl Store {
     #[inline]
     fn publish(&self, w: &mut Writer, seq: Seq, bytes: u64) -> Position {
         w.last_seq = seq;
+        let position = position(w.appender.as_ref().expect("just appended to"));
         Counters::add_exclusive(&self.counters.user_bytes, bytes);
+        self.counters.log_bytes.store(w.log_before + position.end, Ordering::Relaxed);
         self.visible.0.set(seq);
-        position(w.appender.as_ref().expect("just appended to"))
+        position
     }
 
     #[inline]

@@ -18,7 +18,7 @@ import java.util.Optional;
  * @param memoryBudgetBytes the memory setting
  * @param memoryUsedBytes what indexes and buffers take of it
  * @param bytesWritten bytes of keys and values written by the program
- * @param logBytesWritten bytes written to sealed log segments
+ * @param logBytesWritten bytes written to the log
  * @param compactionBytesRead bytes read by merges
  * @param compactionBytesWritten bytes written by flushes and merges
  * @param compactions flushes and merges
