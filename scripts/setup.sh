@@ -48,7 +48,7 @@ need_build_tools() {
     # Rust may be installed and not on the path of a shell that is no login shell.
     [ -d "${HOME:-/root}/.cargo/bin" ] && PATH="$PATH:${HOME:-/root}/.cargo/bin"
     if ! command -v cargo >/dev/null; then
-        echo "error: Rust is missing; https://rustup.rs installs it (1.88 or newer)" >&2
+        echo "error: Rust is missing; https://rustup.rs installs it (1.88 or newer; the tests need 1.95)" >&2
         exit 1
     fi
     command -v cc >/dev/null || apt_install gcc libc6-dev

@@ -20,7 +20,7 @@ Exit codes: 0 done; 1 get found no such key, or bench compare a worse figure; 2 
 /// Look into, load, dump, check and repair Esker stores
 ///
 /// Esker is an embedded, ordered key-value store; a store is a directory. Commands that only read
-/// open it read-only and never change it.
+/// open it read-only and change nothing in it but for the file LOCK, which they make if it is missing.
 #[derive(Debug, Parser)]
 #[command(name = "esker", version, after_help = AFTER, arg_required_else_help = true)]
 #[command(max_term_width = 100)]

@@ -359,6 +359,63 @@ fn the_pages_name_files_that_are_there() {
     assert!(named > 20, "only {named} files are named");
 }
 
+/// Pages below this folder, and their text. What other programs leave there is none of ours.
+fn pages(dir: &Path, out: &mut Vec<(PathBuf, String)>) {
+    for path in fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() {
+            if !name.starts_with('.') && !["target", "node_modules", "venv"].contains(&&*name) {
+                pages(&path, out);
+            }
+        } else if name.ends_with(".md") {
+            let text = fs::read_to_string(&path).unwrap();
+            out.push((path, text));
+        }
+    }
+}
+
+/// Of a table of results that was measured anew the old name stayed in a page.
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let root = src().join("../../..");
+    let mut all = Vec::new();
+    pages(&root.join("docs"), &mut all);
+    pages(&root.join("bindings"), &mut all);
+    let top = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name));
+    all.extend(top.map(|path| (path.clone(), fs::read_to_string(&path).unwrap())));
+    let (mut links, mut dead) = (0, Vec::new());
+    for (page, text) in &all {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split(['#', ' ']).next().unwrap();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            links += 1;
+            if !page.parent().unwrap().join(file).exists() {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+    assert!(links > 100, "only {links} links");
+}
+
+/// `scripts/test.sh` needs a newer compiler than the library, which the README did not say.
+#[test]
+fn the_first_page_names_the_compilers_that_are_needed() {
+    let root = src().join("../../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let version = |text: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix("rust-version = \"")).unwrap();
+        line.split('"').next().unwrap().to_owned()
+    };
+    let (library, tests) =
+        (version(&read("Cargo.toml")), version(&read("crates/esker-crashtest/Cargo.toml")));
+    let readme = read("README.md");
+    assert!(readme.contains(&format!(" {library} or newer (the tests: {tests})")));
+    assert!(read("CONTRIBUTING.md").contains(&format!("Rust {tests} or newer")));
+}
+
 /// What mutants are made of is there: a folder that was renamed would be left out without a word.
 #[test]
 fn the_modules_that_are_mutated_are_there() {

@@ -26,7 +26,7 @@ Examples:
   esker keyspaces ./db create events --order reverse --compression zstd
   esker keyspaces ./db create photos --compression none --blob-threshold 64KiB
 
-Order, compression and threshold are fixed when it is made.";
+Order, compression and threshold are fixed when it is made, those that are given; the others are what the store is opened with.";
 
 const DROP_EXAMPLES: &str = "\
 Examples:
@@ -58,7 +58,7 @@ enum Action {
         /// Compression of its values [default: the store's]
         #[arg(long, value_name = "CODEC", value_enum)]
         compression: Option<Codec>,
-        /// Write values from this size on once, to the log, and leave them there [default: 4KiB]
+        /// Write values from this size on once, to the log, and leave them there [default: the store's]
         #[arg(long, value_name = "SIZE", value_parser = parse_size)]
         blob_threshold: Option<u64>,
         #[command(flatten)]
