@@ -95,7 +95,7 @@ impl LogReader for SaveLog<'_, '_> {
         repair.log_seq = repair.log_seq.max(frame.seq);
         for (r, record) in frame.records() {
             let id = record.keyspace;
-            if id >= repair.lost_keyspaces && !repair.old.keyspaces.contains_key(&id) {
+            if !repair.was_dropped(id) && !repair.old.keyspaces.contains_key(&id) {
                 // The manifest lost it; what it was ordered by is lost too.
                 let order = repair.order_of_lost(id);
                 repair.know_keyspace(id, &order);

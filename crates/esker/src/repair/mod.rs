@@ -3,7 +3,7 @@
 //! 1. Everything is verified. Of a store without a fault no file is changed.
 //! 2. The manifest is read as far as it goes; it says which tables there are and how old.
 //! 3. Tables that no manifest names are taken up only when the manifest itself was damaged: they
-//!    may be what it named.
+//!    may be what it named. Those that it says were removed, or of a keyspace that was dropped, are not.
 //! 4. Sound tables stay as they are. Of damaged ones the intact blocks are copied to new tables.
 //! 5. The log is read as far as it goes, segment by segment, and its entries written to tables; also that of
 //!    segments whose header is damaged or that were cut. Entries of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
@@ -14,6 +14,8 @@
 //! Until the new manifest is in force the old store is there as it was: files are added and none is
 //! changed. An error or a panic on the way removes them again; after a kill the next open does.
 
+#[cfg(test)]
+mod adopt_tests;
 mod carry;
 mod copy;
 mod damaged;
@@ -103,6 +105,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         found: Vec::new(),
         carried: Vec::new(),
         lost_keyspaces: salvaged.state.next_keyspace,
+        removed: salvaged.removed,
         old: salvaged.state,
         files: Files::new(&env, dir.to_path_buf(), next_file),
         env,
@@ -157,6 +160,8 @@ struct Repair<'o> {
     /// From this number on the manifest, as far as it was read, knows of no keyspace: one below that it does not have
     /// was dropped.
     lost_keyspaces: u32,
+    /// Tables that the manifest, as far as it was read, says were removed.
+    removed: HashSet<u64>,
     files: Rc<Files>,
     /// The last sequence found in the log.
     log_seq: Seq,
@@ -261,6 +266,11 @@ impl Repair<'_> {
     /// The order of a keyspace, `None` when its comparator is not given.
     fn order_of(&self, id: u32) -> Option<KeyOrder> {
         self.old.keyspaces.get(&id)?.order.clone()
+    }
+
+    /// Whether the manifest says that this keyspace is no part of the store any more.
+    fn was_dropped(&self, id: u32) -> bool {
+        id < self.lost_keyspaces && !self.old.keyspaces.contains_key(&id)
     }
 
     fn compression_of(&self, id: u32) -> Compression {

@@ -81,7 +81,7 @@ impl Repair<'_> {
             .names
             .iter()
             .filter_map(|n| filename::table_number(n))
-            .filter(|n| *n < made_from && !known.contains(n))
+            .filter(|n| *n < made_from && !known.contains(n) && !self.removed.contains(n))
             .filter(|n| !self.aside.contains(&filename::table(*n)))
             .collect();
         numbers.sort_unstable();
@@ -108,6 +108,8 @@ impl Repair<'_> {
             opened = open(&order);
         }
         match opened {
+            // The next open removes it.
+            Ok(t) if self.was_dropped(t.keyspace()) => return Ok(()),
             Ok(t) if self.know_keyspace(t.keyspace(), order.name()) => {
                 let (id, meta) = (t.keyspace(), t.meta());
                 match self.order_of(id) {
@@ -130,11 +132,16 @@ impl Repair<'_> {
                 }
                 if let Ok(remains) = remains
                     && let Some((id, order, meta)) = remains.described()
-                    && self.know_keyspace(id, order)
-                    && let Some(order) = self.order_of(id)
                 {
-                    let source = DamagedTable::Remains(Box::new(remains));
-                    return self.copy_intact(id, 0, order, &source, &meta);
+                    if self.was_dropped(id) {
+                        return Ok(());
+                    }
+                    if self.know_keyspace(id, order)
+                        && let Some(order) = self.order_of(id)
+                    {
+                        let source = DamagedTable::Remains(Box::new(remains));
+                        return self.copy_intact(id, 0, order, &source, &meta);
+                    }
                 }
                 let found = Finding::from(&e);
                 let what = format!("{}; it may have been part of the store", found.what);

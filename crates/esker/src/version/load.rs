@@ -1,5 +1,6 @@
 //! Reading a manifest back. Nothing here writes, so a store can be looked at on read-only media.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) struct Loaded {
     pub edits: u64,
     /// What was dropped behind the end.
     pub torn: Option<Torn>,
+    /// Tables that edits took out of the store, alone or with their keyspace, or moved within it.
+    removed: Vec<u64>,
 }
 
 /// What could be read of a damaged store's manifests.
@@ -52,6 +55,9 @@ pub(crate) struct Salvaged {
     /// Whether the state is that of a manifest which could be read to its end, and is the one that
     /// `CURRENT` names, or the newest.
     pub whole: bool,
+    /// Tables of which the manifest says that they are no part of the store any more: none comes again, whatever
+    /// was in edits that are lost.
+    pub removed: HashSet<u64>,
 }
 
 /// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
@@ -122,7 +128,9 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                     damaged.push(number);
                 }
                 let manifest = Some((number, loaded.end));
-                return Ok(Salvaged { state: loaded.state, manifest, lost, damaged, whole });
+                let Loaded { state, removed, .. } = loaded;
+                let removed = removed.into_iter().filter(|n| !state.has_table(*n)).collect();
+                return Ok(Salvaged { state, manifest, lost, damaged, whole, removed });
             }
             // That of a newer version is sound.
             Err(e) if e.is_passing() || matches!(e, Error::UnsupportedFormat { .. }) => {
@@ -137,7 +145,8 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     }
     lost.push(Finding::new("", "no manifest could be read"));
     let state = State::new(orders.clone());
-    Ok(Salvaged { state, manifest: None, lost, damaged, whole: false })
+    let removed = HashSet::new();
+    Ok(Salvaged { state, manifest: None, lost, damaged, whole: false, removed })
 }
 
 /// There is no `CURRENT`: is this a store at all?
@@ -195,6 +204,7 @@ fn read_manifest(
         snapshot_bytes: 0,
         edits: 0,
         torn: None,
+        removed: Vec::new(),
     };
     // Where the next record is, and what those before it hold of an edit that is not complete.
     let (mut at, mut begun) = (HEADER_LEN, Vec::new());
@@ -245,7 +255,10 @@ fn accept(
         return Ok(());
     }
     let edit = ManifestEdit::from(std::mem::take(begun));
+    let removed: Vec<u64> =
+        edit.changes.iter().flat_map(|c| removed_by(c, &loaded.state)).collect();
     loaded.state.apply_in_place(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
+    loaded.removed.extend(removed);
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;
     } else {
@@ -253,4 +266,16 @@ fn accept(
     }
     loaded.end = end;
     Ok(())
+}
+
+/// The tables that a change of this state removes.
+fn removed_by(change: &Change, state: &State) -> Vec<u64> {
+    match change {
+        Change::RemoveTable { number, .. } => vec![*number],
+        Change::DropKeyspace { id } => {
+            let dropped = state.keyspaces.get(id).into_iter();
+            dropped.flat_map(|k| k.version.tables()).map(|t| t.number).collect()
+        }
+        _ => Vec::new(),
+    }
 }
