@@ -306,19 +306,24 @@ fn check_pointers(t: &Table, segment: &FindSegment<'_>, report: &mut VerifyRepor
 /// Gives the segment of a number, `None` where it is missing or damaged.
 type FindSegment<'a> = dyn Fn(u64) -> Option<Arc<Segment>> + 'a;
 
+/// So many damaged values of one table are told one by one.
+const MOST_VALUES: usize = 64;
+
 /// The values of a table that stayed in log segments.
 struct Values<'a> {
     segment: &'a FindSegment<'a>,
     /// Bytes of those that there are.
     bytes: u64,
     damaged: Vec<Finding>,
+    /// Damaged ones that are not among these, as there may be millions.
+    more_damaged: u64,
     /// How many are in segments that are not there. One finding for all of a segment: there may be millions.
     missing: BTreeMap<u64, u64>,
 }
 
 impl<'a> Values<'a> {
     fn new(segment: &'a FindSegment<'a>) -> Values<'a> {
-        Values { segment, bytes: 0, damaged: Vec::new(), missing: BTreeMap::new() }
+        Values { segment, bytes: 0, damaged: Vec::new(), more_damaged: 0, missing: BTreeMap::new() }
     }
 
     fn look_at(&mut self, stored: Stored<'_>) {
@@ -327,7 +332,12 @@ impl<'a> Values<'a> {
             None => *self.missing.entry(p.segment).or_default() += 1,
             Some(s) => {
                 self.bytes += u64::from(p.len);
-                self.damaged.extend(s.value(&p).err().map(|e| Finding::from(&e)));
+                match s.value(&p) {
+                    Err(e) if self.damaged.len() < MOST_VALUES => {
+                        self.damaged.push(Finding::from(&e));
+                    }
+                    found => self.more_damaged += u64::from(found.is_err()),
+                }
             }
         }
     }
@@ -340,7 +350,12 @@ impl<'a> Values<'a> {
             );
             Finding::from(&Error::corrupt(t.path(), 0, what))
         });
-        self.damaged.into_iter().chain(missing)
+        let more = (self.more_damaged > 0).then(|| {
+            let what =
+                format!("and {} more values that it points to are damaged", self.more_damaged);
+            Finding::from(&Error::corrupt(t.path(), 0, what))
+        });
+        self.damaged.into_iter().chain(more).chain(missing)
     }
 }
 

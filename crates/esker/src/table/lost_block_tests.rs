@@ -213,3 +213,39 @@ fn a_key_is_found_beside_one_that_the_index_takes_it_for() {
         }
     }
 }
+
+/// A line for each bad block, or for each place between two that are whole: of a large table that is damaged all over
+/// they were millions.
+#[test]
+fn a_table_that_is_damaged_all_over_was_told_block_by_block() {
+    let m = make(keys(900, 1, 1300), TableOptions::default());
+    let mut bytes = std::fs::read(&m.path).unwrap();
+    let sound = m.open().unwrap();
+    let bad: Vec<u32> = (0..sound.block_index.blocks).skip(1).step_by(2).collect();
+    assert!(bad.len() > 120, "{} blocks", bad.len());
+    for i in &bad {
+        bytes[sound.block_index.page(*i) as usize * 4096 + 30] ^= 1;
+    }
+    drop(sound);
+    std::fs::write(&m.path, bytes).unwrap();
+    let table = m.open().unwrap();
+    let problems = table.verify(&mut |_| ()).unwrap();
+    assert!(problems.len() < 80, "{} lines", problems.len());
+    let more = format!("{} more problems", bad.len() + 1 - problems.len());
+    assert!(problems.last().unwrap().to_string().contains(&more), "{problems:#?}");
+    let (mut first, mut last) = (None, None);
+    let lost = table.salvage(&mut |key, _, _, _| {
+        first = first.take().or(Some(key.to_vec()));
+        last = Some(key.to_vec());
+        Ok(())
+    });
+    let lost = lost.unwrap();
+    assert!(lost.len() < 80, "{} places", lost.len());
+    assert_eq!(lost.iter().map(|l| l.blocks).sum::<u64>(), bad.len() as u64);
+
+    let rest = lost.last().unwrap();
+    let more = format!("{} blocks in {} places", rest.blocks, rest.blocks);
+    assert!(rest.what().contains(&more), "{}", rest.what());
+    assert!(rest.before.is_some() && rest.before <= last, "{rest:?}, {last:?}");
+    assert!(lost.windows(2).all(|l| l[0].before <= l[1].after), "{lost:#?}");
+}

@@ -30,16 +30,23 @@ pub(crate) struct Lost {
     pub before: Option<Vec<u8>>,
     /// What is wrong.
     pub why: String,
-    /// With so many blocks one after the other, where they can be told apart.
+    /// With so many blocks, where they can be told apart.
     pub blocks: u64,
+    /// One after the other, or in more places than one with intact ones between them.
+    pub places: u64,
 }
+
+/// So many parts of one table are told one by one, the rest together: a large one that is damaged all over has
+/// millions.
+const MOST_LOST: usize = 64;
 
 impl Lost {
     /// What is wrong, and how often.
     pub(crate) fn what(&self) -> String {
-        match self.blocks {
-            1 => self.why.clone(),
-            n => format!("{} (and so of {} blocks behind it)", self.why, n - 1),
+        match (self.blocks, self.places) {
+            (1, 1) => self.why.clone(),
+            (n, 1) => format!("{} (and so of {} blocks behind it)", self.why, n - 1),
+            (n, places) => format!("{} (and more: {n} blocks in {places} places)", self.why),
         }
     }
 }
@@ -75,9 +82,15 @@ impl<'a, 'v> Salvage<'a, 'v> {
             last.blocks += 1;
             return;
         }
+        if let Some(last) = self.lost.get_mut(MOST_LOST - 1) {
+            last.blocks += 1;
+            last.places += u64::from(self.open == 0);
+            (last.before, self.open) = (None, self.open.max(1));
+            return;
+        }
         let after = self.last_key().cloned();
         let why = what.to_string();
-        self.lost.push(Lost { offset, after, before: None, why, blocks: 1 });
+        self.lost.push(Lost { offset, after, before: None, why, blocks: 1, places: 1 });
         self.open += 1;
     }
 

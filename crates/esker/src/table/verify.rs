@@ -3,10 +3,39 @@
 use std::cmp::Ordering;
 
 use super::block::Block;
-use super::hash_index::{LINE, LINE_BYTES, Line};
+use super::hash_index::{CHUNK, LINE, LINE_BYTES, Line};
 use super::reader::Table;
 use crate::error::{Error, Result};
 use crate::key::{Kind, Seq, key_hash};
+
+/// So many problems of one table are told one by one: a large one that is damaged all over has millions.
+const MOST_PROBLEMS: usize = 64;
+
+/// What is wrong with a table, in its first lines, and how much more is.
+struct TableProblems<'t> {
+    table: &'t Table,
+    told: Vec<Error>,
+    /// Where the first is that was not told, and how many were not.
+    more: Option<(u64, u64)>,
+}
+
+impl TableProblems<'_> {
+    fn add(&mut self, at: u64, what: &str) {
+        if self.told.len() < MOST_PROBLEMS {
+            self.told.push(self.table.corrupt(at, what));
+        } else {
+            self.more.get_or_insert((at, 0)).1 += 1;
+        }
+    }
+
+    fn list(mut self) -> Vec<Error> {
+        if let Some((at, more)) = self.more {
+            self.told
+                .push(self.table.corrupt(at, &format!("and {more} more problems of the table")));
+        }
+        self.told
+    }
+}
 
 /// What a walk over the blocks counts, to be compared with the properties.
 #[derive(Default)]
@@ -23,13 +52,15 @@ struct WalkCounts {
 impl Table {
     /// Checks every block, the order of entries, all counts, and that the indexes agree with the
     /// data; damage found before does not hide more. `progress` is told the bytes done. The errors
-    /// are all of kind [`Error::Corruption`]; none means the table is sound.
+    /// are all of kind [`Error::Corruption`], and the last may say how many there are besides; none means the table is
+    /// sound.
     pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64)) -> Result<Vec<Error>> {
-        let mut problems = Vec::new();
+        let mut problems = TableProblems { table: self, told: Vec::new(), more: None };
         let mut index_whole = true;
         for chunk in 0..self.geometry().chunks() as u32 {
-            if let Err(e) = self.chunk_problem(self.index_bytes(), chunk) {
-                problems.push(e);
+            if self.chunk_problem(self.index_bytes(), chunk).is_err() {
+                let at = u64::from(chunk) * CHUNK as u64;
+                problems.add(self.layout.index + at, "index: checksum");
                 index_whole = false;
             }
         }
@@ -45,13 +76,13 @@ impl Table {
             };
             match self.block_problem(page) {
                 Err(what) => {
-                    problems.push(self.corrupt(at, what));
+                    problems.add(at, what);
                     all_blocks = false;
                     seen.after_lost = true;
                 }
                 Ok(bytes) => {
                     if bytes.len() as u64 != u64::from(end - page) * 4096 {
-                        problems.push(self.corrupt(at, "block: does not reach to the next"));
+                        problems.add(at, "block: does not reach to the next");
                     }
                     // SAFETY: `block_problem` has just validated it.
                     let block = unsafe { self.block_at(page) };
@@ -64,7 +95,7 @@ impl Table {
             self.verify_counts(&seen, index_whole, &mut problems);
         }
         progress(self.size());
-        Ok(problems)
+        Ok(problems.list())
     }
 
     fn verify_block(
@@ -74,7 +105,7 @@ impl Table {
         block: &Block<'_>,
         index_whole: bool,
         seen: &mut WalkCounts,
-        problems: &mut Vec<Error>,
+        problems: &mut TableProblems<'_>,
     ) {
         let at = u64::from(page) * 4096;
         let mut key = block.prefix().to_vec();
@@ -90,12 +121,12 @@ impl Table {
                 }
             };
             if side != Ordering::Less {
-                problems.push(self.corrupt(at, &format!("entry {slot}: out of order")));
+                problems.add(at, &format!("entry {slot}: out of order"));
             }
             let new_key =
                 !seen.last.as_ref().is_some_and(|(last, _)| self.order.compare(last, &key).is_eq());
             if slot == 0 && !self.block_index.is_for(ordinal, &self.order, &key) {
-                problems.push(self.corrupt(at, "the block index does not lead to this block"));
+                problems.add(at, "the block index does not lead to this block");
             }
             seen.entries += 1;
             seen.keys += u64::from(new_key);
@@ -108,10 +139,8 @@ impl Table {
                 && self.geometry().lines > 0
                 && !self.indexed(&key, page, slot)
             {
-                problems.push(self.corrupt(
-                    self.layout.index,
-                    &format!("index: entry {slot} of the block at {at} is missing"),
-                ));
+                let what = format!("index: entry {slot} of the block at {at} is missing");
+                problems.add(self.layout.index, &what);
             }
             match &mut seen.last {
                 Some((last, last_seq)) => {
@@ -151,12 +180,17 @@ impl Table {
         unsafe { Line::new(bytes.as_ptr()) }
     }
 
-    fn verify_counts(&self, seen: &WalkCounts, index_whole: bool, problems: &mut Vec<Error>) {
+    fn verify_counts(
+        &self,
+        seen: &WalkCounts,
+        index_whole: bool,
+        problems: &mut TableProblems<'_>,
+    ) {
         let p = &self.props;
         let mut check = |what: &str, found: u64, said: u64| {
             if found != said {
                 let what = format!("properties say {said} {what}, there are {found}");
-                problems.push(self.corrupt(self.layout.props, &what));
+                problems.add(self.layout.props, &what);
             }
         };
         check("entries", seen.entries, p.entries);
@@ -171,7 +205,7 @@ impl Table {
         }
         if seen.last.as_ref().is_some_and(|(last, _)| self.order.compare(last, &p.largest).is_ne())
         {
-            problems.push(self.corrupt(self.layout.props, "properties: largest key"));
+            problems.add(self.layout.props, "properties: largest key");
         }
     }
 }
