@@ -1,4 +1,5 @@
-//! Tables that no manifest names: which of them a repair takes up, and where it puts them.
+//! Stores whose manifest names files that are missing: which others a repair takes up, where it puts them, and what it
+//! says was lost.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +7,26 @@ use std::sync::Arc;
 use super::{RepairReport, repair};
 use crate::env::sim::{Cut, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
-use crate::{Db, KeyspaceOptions, Options};
+use crate::key::KeyOrder;
+use crate::version::{Change, ManifestEdit};
+use crate::{Comparator, Db, KeyspaceOptions, Options, filename};
 
 const DIR: &str = "/db";
+
+struct Unknown;
+
+impl Comparator for Unknown {
+    fn name(&self) -> &str {
+        "test.unknown"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.cmp(b)
+    }
+}
+
+fn unknown() -> KeyOrder {
+    KeyOrder::Custom(Arc::new(Unknown))
+}
 
 fn new_store(seed: u64) -> (SimEnv, Db) {
     let env = SimEnv::new(seed, true);
@@ -19,7 +37,8 @@ fn new_store(seed: u64) -> (SimEnv, Db) {
 
 fn open(env: &SimEnv) -> Db {
     env.forget_failures();
-    Db::open_in(Arc::new(env.clone()), Path::new(DIR), Options::new().memory(1 << 20)).unwrap()
+    let options = Options::new().memory(1 << 20).keyspace_comparator("custom", unknown());
+    Db::open_in(Arc::new(env.clone()), Path::new(DIR), options).unwrap()
 }
 
 fn run(env: &SimEnv) -> RepairReport {
@@ -152,4 +171,120 @@ fn tables_behind_the_lost_end_of_a_manifest_are_taken_up() {
         (get(&db, "k").unwrap(), get(&db, "other").unwrap()),
         (b"new".to_vec(), b"1".to_vec())
     );
+}
+
+/// Each became the newest of its keyspace, in the order of their numbers.
+#[test]
+fn an_older_table_was_put_above_a_newer_one_where_the_comparator_was_not_given() {
+    let (env, db) = new_store(4);
+    db.put("gone", "1").unwrap();
+    let gone = table_of(&env, || db.flush().unwrap());
+    let options = KeyspaceOptions::new().comparator(unknown());
+    let custom = db.create_keyspace("custom", options).unwrap();
+    let mut made = Vec::new();
+    let store = db.store();
+    // Nothing is flushed but what this thread flushes, and nothing merged.
+    let job = store.jobs.lock();
+    let ks = store.all_keyspaces().into_iter().find(|ks| ks.name == "custom").unwrap();
+    for value in ["oldest", "older", "old", "new", "newest"] {
+        custom.put("k", value).unwrap();
+        let flush = || {
+            store.seal_active().unwrap();
+            store.flush_upto(&ks, store.active_number()).unwrap();
+        };
+        made.push(filename::table_number(&table_of(&env, flush)).unwrap());
+    }
+    {
+        // The manifest does not know of the first, the third and the last, and not that it once did.
+        let mut version_set = db.store().version_set.lock();
+        let manifest = version_set.manifest_mut().unwrap();
+        let keyspace = manifest.state().keyspace("custom").unwrap().id;
+        let forget = |at: usize| Change::RemoveTable { keyspace, number: made[at] };
+        manifest.append(&ManifestEdit::from([0, 2, 4].map(forget).to_vec())).unwrap();
+        manifest.replace().unwrap();
+    }
+    let left = copy(&env);
+    drop(job);
+    remove(&left, &gone);
+    let report = run(&left);
+    assert!(report.changed && report.unchecked.len() == 1, "{report:#?}");
+    let db = open(&left);
+    let custom = db.keyspace("custom").unwrap();
+    assert_eq!(custom.get("k").unwrap().unwrap().as_ref(), b"newest");
+    let stats = db.stats();
+    let runs = &stats.keyspaces.iter().find(|k| k.name == "custom").unwrap().runs;
+    assert_eq!(runs.len(), 5, "{runs:#?}");
+    let numbers: Vec<u64> = (db.store().version_set.lock().state().keyspace("custom").unwrap())
+        .version
+        .tables()
+        .map(|t| t.number)
+        .collect();
+    made.reverse();
+    assert_eq!(numbers, made, "newest first");
+    // What is flushed next is above them all.
+    custom.put("k", "again").unwrap();
+    db.flush().unwrap();
+    assert_eq!(custom.get("k").unwrap().unwrap().as_ref(), b"again");
+}
+
+/// A value that stays in the log, as it cannot be packed.
+fn large(seed: u32) -> Vec<u8> {
+    (seed..seed + 40_000).map(|n| (n.wrapping_mul(n ^ 0x9E37_79B9) >> 13) as u8).collect()
+}
+
+/// Where a table was missing each segment was read for itself: that one was missing among them was a problem, and no
+/// loss.
+#[test]
+fn a_missing_segment_was_no_loss_where_a_table_was_missing_too() {
+    let (env, db) = new_store(5);
+    db.put("gone", "1").unwrap();
+    let gone = table_of(&env, || db.flush().unwrap());
+    let store = db.store();
+    let _job = store.jobs.lock();
+    let mut numbers = Vec::new();
+    for key in ["first", "second", "third"] {
+        numbers.push(store.active_number());
+        db.put(key, "1").unwrap();
+        db.sync().unwrap();
+        store.seal_active().unwrap();
+    }
+    let left = copy(&env);
+    remove(&left, &gone);
+    let missing = filename::segment(numbers[1]);
+    remove(&left, &missing);
+    let report = run(&left);
+    assert!(report.lost.iter().any(|l| l.file == missing), "{report:#?}");
+    assert!(report.lost.iter().any(|l| l.file == gone), "{report:#?}");
+    let db = open(&left);
+    assert!(get(&db, "first").is_some() && get(&db, "third").is_some());
+}
+
+/// What lay between large values had been given back to the file system when all of it was in tables.
+#[test]
+fn what_a_segment_gave_back_was_called_lost_where_a_table_was_missing() {
+    let (env, db) = new_store(6);
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    other.put("gone", "1").unwrap();
+    let gone = table_of(&env, || db.flush().unwrap());
+    for round in 0..3u32 {
+        for n in 0..500u32 {
+            db.put((n + round * 500).to_be_bytes(), [1; 60]).unwrap();
+        }
+        db.put(format!("large {round}"), large(round)).unwrap();
+        db.put(format!("small {round}"), "1").unwrap();
+    }
+    drop(other);
+    db.flush().unwrap();
+    db.close().unwrap();
+    let left = copy(&env);
+    remove(&left, &gone);
+    let report = run(&left);
+    let of_segments = report.lost.iter().filter(|l| l.file.ends_with(".log")).count();
+    assert_eq!(of_segments, 0, "{report:#?}");
+    assert!(report.lost.iter().any(|l| l.file == gone), "{report:#?}");
+    let db = open(&left);
+    for round in 0..3 {
+        assert_eq!(get(&db, &format!("large {round}")).unwrap(), large(round));
+    }
+    assert_eq!(db.iter().count(), 1506);
 }

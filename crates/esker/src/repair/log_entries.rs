@@ -22,9 +22,11 @@ impl Repair<'_> {
         let dir = self.dir.clone();
         let log = self.old.log();
         let present: Vec<u64> = self.segments.keys().copied().collect();
-        if self.manifest_damaged {
-            // Nobody knows where the log starts, nor which segments only hold values: each is read for itself.
-            let all: Vec<_> = present.into_iter().filter_map(|n| self.segment(n)).collect();
+        if !self.manifest_whole {
+            // Nobody knows how far the start of the log moved on, nor which segments only hold values: each is read
+            // for itself. But for those that were not needed before: parts of them may be given back.
+            let may_be_log = present.into_iter().filter(|n| *n >= log.start);
+            let all: Vec<_> = may_be_log.filter_map(|n| self.segment(n)).collect();
             for segment in all {
                 let (_, _, end) = self.read_log(|save| wal::read_segment(&segment, save))?;
                 if let End::Torn { offset, why } = end

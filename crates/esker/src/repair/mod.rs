@@ -90,7 +90,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
     let next_file = numbers.map(|n| n + 1).chain(noted).filter(sound).max().unwrap_or(1);
     let mut lost = salvaged.lost;
     // When only CURRENT is damaged the manifest says as precisely as ever what there is.
-    let mut manifest_damaged = !salvaged.whole;
+    let (whole, mut manifest_damaged) = (salvaged.whole, !salvaged.whole);
     if !manifest_damaged && lost_its_end(&salvaged.state, &names) {
         let what = "files that it names are missing: they were lost, or its end was";
         let name = salvaged.manifest.map(|(number, _)| filename::manifest(number));
@@ -103,6 +103,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         remains: BTreeMap::new(),
         aside: salvaged.damaged.into_iter().map(filename::manifest).collect(),
         found: Vec::new(),
+        adopted: Vec::new(),
         carried: Vec::new(),
         lost_keyspaces: salvaged.state.next_keyspace,
         removed: salvaged.removed,
@@ -114,6 +115,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         orders,
         names,
         log_seq: 0,
+        manifest_whole: whole,
         manifest_damaged,
     };
     repair.open_segments()?;
@@ -165,6 +167,9 @@ struct Repair<'o> {
     files: Rc<Files>,
     /// The last sequence found in the log.
     log_seq: Seq,
+    /// It was read to its end. What came before a lost edit is then all there is to know of the log, and to be believed.
+    manifest_whole: bool,
+    /// There may be what it does not name.
     manifest_damaged: bool,
     /// The segments by number, and why those that are none are not.
     segments: BTreeMap<u64, Result<Arc<Segment>>>,
@@ -174,6 +179,8 @@ struct Repair<'o> {
     aside: Vec<String>,
     /// Keyspace, run and table of all that is saved. Of keyspaces with an order the runs are made anew.
     found: Vec<(u32, u64, TableMeta)>,
+    /// Tables that no manifest names, of keyspaces without an order.
+    adopted: Vec<(u32, TableMeta)>,
     /// Segments with entries of keyspaces without an order.
     carried: Vec<Carried>,
     report: RepairReport,
@@ -243,8 +250,7 @@ impl Repair<'_> {
             && let Ok(Some(segment)) = Segment::remains(&self.env, &self.dir, number)
             && (values || segment.frames().starts())
         {
-            if !segment.frames().starts() && (self.manifest_damaged || number >= self.old.log_start)
-            {
+            if !segment.frames().starts() && number >= self.old.log_start {
                 self.lose(found.clone());
             }
             segment.release();
@@ -374,6 +380,7 @@ impl Repair<'_> {
 
     /// Lays the tables of each keyspace that has an order into runs.
     fn arrange_all(&mut self) -> Result<()> {
+        self.place_adopted();
         let ordered: Vec<(u32, KeyOrder)> =
             self.old.keyspaces.values().filter_map(|k| Some((k.id, k.order.clone()?))).collect();
         for (id, order) in ordered {

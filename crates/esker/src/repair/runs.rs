@@ -172,7 +172,7 @@ fn overlapping(order: &KeyOrder, level: &Level, t: &TableMeta) -> std::ops::Rang
 }
 
 /// What tables are sorted by, oldest first. Where sequences say nothing, numbers are the best guess.
-fn age(t: &TableMeta) -> (Seq, Seq, u64) {
+pub(super) fn age(t: &TableMeta) -> (Seq, Seq, u64) {
     (t.max_seq, t.min_seq, t.number)
 }
 

@@ -1,9 +1,10 @@
 //! The tables there are: those that the manifest names, and others where it is damaged.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::Repair;
+use super::runs::age;
 use crate::env::OpenMode;
 use crate::error::{Error, Finding, Result};
 use crate::filename;
@@ -114,7 +115,7 @@ impl Repair<'_> {
                 let (id, meta) = (t.keyspace(), t.meta());
                 match self.order_of(id) {
                     Some(order) => self.keep_or_copy(id, 0, order, Arc::new(t), meta)?,
-                    None => self.adopt(id, meta),
+                    None => self.adopted.push((id, meta)),
                 }
                 return Ok(());
             }
@@ -152,11 +153,29 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// A table of a keyspace whose comparator is not given: a run of its own. Where it belongs among
-    /// the others a repair with the comparator finds out.
-    fn adopt(&mut self, id: u32, meta: TableMeta) {
-        let newest = self.found.iter().filter(|(of, _, _)| *of == id).map(|(_, run, _)| *run).max();
-        self.found.push((id, newest.unwrap_or(0) + 1, meta));
+    /// Tables that were taken up for keyspaces whose comparator is not given: each is a run of its own, above all that
+    /// is older. Whether it shares keys with others nobody can tell.
+    pub(super) fn place_adopted(&mut self) {
+        let mut adopted = std::mem::take(&mut self.adopted);
+        adopted.sort_by_key(|(id, meta)| (*id, age(meta)));
+        for of_one in adopted.chunk_by(|a, b| a.0 == b.0) {
+            let id = of_one[0].0;
+            let found = std::mem::take(&mut self.found);
+            let (own, others) = found.into_iter().partition::<Vec<_>, _>(|(of, _, _)| *of == id);
+            self.found = others;
+            let mut runs = BTreeMap::<u64, Vec<TableMeta>>::new();
+            own.into_iter().for_each(|(_, run, meta)| runs.entry(run).or_default().push(meta));
+            let mut runs: Vec<Vec<TableMeta>> = runs.into_values().collect();
+            for (_, meta) in of_one {
+                let older = |run: &Vec<TableMeta>| run.iter().any(|t| age(t) < age(meta));
+                let above = runs.iter().rposition(older).map_or(0, |at| at + 1);
+                runs.insert(above, vec![meta.clone()]);
+            }
+            // Numbered anew: what is flushed next has a higher number than any table.
+            for (run, tables) in (1..).zip(runs) {
+                self.found.extend(tables.into_iter().map(|meta| (id, run, meta)));
+            }
+        }
     }
 }
 
