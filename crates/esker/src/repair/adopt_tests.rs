@@ -118,6 +118,29 @@ fn deleted_keys_came_back_from_a_merged_table_when_another_was_missing() {
     assert!(!tables(&left).contains(&merged));
 }
 
+/// Of a merge whose output is lost they are all that is left.
+#[test]
+fn inputs_of_a_merge_were_left_alone_where_its_output_was_missing() {
+    let (env, db) = new_store(7);
+    let mut inputs = Vec::new();
+    for (key, value) in [("a", "1"), ("b", "2")] {
+        db.put(key, value).unwrap();
+        let name = table_of(&env, || db.flush().unwrap());
+        inputs.push((name.clone(), read(&env, &name)));
+    }
+    let output = table_of(&env, || db.compact_range::<&str>(..).unwrap());
+    db.close().unwrap();
+    let left = copy(&env);
+    remove(&left, &output);
+    for (name, bytes) in &inputs {
+        put_back(&left, name, bytes);
+    }
+    let report = run(&left);
+    assert!(report.lost.iter().any(|l| l.file == output), "{report:#?}");
+    let db = open(&left);
+    assert_eq!((get(&db, "a"), get(&db, "b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+}
+
 /// The same with a manifest that says no more of the dropped keyspace than which ids were used.
 #[test]
 fn a_dropped_keyspace_came_back_from_a_table_that_was_left() {

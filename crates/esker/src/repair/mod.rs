@@ -3,7 +3,7 @@
 //! 1. Everything is verified. Of a store without a fault no file is changed.
 //! 2. The manifest is read as far as it goes; it says which tables there are and how old.
 //! 3. Tables that no manifest names are taken up only when the manifest itself was damaged: they
-//!    may be what it named. Those that it says were removed, or of a keyspace that was dropped, are not.
+//!    may be what it named. Those that it says were removed, or of a keyspace that was dropped, are not, unless what came instead of them is lost.
 //! 4. Sound tables stay as they are. Of damaged ones the intact blocks are copied to new tables.
 //! 5. The log is read as far as it goes, segment by segment, and its entries written to tables; also that of
 //!    segments whose header is damaged or that were cut. Entries of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
@@ -97,6 +97,13 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         lost.push(Finding::new(name.unwrap_or_default(), what));
         manifest_damaged = true;
     }
+    let there = |n: &u64| names.contains(&filename::table(*n));
+    // Of a merge whose output is lost the inputs may be left.
+    let replaced = |(n, by): (u64, Arc<[u64]>)| {
+        let lost = by.iter().any(|n| salvaged.state.has_table(*n) && !there(n));
+        (!lost).then_some(n)
+    };
+    let removed = salvaged.removed.into_iter().filter_map(replaced).collect();
     let mut repair = Repair {
         report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
         segments: BTreeMap::new(),
@@ -106,7 +113,7 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         adopted: Vec::new(),
         carried: Vec::new(),
         lost_keyspaces: salvaged.state.next_keyspace,
-        removed: salvaged.removed,
+        removed,
         old: salvaged.state,
         files: Files::new(&env, dir.to_path_buf(), next_file),
         env,
@@ -162,7 +169,7 @@ struct Repair<'o> {
     /// From this number on the manifest, as far as it was read, knows of no keyspace: one below that it does not have
     /// was dropped.
     lost_keyspaces: u32,
-    /// Tables that the manifest, as far as it was read, says were removed.
+    /// Tables that the manifest, as far as it was read, says were removed, and whose entries are elsewhere.
     removed: HashSet<u64>,
     files: Rc<Files>,
     /// The last sequence found in the log.

@@ -1,6 +1,6 @@
 //! Reading a manifest back. Nothing here writes, so a store can be looked at on read-only media.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,8 +37,9 @@ pub(crate) struct Loaded {
     pub edits: u64,
     /// What was dropped behind the end.
     pub torn: Option<Torn>,
-    /// Tables that edits took out of the store, alone or with their keyspace, or moved within it.
-    removed: Vec<u64>,
+    /// Tables that edits took out of the store, alone or with their keyspace, or moved within it, and what these edits
+    /// added.
+    removed: Vec<(u64, Arc<[u64]>)>,
 }
 
 /// What could be read of a damaged store's manifests.
@@ -55,9 +56,9 @@ pub(crate) struct Salvaged {
     /// Whether the state is that of a manifest which could be read to its end, and is the one that
     /// `CURRENT` names, or the newest.
     pub whole: bool,
-    /// Tables of which the manifest says that they are no part of the store any more: none comes again, whatever
-    /// was in edits that are lost.
-    pub removed: HashSet<u64>,
+    /// Tables of which the manifest says that they are no part of the store any more, and those that came into it
+    /// instead. None comes again, whatever was in edits that are lost.
+    pub removed: HashMap<u64, Arc<[u64]>>,
 }
 
 /// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
@@ -129,7 +130,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                 }
                 let manifest = Some((number, loaded.end));
                 let Loaded { state, removed, .. } = loaded;
-                let removed = removed.into_iter().filter(|n| !state.has_table(*n)).collect();
+                let removed = removed.into_iter().filter(|(n, _)| !state.has_table(*n)).collect();
                 return Ok(Salvaged { state, manifest, lost, damaged, whole, removed });
             }
             // That of a newer version is sound.
@@ -145,7 +146,7 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     }
     lost.push(Finding::new("", "no manifest could be read"));
     let state = State::new(orders.clone());
-    let removed = HashSet::new();
+    let removed = HashMap::new();
     Ok(Salvaged { state, manifest: None, lost, damaged, whole: false, removed })
 }
 
@@ -258,7 +259,14 @@ fn accept(
     let removed: Vec<u64> =
         edit.changes.iter().flat_map(|c| removed_by(c, &loaded.state)).collect();
     loaded.state.apply_in_place(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
-    loaded.removed.extend(removed);
+    if !removed.is_empty() {
+        let added = |c: &Change| match c {
+            Change::AddTable { meta, .. } => Some(meta.number),
+            _ => None,
+        };
+        let added: Arc<[u64]> = edit.changes.iter().filter_map(added).collect();
+        loaded.removed.extend(removed.into_iter().map(|n| (n, Arc::clone(&added))));
+    }
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;
     } else {
