@@ -180,13 +180,20 @@ final class MergedIterator implements KeyValueIterator<Bytes, byte[]> {
             }
 
             private boolean begin() {
-                return from == null ? cursor.first() : cursor.seek(from);
+                if (from == null) return cursor.first();
+                if (!cursor.seek(asKey(from))) return false;
+                return Arrays.compareUnsigned(cursor.key(), from) >= 0 || cursor.next();
             }
 
             private boolean beginBackward() {
                 if (to == null) return cursor.last();
-                if (!cursor.seekBack(to)) return false;
+                if (!cursor.seekBack(asKey(to))) return false;
                 return !behind(cursor.key()) || cursor.previous();
+            }
+
+            /** Between a bound that is longer than any key and what it begins with there are no keys. */
+            private byte[] asKey(byte[] bound) {
+                return bound.length > TaskStore.MOST_KEY_BYTES ? Arrays.copyOf(bound, TaskStore.MOST_KEY_BYTES) : bound;
             }
 
             private boolean behind(byte[] key) {

@@ -67,7 +67,7 @@ final class Table {
         if (version == null && now.frozen != null) version = now.frozen.newest(key);
         if (version != null) return version.value;
         Keyspace stored = keyspace;
-        if (stored == null) return null;
+        if (stored == null || key.length > TaskStore.MOST_KEY_BYTES) return null;
         try {
             return stored.get(key);
         } catch (EskerException e) {

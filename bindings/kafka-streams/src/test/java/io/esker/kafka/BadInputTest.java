@@ -6,6 +6,7 @@ import static io.esker.kafka.Fixture.keyValue;
 import static io.esker.kafka.Fixture.open;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -15,12 +16,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.stream.Stream;
 
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.serialization.BytesSerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -28,6 +31,7 @@ import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.SessionWindow;
+import org.apache.kafka.streams.query.ResultOrder;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionStore;
@@ -96,6 +100,59 @@ class BadInputTest {
         assertTrue(message.contains("65536") && message.contains("65537"), message);
         store.commit(Map.of(Fixture.CHANGELOG, 1L));
         store.close();
+    }
+
+    /** Lookups of them threw, where RocksDB's stores find nothing. */
+    @Test
+    void keysThatAreTooLongAreNotFound() {
+        Bytes longest = Bytes.wrap(new byte[65_536]);
+        Bytes tooLong = Bytes.wrap(new byte[65_537]);
+        KeyValueStore<Bytes, byte[]> store = keyValue(directory, Map.of());
+        store.put(longest, bytes("fits"));
+        store.put(key("z"), bytes("last"));
+        store.commit(Map.of(Fixture.CHANGELOG, 1L)); // from here on they are in tables
+        assertNull(store.get(tooLong));
+        assertEquals(List.of("last"), values(store.range(tooLong, null)));
+        assertEquals(List.of("last"), values(store.reverseRange(tooLong, null)));
+        assertEquals(List.of("fits"), values(store.range(null, tooLong)));
+        assertEquals(List.of("fits"), values(store.reverseRange(null, tooLong)));
+        assertEquals(List.of(), values(store.prefixScan(tooLong, new BytesSerializer())));
+        store.close();
+
+        WindowStore<Bytes, byte[]> windows = open(EskerStores.persistentWindowStore(
+                "windows", Duration.ofMinutes(10), Duration.ofMinutes(1), false).get(), directory, Map.of());
+        windows.put(key("a"), bytes("1"), 0);
+        windows.commit(Map.of(Fixture.CHANGELOG, 1L));
+        assertNull(windows.fetch(tooLong, 0));
+        assertEquals(List.of(), values(windows.fetch(tooLong, 0, 1)));
+        assertEquals(List.of(), values(windows.backwardFetch(tooLong, 0, 1)));
+        assertEquals(List.of("1"), values(windows.fetch(tooLong, key("b"), 0, 1)));
+        windows.close();
+
+        SessionStore<Bytes, byte[]> sessions = open(
+                EskerStores.persistentSessionStore("sessions", Duration.ofMinutes(10)).get(), directory, Map.of());
+        sessions.put(new Windowed<>(key("a"), new SessionWindow(0, 1)), bytes("1"));
+        sessions.commit(Map.of(Fixture.CHANGELOG, 1L));
+        assertNull(sessions.fetchSession(tooLong, 0, 1));
+        assertEquals(List.of(), values(sessions.fetch(tooLong)));
+        sessions.close();
+
+        EskerVersionedStore versions = open(new EskerVersionedStore("versions", 300, 50), directory, Map.of());
+        versions.put(key("a"), bytes("1"), 1000);
+        versions.put(key("a"), bytes("2"), 1001);
+        versions.commit(Map.of(Fixture.CHANGELOG, 1L));
+        assertNull(versions.get(tooLong));
+        assertNull(versions.get(tooLong, 1000));
+        assertFalse(versions.get(tooLong, 0, 2000, ResultOrder.ANY).hasNext());
+        versions.close();
+    }
+
+    private static <K> List<String> values(KeyValueIterator<K, byte[]> entries) {
+        List<String> values = new ArrayList<>();
+        try (entries) {
+            while (entries.hasNext()) values.add(Fixture.text(entries.next().value));
+        }
+        return values;
     }
 
     @Test
