@@ -19,6 +19,11 @@ enum Format {
         return "." + name().toLowerCase(java.util.Locale.ROOT);
     }
 
+    /** The name of a keyspace of this format without the end that says so. */
+    String without(String keyspace) {
+        return keyspace.substring(0, keyspace.length() - suffix().length());
+    }
+
     /**
      * What makes values of this format of those of an older one.
      *
