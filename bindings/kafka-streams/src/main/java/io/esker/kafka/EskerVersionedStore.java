@@ -83,6 +83,7 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
         synchronized (store) {
             // What a record means depends on the history of its time, also on what will have expired at the end of the batch.
             history.passTo(endMs);
+            store.setRestoring(true);
             try {
                 for (ConsumerRecord<byte[], byte[]> record : records) {
                     if (record.timestamp() < streamTimeMs - retentionMs) continue; // it was not put in the first place
@@ -92,8 +93,13 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
                         insert(Bytes.wrap(record.key()), record.value(), record.timestamp(), streamTimeMs);
                         ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, consistency, store.position());
                     }
+                    if (!store.isFull()) continue;
+                    // Behind a whole record, with its offset: half of one could not be restored once more.
+                    history.keepPassing();
+                    Restoring.batch(store, List.of(record), batch -> {});
                 }
             } finally {
+                store.setRestoring(false);
                 history.passed(endMs);
             }
             Restoring.batch(store, records, batch -> {});

@@ -63,6 +63,11 @@ final class History {
         segments.passTo(endMs);
     }
 
+    /** What was passed until now is written with the next batch. */
+    void keepPassing() {
+        segments.keepPassing();
+    }
+
     void passed(long endMs) {
         segments.passed(endMs);
     }

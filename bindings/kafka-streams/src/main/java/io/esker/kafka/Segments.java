@@ -9,7 +9,6 @@ import java.util.NavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.state.KeyValueIterator;
 
@@ -22,6 +21,7 @@ final class Segments {
     private static final String VALUES = "segment.";
     private static final String TIMES = "times.";
     private static final byte[] NOTHING = new byte[0];
+    private static final int INDEX_BATCH_BYTES = 1 << 20;
     /** A key of an index, before all others, that is there when nothing is missing. (Of one with other keys it was {0}.) */
     private static final byte[] COMPLETE = {0, 0};
 
@@ -91,14 +91,21 @@ final class Segments {
         }
     }
 
+    /** Of values that were all committed: so it waits for no commit itself. */
     private void makeIndex(Segment segment) {
-        try (KeyValueIterator<Bytes, byte[]> values = segment.values.iterate(null, null, true, true)) {
-            while (values.hasNext()) {
-                KeyValue<Bytes, byte[]> entry = values.next();
-                store.put(segment.times, index.of(entry.key.get()), NOTHING);
+        synchronized (store) {
+            WriteBatch batch = new WriteBatch();
+            try (KeyValueIterator<Bytes, byte[]> values = segment.values.iterate(null, null, true, true)) {
+                while (values.hasNext()) {
+                    store.add(batch, segment.times, index.of(values.next().key.get()), NOTHING);
+                    if (batch.byteSize() < INDEX_BATCH_BYTES) continue;
+                    store.writeIndex(batch);
+                    batch.clear();
+                }
             }
+            store.add(batch, segment.times, COMPLETE, NOTHING);
+            store.writeIndex(batch);
         }
-        store.put(segment.times, COMPLETE, NOTHING);
     }
 
     private Segment add(long id) {
@@ -148,6 +155,11 @@ final class Segments {
      */
     void passTo(long streamTimeMs) {
         firstKept = id(streamTimeMs - retentionMs);
+    }
+
+    /** Those that were made in memory only stay: what is restored next may be so by another process, which has to find them. */
+    void keepPassing() {
+        segments.values().forEach(segment -> store.keep(segment.values));
     }
 
     void passed(long streamTimeMs) {

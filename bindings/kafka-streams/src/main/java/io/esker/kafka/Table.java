@@ -28,14 +28,14 @@ final class Table {
 
     private final TaskStore store;
     private final String name;
-    private final boolean passing;
+    private volatile boolean passing;
     /** Null until the first write of a new one. */
     private volatile Keyspace keyspace;
     private volatile Layers layers = new Layers(new WriteBuffer(), null);
     private volatile boolean dropped;
 
     /**
-     * @param passing whether it goes before the next commit, and has no keyspace
+     * @param passing whether it goes before the next commit, and has no keyspace, unless it is kept
      */
     Table(TaskStore store, String name, boolean passing) {
         this.store = store;
@@ -50,6 +50,10 @@ final class Table {
 
     boolean isPassing() {
         return passing;
+    }
+
+    void keep() {
+        passing = false;
     }
 
     boolean isBound() {

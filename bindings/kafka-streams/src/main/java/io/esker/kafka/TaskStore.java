@@ -72,6 +72,8 @@ final class TaskStore {
     private boolean sessions;
     private Path directory;
     private boolean exactlyOnce;
+    /** Whether what waits is left to whoever restores, and not written ahead of a commit. */
+    private boolean restoring;
     /** Whether Kafka may still hand over the offsets that an older version of it kept for another store. */
     private boolean othersOffsets;
 
@@ -259,7 +261,7 @@ final class TaskStore {
         if (waits && !table.isBound()) bind(table);
         synchronized (position) {
             long grown = WriteBuffer.sizeBytes(key, value);
-            if (waits && bufferedBytes > 0 && bufferedBytes + grown > config.uncommittedBytes()) spill();
+            if (waits && !restoring && bufferedBytes > 0 && bufferedBytes + grown > config.uncommittedBytes()) spill();
             long next = sequence + 1;
             long grew = table.put(key, value, next, newestReader.get());
             if (waits) bufferedBytes += grew;
@@ -335,6 +337,32 @@ final class TaskStore {
             }, "restoring");
         }
         dropDoomed();
+    }
+
+    /** From here on, or no longer, whoever restores by {@link #put} writes what waits when {@link #isFull} says so. Under the lock. */
+    void setRestoring(boolean restoring) {
+        this.restoring = restoring;
+    }
+
+    /** Whether more waits than is to. */
+    boolean isFull() {
+        return bufferedBytes > config.uncommittedBytes();
+    }
+
+    /** Makes a passing table one that stays. Under the lock. */
+    void keep(Table table) {
+        if (!table.isPassing()) return;
+        table.keep();
+        tables.put(table.name(), table);
+        if (!table.isBound()) bind(table);
+    }
+
+    /** Writes what can be made again from what is stored: without what waits, and whatever was committed. */
+    void writeIndex(WriteBatch batch) {
+        guarded("making an index of", () -> {
+            esker.write(batch);
+            return null;
+        });
     }
 
     /** Adds a write to a batch that is being restored; a null value deletes. Under the lock. */

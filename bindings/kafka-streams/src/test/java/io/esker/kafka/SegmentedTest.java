@@ -221,11 +221,29 @@ class SegmentedTest {
         store.put(key("a"), bytes("two"), 20);
         store.commit(Map.of(CHANGELOG, 1L));
         store.close();
-
-        indexed(Fixture.EXACTLY_ONCE).close(); // which forgets what was not committed
+        try (Esker left = Esker.open(directory.resolve("esker").resolve("windows"))) {
+            left.createKeyspace("times.0");
+        }
         store = indexed(Fixture.EXACTLY_ONCE);
         assertEquals(List.of("one@10", "two@20"), values(store.fetchAll(0, 100)));
         store.close();
+    }
+
+    /** One that did not fit into the buffer marked the store as ahead of its offset, and so as corrupted until the next commit. */
+    @Test
+    void aLargeIndexIsMadeOnceAndLeavesTheStoreAsOfItsCommit() {
+        WindowStore<Bytes, byte[]> store = windows();
+        for (int i = 0; i < 1000; i++) store.put(key("key" + i), bytes("v"), i);
+        store.commit(Map.of(CHANGELOG, 1L));
+        store.close();
+        for (int opening = 0; opening < 2; opening++) {
+            store = indexed(Fixture.both(Fixture.EXACTLY_ONCE, SMALL));
+            assertEquals(1L, store.committedOffset(CHANGELOG));
+            assertEquals("v@0", values(store.fetchAll(0, 1000)).get(0));
+            assertEquals(1000, values(store.fetchAll(0, 1000)).size());
+            store.close(); // without a commit
+            assertEquals(List.of("segment.0.plain", "times.0"), keyspaces());
+        }
     }
 
     /** What had expired was dropped while a batch was filled that named it. */

@@ -25,6 +25,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.Bytes;
@@ -49,6 +50,8 @@ class VersionedTest {
     private static final boolean CAMPAIGN = "1".equals(System.getenv("ESKER_CAMPAIGN"));
     private static final long RETENTION_MS = 300;
     private static final long SEGMENT_MS = 50;
+    private static final Map<String, Object> CRAMPED = Fixture.both(Fixture.EXACTLY_ONCE, SMALL);
+    private static final TopicPartition CHANGELOG = new TopicPartition("versions", 0);
 
     @TempDir
     Path directory;
@@ -159,7 +162,11 @@ class VersionedTest {
     }
 
     private static ConsumerRecord<byte[], byte[]> logged(String key, String value, long time) {
-        return new ConsumerRecord<>("versions", 0, 0, time, TimestampType.CREATE_TIME, 0, 0, bytes(key),
+        return logged(bytes(key), value, time, 0);
+    }
+
+    private static ConsumerRecord<byte[], byte[]> logged(byte[] key, String value, long time, long offset) {
+        return new ConsumerRecord<>("versions", 0, offset, time, TimestampType.CREATE_TIME, 0, 0, key,
                 value == null ? null : bytes(value), new RecordHeaders(), Optional.empty());
     }
 
@@ -223,6 +230,95 @@ class VersionedTest {
             store.close();
             restored.close();
         }
+    }
+
+    /** What did not fit into the buffer was marked as ahead of its offset: a kill before the next commit cost the whole state. */
+    @Test
+    void largeValuesThatAreRestoredHaveTheirOffsets() {
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, CRAMPED);
+        EskerVersionedStore store = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+        store.init(context, store);
+        List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>();
+        for (int i = 0; i < 50; i++) log.add(logged(bytes("k" + i % 5), i + "x".repeat(20_000), 1000 + i, i));
+        context.restoreWithHeaders("versions", log);
+        store.close();
+        store = Fixture.open(new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS), directory, CRAMPED);
+        assertEquals(49L, store.committedOffset(CHANGELOG));
+        assertTrue(shown(store.get(key("k4"))).startsWith("49x"));
+        store.close();
+    }
+
+    /** What expires before the batch ends is in memory only: a part that was written of it has to bring it. */
+    @Test
+    void aDeletionThatExpiresBehindThePartThatWasWrittenCounts() {
+        List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>(List.of(logged(bytes("a"), "first", 1000, 0),
+                logged(bytes("a"), null, 1010, 1), logged(bytes("b"), "x".repeat(70_000), 1011, 2), logged(bytes("a"), "late", 1005, 3),
+                logged(bytes("z"), "later", 1050 + RETENTION_MS, 4)));
+        log.add(3, logged(new byte[70_000], "bad", 1011, 3)); // where restoring ends
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, CRAMPED);
+        EskerVersionedStore ended = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+        ended.init(context, ended);
+        assertThrows(IllegalArgumentException.class, () -> context.restoreWithHeaders("versions", log));
+        ended.close();
+
+        InternalMockProcessorContext<?, ?> again = Fixture.context(directory, CRAMPED);
+        EskerVersionedStore store = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+        store.init(again, store);
+        assertEquals(2L, store.committedOffset(CHANGELOG));
+        again.restoreWithHeaders("versions", log.subList(4, 6));
+        assertEquals(null, shown(store.get(key("a"))));
+        store.close();
+    }
+
+    @Test
+    void restoringGoesOnBehindThePartOfABatchThatWasWritten() {
+        long seed = Long.getLong("esker.seed", System.nanoTime());
+        System.out.println("VersionedTest: -Desker.seed=" + seed);
+        Random random = new Random(seed);
+        long later = 0; // rounds that went on in the middle of their batch
+        for (int round = 0; round < (CAMPAIGN ? 500 : 50); round++) {
+            EskerVersionedStore store = Fixture.open(new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS),
+                    directory.resolve("lived" + round), SMALL);
+            List<ConsumerRecord<byte[], byte[]>> log = new ArrayList<>();
+            long now = 1000;
+            for (int step = 0; step < 120; step++) {
+                if (random.nextInt(3) == 0) now += random.nextInt(60);
+                String name = "k".repeat(1 + random.nextInt(4));
+                String value = random.nextInt(3) == 0 ? null : step + "x".repeat(random.nextInt(20_000));
+                long time = now - random.nextInt(random.nextBoolean() ? 250 : 9);
+                store.put(key(name), value == null ? null : bytes(value), time);
+                log.add(logged(bytes(name), value, time, step));
+            }
+            Path here = directory.resolve("restored" + round);
+            InternalMockProcessorContext<?, ?> context = Fixture.context(here, CRAMPED);
+            EskerVersionedStore ended = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            ended.init(context, ended);
+            // Restoring ends at a record that cannot be restored.
+            List<ConsumerRecord<byte[], byte[]>> part = new ArrayList<>(log);
+            int bad = random.nextInt(log.size());
+            part.add(bad, logged(new byte[70_000], "bad", log.get(bad).timestamp(), 0));
+            assertThrows(IllegalArgumentException.class, () -> context.restoreWithHeaders("versions", part));
+            ended.close();
+
+            InternalMockProcessorContext<?, ?> again = Fixture.context(here, CRAMPED);
+            EskerVersionedStore restored = new EskerVersionedStore("versions", RETENTION_MS, SEGMENT_MS);
+            restored.init(again, restored);
+            Long reached = restored.committedOffset(CHANGELOG);
+            int next = reached == null ? 0 : (int) (reached + 1);
+            if (next > 0) later++;
+            again.restoreWithHeaders("versions", log.subList(next, log.size()));
+            String restoring = "seed " + seed + " round " + round + " from " + next;
+            for (int length = 1; length <= 4; length++) {
+                Bytes key = key("k".repeat(length));
+                assertEquals(shown(store.get(key)), shown(restored.get(key)), restoring);
+                for (long time = now - RETENTION_MS; time <= now; time++) {
+                    assertEquals(shown(store.get(key, time)), shown(restored.get(key, time)), restoring + " at " + time);
+                }
+            }
+            store.close();
+            restored.close();
+        }
+        assertTrue(later > 0, "parts of batches were written");
     }
 
     /** A version that is cut moves to another segment, and is there all the while. */
