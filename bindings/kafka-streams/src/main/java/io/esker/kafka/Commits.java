@@ -26,6 +26,7 @@ final class Commits {
     private static final byte[] AHEAD = bytes("ahead");
     private static final byte[] OFFSETS = bytes("offset:");
     private static final byte[] INTERVAL = bytes("segment interval");
+    private static final byte[] KIND = bytes("kind");
     private static final byte[] NOTHING = new byte[0];
 
     private final Keyspace keyspace;
@@ -48,12 +49,31 @@ final class Commits {
         return stored == null ? null : ByteBuffer.wrap(stored).getLong();
     }
 
-    void noteInterval(long intervalMs) {
-        keyspace.put(INTERVAL, ByteBuffer.allocate(Long.BYTES).putLong(intervalMs).array());
+    /** What the store keeps, as {@link Kind#noted}; empty while it is emptied, null where that was never noted. */
+    String kind() {
+        byte[] stored = keyspace.get(KIND);
+        return stored == null ? null : new String(stored, StandardCharsets.UTF_8);
+    }
+
+    /** Whether nothing was ever noted. */
+    boolean isNew() {
+        try (CloseableIterator<Entry> stored = keyspace.entries().iterator()) {
+            return !stored.hasNext();
+        }
+    }
+
+    /** Notes what the store keeps, and the length of its segments, 0 where it has none. */
+    void note(Kind kind, long intervalMs) {
+        Long noted = intervalMs();
+        if (intervalMs != 0 && (noted == null || noted != intervalMs)) {
+            keyspace.put(INTERVAL, ByteBuffer.allocate(Long.BYTES).putLong(intervalMs).array());
+        }
+        if (!kind.noted().equals(kind())) keyspace.put(KIND, bytes(kind.noted()));
     }
 
     /**
-     * Makes the store one whose values count for nothing, before they are dropped: one that is interrupted is ahead, of no offset.
+     * Makes the store one whose values count for nothing, before they are dropped: one that is interrupted is ahead, of no offset, and
+     * of no kind, so that it is emptied again.
      *
      * @param global whether it is a global store: those know no offset that stands for none
      */
@@ -71,6 +91,8 @@ final class Commits {
             }
         }
         batch.delete(keyspace, POSITION);
+        batch.delete(keyspace, INTERVAL);
+        batch.put(keyspace, KIND, NOTHING);
         batch.put(keyspace, AHEAD, NOTHING);
         esker.write(batch);
         ahead = true;

@@ -43,7 +43,7 @@ class EskerKeyValueStore implements KeyValueStore<Bytes, byte[]> {
     }
 
     private EskerKeyValueStore(String name, Format format) {
-        this.store = new TaskStore(name, 0);
+        this.store = new TaskStore(name, Kind.VALUES, 0);
         this.format = format;
     }
 
@@ -76,7 +76,7 @@ class EskerKeyValueStore implements KeyValueStore<Bytes, byte[]> {
     }
 
     private void open() {
-        store.open(context, format, false);
+        store.open(context, format);
         values = store.table("values" + format.suffix());
     }
 

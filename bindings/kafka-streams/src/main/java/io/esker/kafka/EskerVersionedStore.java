@@ -52,7 +52,7 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     private volatile long streamTimeMs = ConsumerRecord.NO_TIMESTAMP;
 
     EskerVersionedStore(String name, long retentionMs, long segmentMs) {
-        this.store = new TaskStore(name, segmentMs);
+        this.store = new TaskStore(name, Kind.VERSIONS, segmentMs);
         this.retentionMs = retentionMs;
         this.history = new History(store, new Segments(store, Format.PLAIN, retentionMs, segmentMs, null));
     }
@@ -69,7 +69,7 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     }
 
     private void open() {
-        store.open(context, Format.PLAIN, false);
+        store.open(context, Format.PLAIN);
         latest = store.table("latest" + Format.PLAIN.suffix());
         history.open();
     }

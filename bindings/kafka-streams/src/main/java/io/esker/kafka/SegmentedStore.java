@@ -52,7 +52,7 @@ abstract class SegmentedStore implements StateStore {
     private volatile long streamTimeMs = ConsumerRecord.NO_TIMESTAMP;
 
     SegmentedStore(String name, Format format, long retentionMs, long segmentMs, KeySchema schema, boolean sessions, boolean indexed) {
-        this.store = new TaskStore(name, segmentMs);
+        this.store = new TaskStore(name, sessions ? Kind.SESSIONS : Kind.WINDOWS, segmentMs);
         this.format = format;
         this.retentionMs = retentionMs;
         this.schema = schema;
@@ -67,7 +67,7 @@ abstract class SegmentedStore implements StateStore {
         expiredRecords = TaskMetrics.droppedRecordsSensor(
                 Thread.currentThread().getName(), given.taskId().toString(), ProcessorContextUtils.metricsImpl(given));
         consistency = Queries.isConsistencyEnabled(given);
-        store.open(given, format, sessions);
+        store.open(given, format);
         segments.open();
         segments.dropExpired(streamTimeMs);
         StoreMetrics.register(given, store, sessions ? "esker-session" : "esker-window");
@@ -77,7 +77,7 @@ abstract class SegmentedStore implements StateStore {
     private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
         if (records.isEmpty()) return;
         if (!store.isOpen()) {
-            store.open(context, format, sessions);
+            store.open(context, format);
             segments.open();
         }
         // Segments that will have expired at the end of the batch are not made.

@@ -52,6 +52,7 @@ final class TaskStore {
     private static final int MOST_VALUE_BYTES = 1 << 30;
 
     private final String name;
+    private final Kind kind;
     /** How much time a segment of it holds, in milliseconds; 0 where it has none. */
     private final long intervalMs;
     private final AtomicLong newestReader = new AtomicLong(-1);
@@ -69,7 +70,6 @@ final class TaskStore {
     private StateStoreContext context;
     private EskerStreamsConfig config;
     private Format format;
-    private boolean sessions;
     private Path directory;
     private boolean exactlyOnce;
     /** Whether what waits is left to whoever restores, and not written ahead of a commit. */
@@ -77,8 +77,9 @@ final class TaskStore {
     /** Whether Kafka may still hand over the offsets that an older version of it kept for another store. */
     private boolean othersOffsets;
 
-    TaskStore(String name, long intervalMs) {
+    TaskStore(String name, Kind kind, long intervalMs) {
         this.name = Objects.requireNonNull(name, "name");
+        this.kind = kind;
         this.intervalMs = intervalMs;
     }
 
@@ -86,16 +87,14 @@ final class TaskStore {
      * Opens the store. Where there is none yet it is made by the first write: a task may have stores that it never writes to, and
      * such a one takes no memory and no files.
      *
-     * @param sessions whether it holds sessions
      * @throws ProcessorStateException if it cannot be opened, as another process has it, or is of a later format
      * @throws TaskCorruptedException if it may hold what was never committed, under exactly-once
      */
-    synchronized void open(StateStoreContext context, Format format, boolean sessions) {
+    synchronized void open(StateStoreContext context, Format format) {
         if (open) return;
         config = new EskerStreamsConfig(context.appConfigs());
         this.context = context;
         this.format = format;
-        this.sessions = sessions;
         exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
         directory = context.stateDir().toPath().resolve(PARENT).resolve(name);
         othersOffsets = Files.exists(context.stateDir().toPath().resolve(OTHERS_OFFSETS));
@@ -113,7 +112,7 @@ final class TaskStore {
         boolean done = false;
         try {
             commits = new Commits(esker);
-            keepInterval();
+            keepShape();
             boolean global = isGlobal();
             if (exactlyOnce && commits.isAhead() && global) {
                 LOG.warn("Global store {} may hold writes that its offset does not tell of, and is restored", name);
@@ -123,7 +122,7 @@ final class TaskStore {
                 throw new TaskCorruptedException(Set.of(context.taskId()), new ProcessorStateException("Store " + name
                         + " may hold writes that were never committed, as its process ended before it could commit them"));
             }
-            Upgrade.toFormat(esker, name, format, sessions);
+            Upgrade.toFormat(esker, name, format, kind == Kind.SESSIONS);
             position.merge(commits.position());
             done = true;
         } catch (EskerException e) {
@@ -137,18 +136,29 @@ final class TaskStore {
     }
 
     /**
-     * Segments are named after their number, which means another time when their length changed: dropped at once, or kept for decades.
-     * A store with such ones is emptied, and restored from the changelog.
+     * A store that cannot be read as what it is to be is emptied, and restored from the changelog. All kinds have the same directories,
+     * and some the same keyspaces. Segments are named after their number, which means another time when their length changed: dropped
+     * at once, or kept for decades.
      */
-    private void keepInterval() {
-        if (intervalMs == 0) return;
-        Long stored = commits.intervalMs();
-        if (stored != null && stored == intervalMs) return;
-        if (stored != null) {
-            LOG.info("Store {} has segments of {} ms and is to have some of {} ms: it is restored", name, stored, intervalMs);
+    private void keepShape() {
+        String before = commits.isNew() ? kind.noted() : noted();
+        Long interval = commits.intervalMs();
+        if (!kind.noted().equals(before)) {
+            LOG.warn("Store {} holds {} and is to hold {}: it is emptied, and restored from its changelog", name,
+                    before == null || before.isEmpty() ? "what does not tell its kind" : before, kind.noted());
+            empty();
+        } else if (intervalMs != 0 && interval != null && interval != intervalMs) {
+            LOG.info("Store {} has segments of {} ms and is to have some of {} ms: it is restored", name, interval, intervalMs);
             empty();
         }
-        commits.noteInterval(intervalMs);
+        commits.note(kind, intervalMs);
+    }
+
+    private String noted() {
+        String noted = commits.kind();
+        if (noted != null) return noted;
+        Kind told = Kind.of(esker.keyspaces());
+        return told == null ? null : told.noted();
     }
 
     private void empty() {
@@ -156,6 +166,7 @@ final class TaskStore {
         for (String keyspace : esker.keyspaces()) {
             if (!Commits.isReserved(keyspace)) esker.dropKeyspace(keyspace);
         }
+        commits.note(kind, intervalMs);
         commits.forgotten();
     }
 
@@ -326,7 +337,7 @@ final class TaskStore {
      * @param records adds them to the batch; the batch names keyspaces and has what waited already, so nothing may be dropped or put
      */
     synchronized void restore(TopicPartition partition, long lastOffset, Consumer<WriteBatch> records) {
-        if (!open) open(context, format, sessions);
+        if (!open) open(context, format);
         othersOffsets = false;
         ready();
         synchronized (position) {
