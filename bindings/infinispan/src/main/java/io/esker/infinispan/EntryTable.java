@@ -69,15 +69,20 @@ final class EntryTable implements AutoCloseable {
     /**
      * Opens the store in a directory.
      *
+     * @param isPurged whether what there is will be removed, so that it need not be readable
      * @param wanted how keys are to be made; its generation does not count
      * @param segmentOf the segment of a marshalled key, for entries that were stored when there were other segments
      */
-    static EntryTable open(Path directory, Options options, int stripeCount, Layout wanted, ToIntFunction<byte[]> segmentOf) {
+    static EntryTable open(Path directory, Options options, int stripeCount, boolean isPurged, Layout wanted,
+            ToIntFunction<byte[]> segmentOf) {
         Esker esker = Esker.open(directory, options);
         try {
             Layout found = Layout.read(esker);
+            if (!isPurged) {
+                Layout.check(esker, found);
+            }
             Layout layout = found == null ? wanted.withGeneration(1) : wanted.withGeneration(found.generation());
-            dropLeftovers(esker, found == null ? layout : found);
+            dropLeftovers(esker, found);
             Generation generation;
             if (found != null && !found.makesSameKeysAs(wanted)) {
                 generation = new Resegmenting(esker, found, layout.withGeneration(found.generation() + 1), segmentOf).run();
@@ -107,15 +112,16 @@ final class EntryTable implements AutoCloseable {
         esker.write(batch);
     }
 
+    /** Drops what a layout does not name; without one everything is left over. */
     static void dropLeftovers(Esker esker, Layout layout) {
         for (String keyspace : esker.keyspaces()) {
-            if (!layout.names(keyspace)) {
+            if (layout == null ? !keyspace.equals(Layout.DEFAULT) : !layout.names(keyspace)) {
                 esker.dropKeyspace(keyspace);
             }
         }
     }
 
-    private static boolean isEmpty(ReadableKeyspace keyspace) {
+    static boolean isEmpty(ReadableKeyspace keyspace) {
         try (Cursor cursor = keyspace.cursor(true)) {
             return !cursor.first();
         }

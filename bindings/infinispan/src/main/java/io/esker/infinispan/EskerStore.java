@@ -99,7 +99,7 @@ public class EskerStore<K, V> implements NonBlockingStore<K, V> {
                 Files.createDirectories(directory.getParent());
             }
             Layout wanted = new Layout(segmented, segmented ? segments : 1, 0);
-            table = EntryTable.open(directory, options, settings.get(EskerAttributes.STRIPES), wanted,
+            table = EntryTable.open(directory, options, settings.get(EskerAttributes.STRIPES), configuration.purgeOnStartup(), wanted,
                     key -> partitioner.getSegment(marshalling.unmarshal(key)));
             publishing = new Publishing<>(table, marshalling, blocking, cacheName);
         } catch (IOException | RuntimeException | LinkageError e) {

@@ -4,6 +4,7 @@ import io.esker.Esker;
 import io.esker.WriteBatch;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.infinispan.persistence.spi.PersistenceException;
 
 /**
@@ -18,6 +19,7 @@ import org.infinispan.persistence.spi.PersistenceException;
  */
 record Layout(boolean segmented, int segments, long generation) {
     private static final byte[] KEY = "layout".getBytes(StandardCharsets.US_ASCII);
+    static final String DEFAULT = "default";
     private static final byte VERSION = 1;
     private static final int BYTES = 14;
 
@@ -33,6 +35,27 @@ record Layout(boolean segmented, int segments, long generation) {
         }
         ByteBuffer fields = ByteBuffer.wrap(stored, 1, BYTES - 1);
         return new Layout(fields.get() != 0, fields.getInt(), fields.getLong());
+    }
+
+    /**
+     * Refuses a store with entries to which no record leads: whatever is not named is dropped. One that is damaged may be such a store,
+     * one whose manifest was lost and that was repaired, where keyspaces have other names, or one of another program.
+     */
+    static void check(Esker esker, Layout found) {
+        List<String> keyspaces = esker.keyspaces();
+        if (found != null && keyspaces.contains(found.entriesName()) && keyspaces.contains(found.expiryName())) {
+            return;
+        }
+        for (String keyspace : keyspaces) {
+            if (found != null && keyspace.equals(DEFAULT) || EntryTable.isEmpty(esker.keyspace(keyspace))) {
+                continue;
+            }
+            String missing = found == null
+                    ? "no record of its layout" : "not both of '" + found.entriesName() + "' and '" + found.expiryName() + "'";
+            throw new PersistenceException("the store in " + esker.directory() + " has entries in keyspace '" + keyspace + "' and " + missing
+                    + ": it is damaged, or of another program. Put a copy of it in its place, or move it away;"
+                    + " with purge=\"true\" the cache begins empty, and what is there is removed");
+        }
     }
 
     void addTo(WriteBatch batch) {
@@ -57,6 +80,6 @@ record Layout(boolean segmented, int segments, long generation) {
     }
 
     boolean names(String keyspace) {
-        return keyspace.equals("default") || keyspace.equals(entriesName()) || keyspace.equals(expiryName());
+        return keyspace.equals(DEFAULT) || keyspace.equals(entriesName()) || keyspace.equals(expiryName());
     }
 }

@@ -70,7 +70,7 @@ public class EntryTableModelTest {
 
     private void open() {
         table = EntryTable.open(directory.resolve("esker"), new Options().memory(1 << 20), 5,
-                new Layout(true, SEGMENTS, 0), key -> key[0] % SEGMENTS);
+                false, new Layout(true, SEGMENTS, 0), key -> key[0] % SEGMENTS);
     }
 
     public void randomOperationsAgreeWithASortedMap() {
@@ -400,7 +400,7 @@ public class EntryTableModelTest {
         }
         Path copy = directory.resolve("copy");
         table.checkpoint(copy);
-        try (EntryTable crashed = EntryTable.open(copy, new Options(), 5, new Layout(true, SEGMENTS, 0), key -> 0)) {
+        try (EntryTable crashed = EntryTable.open(copy, new Options(), 5, false, new Layout(true, SEGMENTS, 0), key -> 0)) {
             IntSet all = IntSets.immutableRangeSet(SEGMENTS);
             assertEquals(crashed.approximateSize(all), model.size());
         }

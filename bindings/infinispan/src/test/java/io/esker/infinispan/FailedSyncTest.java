@@ -28,7 +28,7 @@ public class FailedSyncTest {
 
     private static EntryTable open(Path directory) {
         return EntryTable.open(directory.resolve("esker"), new Options().memory(1 << 20).durability(Durability.SYNCED), 5,
-                new Layout(true, SEGMENTS, 0), key -> 0);
+                false, new Layout(true, SEGMENTS, 0), key -> 0);
     }
 
     private static byte[] entry(String key) {

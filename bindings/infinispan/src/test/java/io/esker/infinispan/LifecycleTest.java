@@ -7,10 +7,12 @@ import static org.testng.Assert.assertNull;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
+import io.esker.Esker;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.subscribers.TestSubscriber;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -32,6 +34,8 @@ import org.testng.annotations.Test;
 /** Opening and closing, and what goes wrong there and in calls: always Infinispan's own kind of error, and the store goes on. */
 @Test(singleThreaded = true)
 public class LifecycleTest {
+    private static final byte[] LAYOUT = "layout".getBytes(StandardCharsets.US_ASCII);
+
     private Path directory;
 
     @BeforeMethod
@@ -96,6 +100,55 @@ public class LifecycleTest {
         }
     }
 
+    /** All of it was taken for left over, and dropped. */
+    public void entriesWithoutTheRecordOfTheirLayoutAreRefusedAndNotDropped() throws Exception {
+        try (DefaultCacheManager manager = open()) {
+            manager.getCache(Caches.NAME).put("ash", "Fraxinus");
+        }
+        byte[] layout;
+        try (Esker store = Esker.open(own())) {
+            layout = store.keyspace().get(LAYOUT);
+            store.keyspace().delete(LAYOUT);
+        }
+        assertRefused(expectThrows(RuntimeException.class, this::open), "no record of its layout");
+        try (Esker store = Esker.open(own())) {
+            store.keyspace().put(LAYOUT, layout);
+        }
+        try (DefaultCacheManager manager = open()) {
+            assertEquals(manager.getCache(Caches.NAME).get("ash"), "Fraxinus");
+        }
+        try (Esker store = Esker.open(own())) {
+            store.keyspace().delete(LAYOUT);
+        }
+        try (DefaultCacheManager manager = Caches.open(directory, store -> store.purgeOnStartup(true))) {
+            assertEquals(manager.getCache(Caches.NAME).size(), 0);
+            manager.getCache(Caches.NAME).put("oak", "Quercus");
+        }
+        try (DefaultCacheManager manager = open()) {
+            assertEquals(manager.getCache(Caches.NAME).get("oak"), "Quercus");
+        }
+    }
+
+    /** A repair of a store that lost its manifest knows no names. */
+    public void entriesInKeyspacesOfOtherNamesAreRefusedAndNotDropped() throws Exception {
+        try (DefaultCacheManager manager = open()) {
+            manager.getCache(Caches.NAME).put("ash", "Fraxinus");
+        }
+        try (Esker store = Esker.open(own())) {
+            store.dropKeyspace("entries-1");
+            store.dropKeyspace("expiry-1");
+            store.createKeyspace("recovered-1").put(new byte[] {0, 0, 1}, new byte[] {16, 1});
+        }
+        assertRefused(expectThrows(RuntimeException.class, this::open), "recovered-1");
+        try (Esker store = Esker.open(own())) {
+            assertTrue(store.keyspaces().contains("recovered-1"));
+        }
+    }
+
+    private Path own() {
+        return directory.resolve(Caches.NAME).resolve("esker");
+    }
+
     public void createIfMissingAndErrorIfExistsAreObeyed() throws Exception {
         assertRefused(expectThrows(RuntimeException.class,
                 () -> Caches.open(directory, store -> store.createIfMissing(false))), "cannot be opened");
@@ -107,7 +160,7 @@ public class LifecycleTest {
     }
 
     public void theDirectoryOfAnotherProgramIsRefused() throws Exception {
-        Path own = Files.createDirectories(directory.resolve(Caches.NAME).resolve("esker"));
+        Path own = Files.createDirectories(own());
         Files.writeString(own.resolve("CURRENT"), "MANIFEST-000001\n");
         Files.writeString(own.resolve("MANIFEST-000001"), "not ours");
         assertRefused(expectThrows(RuntimeException.class, this::open), "cannot be opened");
@@ -214,10 +267,10 @@ public class LifecycleTest {
     public void removingTheCacheRemovesItsDirectory() throws Exception {
         try (DefaultCacheManager manager = open()) {
             manager.getCache(Caches.NAME).put("ash", "Fraxinus");
-            assertTrue(Files.isDirectory(directory.resolve(Caches.NAME).resolve("esker")));
+            assertTrue(Files.isDirectory(own()));
             NonBlockingStore<Object, Object> store = TestingUtil.getFirstStore(manager.getCache(Caches.NAME));
             store.destroy().toCompletableFuture().join();
-            assertFalse(Files.exists(directory.resolve(Caches.NAME).resolve("esker")));
+            assertFalse(Files.exists(own()));
         }
     }
 
