@@ -16,7 +16,7 @@ import org.infinispan.commons.configuration.attributes.AttributeValidator;
 public final class EskerAttributes {
     private static final int MAX_MEGABYTES = 1 << 20;
 
-    /** Calls into the store that may run at once; 0 sets no limit beside Infinispan's own pool of blocking threads. */
+    /** Calls into the store that may run at once, but for walks; 0 sets no limit beside Infinispan's own pool of blocking threads. */
     public static final AttributeDefinition<Integer> POOL_SIZE = number("poolsize", 0, 0, 1024);
     /** Accepted without effect: every read is a get, which is the cheaper of the two. */
     public static final AttributeDefinition<Boolean> ITERATORS = flag("iterators", true);
