@@ -6,7 +6,6 @@ import io.esker.EskerException;
 import io.esker.Keyspace;
 import io.esker.Options;
 import io.esker.ReadableKeyspace;
-import io.esker.Snapshot;
 import io.esker.WriteBatch;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -14,8 +13,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
@@ -49,14 +46,12 @@ final class EntryTable implements AutoCloseable {
     private volatile Generation generation;
     /** Held by who removes segments or everything, counts, or closes. */
     private final ReentrantLock structure = new ReentrantLock();
-    /** Walks that are not closed yet. They would keep the directory locked. */
-    private final Set<AutoCloseable> open = ConcurrentHashMap.newKeySet();
-    /** Set before the walks are ended that there are then. */
-    private volatile boolean ending;
+    private final Walks walks;
 
     private EntryTable(Esker esker, Generation generation, int stripeCount) {
         this.esker = esker;
         this.generation = generation;
+        walks = new Walks(this, esker);
         stripes = new Stripes(stripeCount);
         int segments = generation.layout().segments();
         owned = IntSets.concurrentSet(segments);
@@ -252,7 +247,13 @@ final class EntryTable implements AutoCloseable {
         return StoredEntry.expiryOf(length < head.length ? java.util.Arrays.copyOf(head, length) : head);
     }
 
-    private <T> T reading(Function<Generation, T> read) {
+    /** The pair of keyspaces that counts now. */
+    Generation generation() {
+        return generation;
+    }
+
+    /** Reads where entries are, also behind a {@link #clear} that comes in between. */
+    <T> T reading(Function<Generation, T> read) {
         while (true) {
             Generation now = generation;
             try {
@@ -261,28 +262,6 @@ final class EntryTable implements AutoCloseable {
                 if (e.code() != EskerException.Code.KEYSPACE || now == generation) {
                     throw e;
                 }
-            }
-        }
-    }
-
-    /** Begins a walk. One that began behind the drop of its keyspace would say so at its first step only, when nobody looks again. */
-    private <W extends AutoCloseable> W walking(Function<Generation, W> begin) {
-        while (true) {
-            W walk = reading(now -> {
-                W begun = begin.apply(now);
-                if (now == generation) {
-                    return begun;
-                }
-                closeQuietly(begun);
-                return null;
-            });
-            if (walk != null) {
-                open.add(walk);
-                if (ending) {
-                    closeQuietly(walk);
-                    throw new IllegalStateException("the store in " + esker.directory() + " is closed");
-                }
-                return walk;
             }
         }
     }
@@ -446,59 +425,19 @@ final class EntryTable implements AutoCloseable {
         return java.util.stream.IntStream.range(0, generation.layout().segments()).toArray();
     }
 
-    /** How many entries of these segments have not expired. Looks at each key, and at the values of expired ones only. */
+    /** How many entries of these segments have not expired. */
     long size(IntSet segments, long nowMs) {
-        return reading(now -> {
-            try (Snapshot snapshot = esker.snapshot();
-                    EntryScan scan = new EntryScan(now.entries().at(snapshot), ascending(segments), true)) {
-                long size = -expired(now.expiry().at(snapshot), segments, nowMs);
-                while (scan.next()) {
-                    size++;
-                }
-                return size;
-            }
-        });
+        return walks.size(segments, nowMs);
     }
 
-    private static long expired(ReadableKeyspace expiry, IntSet segments, long nowMs) {
-        long expired = 0;
-        try (Cursor rows = expiry.cursor(true)) {
-            for (boolean onRow = rows.first(); onRow; onRow = rows.next()) {
-                byte[] row = rows.key();
-                if (EntryKeys.timeOf(row) > nowMs) {
-                    break;
-                }
-                if (segments.contains(EntryKeys.segmentOf(EntryKeys.entryKeyOf(row)))) {
-                    expired++;
-                }
-            }
-        }
-        return expired;
-    }
-
-    /**
-     * A walk over the entries of these segments. With {@code keysOnly} it reads values all the same when some have expired, as
-     * they say which.
-     */
+    /** A walk over the entries of these segments, of keys and perhaps of values. */
     AliveScan scan(IntSet segments, boolean keysOnly, long nowMs) {
-        return walking(now -> {
-            try (Snapshot snapshot = esker.snapshot()) {
-                boolean without = keysOnly && !anyExpired(now.expiry().at(snapshot), nowMs);
-                EntryScan entries = new EntryScan(now.entries().at(snapshot), ascending(segments), without);
-                return new AliveScan(entries, without, nowMs, open::remove);
-            }
-        });
-    }
-
-    private static boolean anyExpired(ReadableKeyspace expiry, long nowMs) {
-        try (Cursor rows = expiry.cursor(true)) {
-            return rows.first() && EntryKeys.timeOf(rows.key()) <= nowMs;
-        }
+        return walks.scan(segments, keysOnly, nowMs);
     }
 
     /** Removes what has expired, a few entries at each call of the result, which has to be closed. */
     ExpiryPurge purge(long nowMs) {
-        return walking(now -> new ExpiryPurge(this, now.expiry().cursor(true), nowMs, open::remove));
+        return walks.purge(nowMs);
     }
 
     /** An entry that was removed because it had expired. */
@@ -529,7 +468,7 @@ final class EntryTable implements AutoCloseable {
         return removed;
     }
 
-    private static int[] ascending(IntSet segments) {
+    static int[] ascending(IntSet segments) {
         return segments.intStream().sorted().toArray();
     }
 
@@ -563,10 +502,9 @@ final class EntryTable implements AutoCloseable {
         structure.lock();
         // Nobody writes between what is counted and the end.
         try (var held = stripes.lockAll()) {
-            ending = true;
             // Whatever goes wrong, it is closed: its directory would stay locked.
             try (Esker closing = esker) {
-                closeAll(open);
+                walks.closeAll();
                 if (closing.isOpen()) {
                     leaveCounts();
                 }
@@ -581,33 +519,6 @@ final class EntryTable implements AutoCloseable {
             counts.leave(esker);
         } catch (EskerException e) {
             // Halted, or a full disk: the next start counts.
-        }
-    }
-
-    /** Closes all of them, also behind one that fails to. */
-    private static void closeAll(Iterable<AutoCloseable> walks) {
-        RuntimeException first = null;
-        for (AutoCloseable walk : walks) {
-            try {
-                closeQuietly(walk);
-            } catch (RuntimeException e) {
-                if (first == null) {
-                    first = e;
-                } else {
-                    first.addSuppressed(e);
-                }
-            }
-        }
-        if (first != null) {
-            throw first;
-        }
-    }
-
-    private static void closeQuietly(AutoCloseable walk) {
-        try {
-            walk.close();
-        } catch (Exception e) {
-            throw new IllegalStateException(e);
         }
     }
 }
