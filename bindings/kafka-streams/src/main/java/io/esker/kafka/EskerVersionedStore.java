@@ -156,6 +156,7 @@ final class EskerVersionedStore implements VersionedKeyValueStore<Bytes, byte[]>
     private long insert(Bytes key, byte[] value, long timeMs, long nowMs) {
         int most = TaskStore.MOST_KEY_BYTES - History.ADDED_KEY_BYTES;
         if (key.get().length > most) { // or it could be put, and not be put once more
+            if (value == null) return PUT_RETURN_CODE_VALID_TO_UNDEFINED;
             throw new IllegalArgumentException("a key of a versioned store has at most " + most + " bytes, this one " + key.get().length
                     + ": shorten it, or keep it in a store without versions, or in one of RocksDB");
         }

@@ -267,6 +267,10 @@ final class TaskStore {
     /** Adds a write that the next commit writes, and notes where in its input the task is. A null value deletes. */
     synchronized void put(Table table, byte[] key, byte[] value) {
         checkOpen();
+        if (isNoKey(key, value)) {
+            notePosition();
+            return;
+        }
         check(key, value);
         boolean waits = !table.isPassing();
         if (waits && !table.isBound()) bind(table);
@@ -286,6 +290,11 @@ final class TaskStore {
         synchronized (position) {
             StoreQueryUtils.updatePosition(position, context);
         }
+    }
+
+    /** Whether a write deletes what cannot be there. */
+    private static boolean isNoKey(byte[] key, byte[] value) {
+        return value == null && key.length > MOST_KEY_BYTES;
     }
 
     private static void check(byte[] key, byte[] value) {
@@ -379,7 +388,7 @@ final class TaskStore {
     /** Adds a write to a batch that is being restored; a null value deletes. Under the lock. */
     void add(WriteBatch batch, Table table, byte[] key, byte[] value) {
         if (!table.isBound()) bind(table);
-        table.add(batch, key, value);
+        if (!isNoKey(key, value)) table.add(batch, key, value);
     }
 
     /** Writes what waits without offsets, and says so in the store. */

@@ -35,7 +35,9 @@ import org.apache.kafka.streams.query.ResultOrder;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionStore;
+import org.apache.kafka.streams.state.VersionedKeyValueStore;
 import org.apache.kafka.streams.state.WindowStore;
+import org.apache.kafka.test.InternalMockProcessorContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
@@ -144,6 +146,31 @@ class BadInputTest {
         assertNull(versions.get(tooLong));
         assertNull(versions.get(tooLong, 1000));
         assertFalse(versions.get(tooLong, 0, 2000, ResultOrder.ANY).hasNext());
+        versions.close();
+    }
+
+    /** A deletion that comes along for such a key ended the task. */
+    @Test
+    void keysThatAreTooLongAreDeletedWithoutHarm() {
+        Bytes tooLong = Bytes.wrap(new byte[65_537]);
+        InternalMockProcessorContext<?, ?> context = Fixture.context(directory, Map.of());
+        KeyValueStore<Bytes, byte[]> store = EskerStores.persistentKeyValueStore("store").get();
+        store.init(context, store);
+        assertNull(store.delete(tooLong));
+        store.put(tooLong, null);
+        context.restore("store", List.of(KeyValue.pair(bytes("a"), bytes("1")), KeyValue.pair(tooLong.get(), null)));
+        assertEquals(List.of("1"), values(store.all()));
+        store.close();
+
+        SessionStore<Bytes, byte[]> sessions = open(
+                EskerStores.persistentSessionStore("sessions", Duration.ofMinutes(10)).get(), directory, Map.of());
+        sessions.put(new Windowed<>(key("a"), new SessionWindow(0, 1)), bytes("1"));
+        sessions.remove(new Windowed<>(tooLong, new SessionWindow(0, 1)));
+        sessions.close();
+
+        EskerVersionedStore versions = open(new EskerVersionedStore("versions", 300, 50), directory, Map.of());
+        assertNull(versions.delete(tooLong, 1000));
+        assertEquals(VersionedKeyValueStore.PUT_RETURN_CODE_VALID_TO_UNDEFINED, versions.put(tooLong, null, 1000));
         versions.close();
     }
 
