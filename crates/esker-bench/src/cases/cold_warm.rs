@@ -69,15 +69,19 @@ fn read<E: Engine>(ctx: &Ctx, data: &Dataset) -> Result<()> {
     let engine: E = ctx.open(data, Sync::Buffered)?;
     // Also where nobody asked for it: the warm reads come after it.
     ctx.doing("reading, cold");
-    let outcome = random(ctx, &engine, data, "cold", cold_reads(data.entries));
+    let reads = |pass, most| {
+        let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds / 3.0);
+        random(&mut engine.reader(Access::Quiet)?, data, pass, Until::ops_or(most, Some(end)))
+    };
+    let outcome = reads(Pass::Cold, cold_reads(data.entries));
     report(ctx, "cold", outcome, &engine, data, &model);
     ctx.doing("warming up by a scan");
     let seen = engine.reader(Access::Quiet)?.scan(Direction::Forward, |_, _| {})?;
     ensure!(seen == data.entries, "saw {seen} entries, not {}", data.entries);
     // What a scan leaves behind is not what random reads keep.
-    random(ctx, &engine, data, "warm", u64::MAX)?;
+    reads(Pass::WarmUp, u64::MAX)?;
     ctx.doing("reading, warm");
-    let outcome = random(ctx, &engine, data, "warm", u64::MAX);
+    let outcome = reads(Pass::Warm, u64::MAX);
     report(ctx, "warm", outcome, &engine, data, &model);
     engine.close()
 }
@@ -100,19 +104,66 @@ fn cold_reads(entries: u64) -> u64 {
     (entries / 100).max(1000)
 }
 
-/// At most so many point reads, for a third of the usual seconds.
-fn random<E: Engine>(
-    ctx: &Ctx,
-    engine: &E,
-    data: &Dataset,
-    row: &str,
-    most: u64,
-) -> Result<Recorder> {
-    let mut reader = engine.reader(Access::Quiet)?;
-    let salt = mix(row.len() as u64 + row.as_bytes()[0] as u64);
+/// One of the times that the store is read at random.
+#[derive(Debug, Clone, Copy)]
+enum Pass {
+    Cold,
+    WarmUp,
+    Warm,
+}
+
+impl Pass {
+    /// What makes its keys others than those of the passes before: reads are to find a warm store, and not themselves.
+    fn salt(self) -> u64 {
+        match self {
+            Pass::Cold => mix(1),
+            Pass::WarmUp => mix(2),
+            Pass::Warm => mix(3),
+        }
+    }
+}
+
+/// Point reads of keys that are drawn from all.
+fn random(reader: &mut impl Reader, data: &Dataset, pass: Pass, until: Until) -> Result<Recorder> {
     let mut recorder = Recorder::new(Timing::Every);
-    let end = Instant::now() + Duration::from_secs_f64(ctx.plan().seconds / 3.0);
-    let until = Until::ops_or(most, Some(end));
-    Reading::Point.again(&mut reader, data, salt, &mut recorder, until)?;
+    Reading::Point.again(reader, data, pass.salt(), &mut recorder, until)?;
     Ok(recorder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{KeyShape, Keys, Values};
+
+    /// Has whatever is asked for, and notes what that was.
+    #[derive(Default)]
+    struct Noted(Vec<Vec<u8>>);
+
+    impl Reader for Noted {
+        fn get<R>(&mut self, key: &[u8], see: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+            self.0.push(key.to_vec());
+            Ok(Some(see(b"value")))
+        }
+        fn seek(&mut self, _: &[u8], _: u64, _: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+            unreachable!("only points are read")
+        }
+        fn scan(&mut self, _: Direction, _: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+            unreachable!("only points are read")
+        }
+    }
+
+    #[test]
+    fn warm_reads_ask_for_other_keys_than_what_warmed_the_store() {
+        let keys = Keys::Shape(KeyShape::Decimal);
+        let values = Values::new("10".parse().unwrap(), 7);
+        let data = Dataset { keys, values, entries: 1000, seed: 7 };
+        let asked = |pass| {
+            let mut noted = Noted::default();
+            random(&mut noted, &data, pass, Until::ops_or(100, None)).unwrap();
+            noted.0
+        };
+        let [cold, warm_up, warm] = [Pass::Cold, Pass::WarmUp, Pass::Warm].map(asked);
+        assert_eq!(warm, asked(Pass::Warm), "the same for each engine");
+        assert!(cold != warm_up && warm_up != warm && cold != warm);
+    }
 }
