@@ -10,6 +10,9 @@ const OUTSIDE: f64 = 0.05;
 
 /// Fewer values tell nothing of chance: the median of all that could be measured is outside of every second pair.
 pub const FEWEST: usize = 3;
+/// Figures of which one has no interval are as good as each other up to this many times: of pairs of draws of one engine in the
+/// published results a third are further apart.
+pub const NEAR: f64 = 1.1;
 
 /// From where to where the median lies, by the order of the values alone: no assumption of how they are spread. `None` for
 /// fewer than [`FEWEST`].

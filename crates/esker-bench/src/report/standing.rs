@@ -16,8 +16,8 @@ pub(crate) struct Standing {
     /// What that says.
     pub bound: Bound,
     pub peer: String,
-    /// Whether that is more than chance: not where their intervals overlap or both are too small to count; unknown where
-    /// either was measured too few times for an interval.
+    /// Whether that is more than chance: not where their intervals overlap, or both are too small to count, or either was measured
+    /// too few times for an interval and they are near each other; unknown where they are not, and it was.
     pub told_apart: Option<bool>,
 }
 
@@ -73,18 +73,31 @@ impl Row {
         let best = peers.iter().min_by(|a, b| (sign * a.0).total_cmp(&(sign * b.0)));
         let &(theirs, peer) = best?;
         let ratio = self.unit.times_better(value, theirs);
-        let overlaps = |peer: &Record| {
+        let alike = |&(theirs, peer): &(f64, &Record)| {
             let both = ours.reach().zip(peer.reach());
-            both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()))
+            let overlap = both.is_some_and(|(a, b)| !interval::apart(a, b, self.unit.least()));
+            overlap || self.is_near(ours, peer, self.unit.times_better(value, theirs))
         };
         // Who is first is so beside all others; who is behind the best is that, whomever else it may be beside.
-        let overlap = overlaps(peer) || ratio >= 1.0 && peers.iter().any(|(_, r)| overlaps(r));
+        let is_alike = alike(&(theirs, peer)) || ratio >= 1.0 && peers.iter().any(alike);
         let bound = self.unit.bound(value, theirs);
-        let told_apart = match overlap || bound == Bound::Neither {
+        let told_apart = match is_alike || bound == Bound::Neither {
             true => Some(false),
             false => ours.interval().and(peer.interval()).map(|_| true),
         };
         Some(Standing { ratio, bound, peer: peer.engine.clone(), told_apart })
+    }
+
+    /// Whether two figures, one of them drawn too few times for an interval, are no further apart than draws of one engine
+    /// often are.
+    fn is_near(&self, a: &Record, b: &Record, ratio: f64) -> bool {
+        let few = a.interval().and(b.interval()).is_none();
+        few && !self.repeats_itself() && (1.0 / interval::NEAR..=interval::NEAR).contains(&ratio)
+    }
+
+    /// Whether each draw comes to nearly the same: files have their sizes, where speed and memory are chance too.
+    fn repeats_itself(&self) -> bool {
+        self.unit == Unit::Bytes && self.name.to_lowercase().starts_with("disk")
     }
 }
 

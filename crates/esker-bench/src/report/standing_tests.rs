@@ -136,3 +136,33 @@ fn too_few_draws_tell_nothing() {
     let settle = row(Unit::Seconds, [(OURS, &[40e-9]), ("x", &[900e-6])]);
     assert_eq!(told_apart(&settle, OURS), Some(false));
 }
+
+#[test]
+fn too_few_draws_within_a_tenth_name_nobody_first() {
+    let shown = |unit: Unit, name: &str, ours: &[f64], theirs: &[f64]| {
+        let row = Row { name: name.into(), ..row(unit, [(OURS, ours), ("x", theirs)]) };
+        row.beside_the_best(OURS, &|_| true).unwrap().told_apart
+    };
+    for unit in [Unit::OpsPerSecond, Unit::Milliseconds, Unit::Seconds, Unit::Times] {
+        for (ours, theirs) in [(10.0, 10.9), (10.9, 10.0), (10.0, 10.0)] {
+            assert_eq!(shown(unit, "r", &[ours], &[theirs]), Some(false), "{ours} {theirs}");
+            let twice = [ours, ours + 0.01];
+            assert_eq!(shown(unit, "r", &twice, &[theirs]), Some(false), "{ours} {theirs}");
+        }
+        for (ours, theirs) in [(10.0, 11.2), (11.2, 10.0)] {
+            assert_eq!(shown(unit, "r", &[ours], &[theirs]), None, "{ours} {theirs}");
+        }
+    }
+    let often = ([10.0, 10.01, 10.02], [10.1, 10.11, 10.12]);
+    assert_eq!(shown(Unit::OpsPerSecond, "r", &often.0, &often.1), Some(true));
+    let mut beside = row(Unit::OpsPerSecond, [(OURS, &[10.5, 10.51, 10.52]), ("x", &[9.9; 3])]);
+    assert_eq!(told_apart(&beside, OURS), Some(true));
+    beside.records.extend(row(Unit::OpsPerSecond, [("y", &[9.8])]).records);
+    assert_eq!(told_apart(&beside, OURS), Some(false), "y was measured once, and may be first");
+    // Files are as large another time; memory is not.
+    for (name, apart) in [("disk.settled", None), ("Disk, settled", None), ("memory", Some(false))]
+    {
+        assert_eq!(shown(Unit::Bytes, name, &[91e6], &[99e6]), apart, "{name}");
+    }
+    assert_eq!(shown(Unit::Bytes, "disk", &[91e6], &[91e6]), Some(false));
+}
