@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
 /// The settings that there are, by engine. Each adapter says what its own mean.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 8] = [
+    ("lmdb", "page_size"),
     ("leveldb", "write_buffer cache verify_checksums paranoid_checks defaults"),
     ("rocksdb", "write_buffer cache mmap_reads verify_checksums wal_recovery defaults"),
     ("sqlite", "mmap defaults"),

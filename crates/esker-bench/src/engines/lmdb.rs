@@ -3,6 +3,8 @@
 //!
 //! Buffered: `MDB_WRITEMAP | MDB_NOSYNC`; a commit is a store to the mapping and survives a killed
 //! process. Without `MDB_WRITEMAP` where the store is larger than memory; a commit writes then. Synced: the default, two `fdatasync`-class waits a commit.
+//!
+//! Tuning: `page_size` (bytes, from version 1.0 on).
 
 use super::built::{self, Loaded};
 use super::library::{self, c_api};
@@ -66,6 +68,13 @@ c_api! {
     }
 }
 
+c_api! {
+    /// What came with version 1.0.
+    Newer {
+        fn mdb_env_set_pagesize(Env, c_int) -> c_int;
+    }
+}
+
 const NOSYNC: c_uint = 0x10000;
 const RDONLY: c_uint = 0x20000;
 const WRITEMAP: c_uint = 0x80000;
@@ -85,13 +94,29 @@ const SET_RANGE: c_int = 17;
 const DATA: &str = "data.mdb";
 const LOCK: &str = "lock.mdb";
 
+/// What the distribution's library is called.
+const NAMES: [&str; 2] = ["liblmdb.so.0", "liblmdb.so"];
+
 /// Reads between two renewals beside a writer: a third of a millisecond, so that pages are reused.
 const RENEW_EVERY: u32 = 256;
 
+/// What the library has of it.
+fn newer() -> Option<&'static Newer> {
+    static NEWER: Loaded<Newer> = Loaded::new();
+    NEWER.get(&built::LMDB, || library::load(&NAMES, "liblmdb0"), Newer::load).ok()
+}
+
+/// Bytes of a page, where that is not the system's 4,096: of entries of 1 KB three fit into that and leave a quarter empty. An entry
+/// of half a page or more has pages of its own, and in a store larger than memory a page is to come with one fault.
+fn page_size(config: &Config) -> Result<Option<u64>> {
+    let asked = config.number("lmdb", "page_size")?;
+    let larger = (512..2048).contains(&config.entry_bytes) && !config.larger_than_memory;
+    Ok(asked.or(larger.then_some(8192)))
+}
+
 fn api() -> Result<&'static Api> {
     static API: Loaded<Api> = Loaded::new();
-    let names = ["liblmdb.so.0", "liblmdb.so"];
-    API.get(&built::LMDB, || library::load(&names, "liblmdb0"), Api::load)
+    API.get(&built::LMDB, || library::load(&NAMES, "liblmdb0"), Api::load)
 }
 
 impl Api {
@@ -112,6 +137,7 @@ pub struct Lmdb {
     dbi: Dbi,
     flags: c_uint,
     map_bytes: usize,
+    page_size: Option<u64>,
 }
 
 // SAFETY: an environment is made to be shared by threads; transactions stay with the thread that
@@ -175,11 +201,17 @@ impl Engine for Lmdb {
         // Address space, not disk: random fills leave pages two thirds full, and old pages wait
         // for readers. The file is sparse where it was never written.
         let map_bytes = (config.expected_bytes as usize * 4).max(1 << 30).next_multiple_of(1 << 20);
+        let newer = newer();
+        let page_size = page_size(config)?.filter(|_| newer.is_some());
         let mut env = ptr::null_mut();
         // SAFETY: the calls in the order that lmdb.h asks for, on an environment of our own.
         unsafe {
             api.check((api.mdb_env_create)(&mut env), "mdb_env_create")?;
-            let mut lmdb = Lmdb { api, env, dbi: 0, flags, map_bytes };
+            let mut lmdb = Lmdb { api, env, dbi: 0, flags, map_bytes, page_size };
+            if let (Some(newer), Some(bytes)) = (newer, page_size) {
+                let bytes = c_int::try_from(bytes).context("page_size")?;
+                api.check((newer.mdb_env_set_pagesize)(env, bytes), "mdb_env_set_pagesize")?;
+            }
             api.check((api.mdb_env_set_mapsize)(env, map_bytes), "mdb_env_set_mapsize")?;
             api.check((api.mdb_env_set_maxreaders)(env, 256), "mdb_env_set_maxreaders")?;
             api.check((api.mdb_env_open)(env, path.as_ptr(), flags, 0o644), "mdb_env_open")?;
@@ -198,8 +230,9 @@ impl Engine for Lmdb {
             (false, _) => "default sync",
         };
         let ahead = if self.flags & NORDAHEAD != 0 { "|NORDAHEAD" } else { "" };
+        let pages = self.page_size.map_or_else(String::new, |bytes| format!(", pages of {bytes}"));
         format!(
-            "{sync}{ahead}|NOTLS, map {} MiB, APPEND for ascending keys, a transaction per put or \
+            "{sync}{ahead}|NOTLS, map {} MiB{pages}, APPEND for ascending keys, a transaction per put or \
              batch, a read transaction per reader, renewed every {RENEW_EVERY} reads beside a writer",
             self.map_bytes >> 20
         )
@@ -438,6 +471,45 @@ impl Drop for LmdbReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_larger_where_few_entries_fit() {
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        let mut of = |entry_bytes, change: fn(&mut Config)| {
+            config.entry_bytes = entry_bytes;
+            change(&mut config);
+            page_size(&config).unwrap()
+        };
+        assert_eq!(of(116, |_| ()), None);
+        assert_eq!(of(1016, |_| ()), Some(8192));
+        assert_eq!(of(100_016, |_| ()), None);
+        assert_eq!(of(1016, |config| config.larger_than_memory = true), None);
+        let asked = of(116, |config| {
+            config.tuning.insert("lmdb.page_size".into(), "16384".into());
+        });
+        assert_eq!(asked, Some(16384));
+    }
+
+    #[test]
+    fn a_store_with_larger_pages_is_put_in_order_as_it_is() {
+        if Lmdb::version().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.entry_bytes = 1016;
+        let lmdb = Lmdb::open(dir.path(), &config).unwrap();
+        let mut writer = lmdb.writer(Hint::Any).unwrap();
+        for key in 0..200u16 {
+            writer.put(&key.to_be_bytes(), &[7; 1000]).unwrap();
+        }
+        drop(writer);
+        drop(lmdb);
+        Lmdb::put_in_order(dir.path(), &config).unwrap();
+        let lmdb = Lmdb::open(dir.path(), &config).unwrap();
+        let seen = lmdb.reader(Access::Quiet).unwrap().scan(Direction::Forward, |_, _| {}).unwrap();
+        assert_eq!(seen, 200);
+    }
 
     #[test]
     fn a_reader_that_let_go_of_its_view_sees_what_was_written_since() {
