@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const SETTINGS: [(&str, &str); 8] = [
     ("lmdb", "page_size"),
     ("leveldb", "write_buffer cache verify_checksums paranoid_checks defaults"),
-    ("rocksdb", "write_buffer cache mmap_reads verify_checksums wal_recovery defaults"),
+    ("rocksdb", "write_buffer cache mmap_reads verify_checksums wal_recovery scan_flush defaults"),
     ("sqlite", "mmap defaults"),
     ("kyoto", "psiz"),
     ("wiredtiger", "bulk leaf_page_max chunk_size table defaults"),

@@ -9,7 +9,8 @@
 //! for total order.
 //!
 //! Tuning: `write_buffer` (bytes of each of two) and `cache` (bytes), `mmap_reads` (0 or 1), `verify_checksums` (0 or 1, at
-//! each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `defaults` (1: none of all this is set).
+//! each read of a block), `wal_recovery` (`WALRecoveryMode`, 0 to 3), `scan_flush` (dead entries of a memtable that a step of an
+//! iterator passes before it is flushed, and files full of deletions compacted), `defaults` (1: none of all this is set).
 
 use super::built::{self, Loaded};
 use super::leveldb_interface::{Api, Dialect, Error, Handle, Opening, Store};
@@ -70,6 +71,14 @@ c_api! {
     }
 }
 
+c_api! {
+    /// What came later still (10.5), for stores in which much is deleted.
+    Newest {
+        fn rocksdb_options_set_memtable_op_scan_flush_trigger(Handle, u32);
+        fn rocksdb_options_add_compact_on_deletion_collector_factory(Handle, usize, usize);
+    }
+}
+
 const NO_COMPRESSION: c_int = 0;
 const LZ4: c_int = 4;
 const BINARY_SEARCH_AND_HASH: c_int = 1;
@@ -92,6 +101,12 @@ fn newer() -> Option<&'static Newer> {
     NEWER.get(&built::ROCKSDB, system, Newer::load).ok()
 }
 
+/// The same of what came later still.
+fn newest() -> Option<&'static Newest> {
+    static NEWEST: Loaded<Newest> = Loaded::new();
+    NEWEST.get(&built::ROCKSDB, system, Newest::load).ok()
+}
+
 fn system() -> Result<&'static Library> {
     library::load_any_version(STEM, "librocksdb-dev")
 }
@@ -100,6 +115,7 @@ fn system() -> Result<&'static Library> {
 pub struct RocksDbDialect<const PREFIX: bool> {
     own: &'static Own,
     newer: Option<&'static Newer>,
+    newest: Option<&'static Newest>,
     settings: Settings,
 }
 
@@ -122,7 +138,7 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
             cache_bytes: settings.cache,
             // By default it verifies.
             verifies_checksums: settings.verify_checksums || settings.defaults,
-            dialect: RocksDbDialect { own, newer: newer(), settings },
+            dialect: RocksDbDialect { own, newer: newer(), newest: newest(), settings },
         })
     }
 
@@ -164,6 +180,12 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
             (own.rocksdb_options_set_min_blob_size)(options, rocksdb_settings::BLOB);
             (own.rocksdb_options_set_blob_compression_type)(options, compression);
             (own.rocksdb_options_set_enable_blob_gc)(options, 1);
+            if let (Some(newest), Some(passed)) = (self.newest, settings.passed) {
+                (newest.rocksdb_options_set_memtable_op_scan_flush_trigger)(options, passed);
+                let (window, deleted) = (rocksdb_settings::WINDOW, rocksdb_settings::DELETED);
+                let add = newest.rocksdb_options_add_compact_on_deletion_collector_factory;
+                add(options, window, deleted);
+            }
             if let Some(mode) = settings.wal_recovery {
                 (own.rocksdb_options_set_wal_recovery_mode)(options, mode as c_int);
             }
@@ -185,7 +207,16 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
             Some(_) => "settled by WaitForCompact with flush",
             None => "settled by CompactRange",
         };
-        format!("{}, {settled}", self.settings.words(config, PREFIX))
+        let dead = match (self.newest, self.settings.passed) {
+            (Some(_), Some(passed)) if !self.settings.defaults => format!(
+                "a memtable flushed where a step of an iterator passes {passed} dead entries, files compacted with {} deletions among {} \
+                 entries, ",
+                rocksdb_settings::DELETED,
+                rocksdb_settings::WINDOW
+            ),
+            _ => String::new(),
+        };
+        format!("{}, {dead}{settled}", self.settings.words(config, PREFIX))
     }
 
     /// Flushes, and waits for what its background threads have set themselves to compact; an old library cannot wait.
@@ -231,5 +262,29 @@ impl<const PREFIX: bool> Dialect for RocksDbDialect<PREFIX> {
         // SAFETY: an open iterator of the caller's.
         unsafe { (newer.rocksdb_iter_refresh)(iter, &mut error) };
         api.check(error).map(|()| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Sync;
+
+    #[test]
+    fn what_is_dead_is_flushed_and_compacted_where_that_is_set() {
+        if newest().is_none() {
+            return;
+        }
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        let told = |config: &Config| {
+            let dir = tempfile::tempdir().unwrap();
+            RocksDb::<false>::open(dir.path(), config).unwrap().settings()
+        };
+        assert!(!told(&config).contains("dead"));
+        config.tuning.insert("rocksdb.scan_flush".into(), "300".into());
+        let words = told(&config);
+        assert!(words.contains("passes 300 dead entries"), "{words}");
+        config.tuning.insert("defaults".into(), "1".into());
+        assert!(!told(&config).contains("dead"));
     }
 }

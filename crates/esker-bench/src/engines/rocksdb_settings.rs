@@ -13,6 +13,9 @@ pub const BLOCK: usize = 4096;
 pub const PREFIX: usize = 12;
 /// From so many bytes on a value is a blob.
 pub const BLOB: u64 = 4096;
+/// A file in which so many of so many entries one after the other are deletions is compacted.
+pub const WINDOW: usize = 128;
+pub const DELETED: usize = 64;
 
 /// What a configuration comes to.
 pub struct Settings {
@@ -28,6 +31,9 @@ pub struct Settings {
     pub verify_checksums: bool,
     /// `WALRecoveryMode`.
     pub wal_recovery: Option<u64>,
+    /// Dead entries of a memtable that a step of an iterator passes before it is flushed, and files full of deletions are compacted;
+    /// `None` for neither.
+    pub passed: Option<u32>,
     /// Bytes of the first level below the flushed files.
     pub level_base: u64,
     /// Bytes of a file there.
@@ -64,6 +70,7 @@ impl Settings {
             // A mapped block is never cached, so its checksum would be computed at each read.
             verify_checksums: config.is_on(NAME, "verify_checksums")?,
             wal_recovery: config.number(NAME, "wal_recovery")?,
+            passed: config.number(NAME, "scan_flush")?.map(u32::try_from).transpose()?,
         })
     }
 

@@ -244,3 +244,12 @@ fn no_limit_is_told_of_rows_that_need_not_reach_the_store() {
     }
     assert!(found >= 8, "{found}");
 }
+
+#[test]
+fn rocksdb_flushes_the_dead_in_queues_whose_first_entry_is_looked_for() {
+    let sections = Suite::Motion.sections(&base());
+    let queues = &sections.iter().find(|section| section.id == "queue").unwrap().cases;
+    let rows = queues.iter().filter(|case| case.plan.tuning.contains_key("rocksdb.scan_flush"));
+    let names: Vec<&str> = rows.flat_map(|case| &case.rows).map(|row| row.key.as_str()).collect();
+    assert_eq!(names, ["queue", "queue1000"]);
+}
