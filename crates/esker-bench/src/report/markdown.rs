@@ -71,8 +71,8 @@ fn ratios(out: &mut String, model: &Model) {
     }
     out.push_str(
         "## All rows\n\nEsker and the best of the others in the same durability class, the worst row first; above \
-         1× Esker is better. A figure is a median with its interval; where both intervals overlap, or both take less than a \
-         millisecond to settle, nobody is first.\n\n",
+         1× Esker is better. A figure is a median with its interval; where both intervals overlap, or there are none and both \
+         are within a tenth, or both take less than a millisecond to settle, nobody is first.\n\n",
     );
     lines(out, places(model).iter());
 }

@@ -291,7 +291,7 @@ fn remarks(results: &Results, all: &[(Place<'_>, Row)]) -> String {
     }
     out.push_str(
         "\n-1+2%: the median lies between 1 % less and 2 % more; ?: too wide to trust.\n\
-         cannot be told apart: Esker's interval and that of the best of the others overlap, or neither takes a millisecond to settle.\n\
+         cannot be told apart: Esker's interval and that of the best of the others overlap, or there are none and both are within a tenth, or neither takes a millisecond to settle.\n\
          of limit: what the machine itself did in the same run is 100 %; where a store did more, the limit was measured too low.\n\
          Fast operations are timed one in 16; a stall in between is seen in max all the same.\n",
     );

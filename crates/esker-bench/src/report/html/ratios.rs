@@ -61,7 +61,8 @@ pub(super) fn write(page: &mut Page, model: &Model) {
         "quiet",
         "Every row, compared with the fastest engine of the same durability class; rows where Esker \
          is behind come first, the worst on top. Above 1× Esker is better, also where less is better. Where the \
-         intervals of both medians overlap, or both take less than a millisecond to settle, nobody is first.",
+         intervals of both medians overlap, or there are none and both are within a tenth, or both take less than a millisecond to \
+         settle, nobody is first.",
     );
     let with_title = |of: &[Place<'_>]| {
         let title = format!("{} ({})", of[0].rank.title(), of.len());
