@@ -291,7 +291,7 @@ impl BulkLoad<'_> {
         w.last_seq = seq;
         // Should there be no room for another segment, the log goes on in this one without a gap.
         store.rotate(&mut w).inspect_err(|_| w.last_seq = seq - 1)?;
-        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
+        store.sync.sync_all().inspect_err(|_| store.halt_if_unsynced())?;
         // No measurement begins before readers see the load: that takes the lock held here.
         self.ks.gaps.forget();
         self.named = true;

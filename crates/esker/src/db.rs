@@ -274,7 +274,7 @@ impl Db {
         let mut w = store.writer.lock();
         store.check_writable()?;
         // And what came since, mostly nothing: a batch may have taken from this keyspace what it put into another.
-        store.sync.sync_all().inspect_err(|e| store.halt(e.clone()))?;
+        store.sync.sync_all().inspect_err(|_| store.halt_if_unsynced())?;
         let mut version_set = store.version_set.lock();
         ks.check_alive()?;
         let seq = store.visible_seq();

@@ -4,12 +4,11 @@
 //! all is well, though names of files may be lost. So all that belongs to one store syncs its directory here, one after the
 //! other, and after a failure nobody is told that all is well until [`DirSync::forget`].
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::env::Env;
-use crate::error::{Error, Result, no_descriptors_left};
+use crate::error::{Error, Result};
 use crate::util::sync::Mutex;
 
 /// Syncs of a store's directory.
@@ -35,11 +34,8 @@ impl DirSync {
             return Err(e.clone());
         }
         let synced = self.env.sync_dir(&self.dir);
-        let lost = synced.as_ref().is_err_and(|e| !was_not_tried(e));
         let synced = synced.map_err(|e| Error::io("sync", &self.dir, e));
-        if lost {
-            *failed = synced.as_ref().err().cloned();
-        }
+        *failed = synced.as_ref().err().filter(|e| !e.was_not_tried()).cloned();
         synced
     }
 
@@ -54,12 +50,6 @@ impl DirSync {
     pub(crate) fn forget(&self) -> Option<Error> {
         self.failed.lock().take()
     }
-}
-
-/// Whether the directory could not even be opened, for want of descriptors or rights: no name is lost by that. The sync
-/// itself answers none of these ([`Env::sync_dir`]).
-fn was_not_tried(e: &io::Error) -> bool {
-    e.kind() == io::ErrorKind::PermissionDenied || no_descriptors_left(e)
 }
 
 #[cfg(test)]
@@ -87,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_a_sync_may_answer_is_no_refusal() {
-        let tried = |e: Errno| !was_not_tried(&e.into());
+        let tried = |e: Errno| !Error::io("sync", Path::new("/"), e.into()).was_not_tried();
         for e in [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::NOMEM, Errno::INTR] {
             assert!(tried(e), "{e:?}");
         }

@@ -278,6 +278,13 @@ impl Error {
             )
     }
 
+    /// Whether a sync could not even open its file, for want of descriptors or rights: nothing is lost by that. The sync
+    /// itself answers none of these.
+    pub(crate) fn was_not_tried(&self) -> bool {
+        let Error::Io { source, .. } = self else { return false };
+        source.kind() == io::ErrorKind::PermissionDenied || no_descriptors_left(source)
+    }
+
     /// Whether stored bytes are damaged (as opposed to a call that failed).
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })

@@ -203,10 +203,8 @@ impl Store {
     /// Something failed: if a sync of the directory did, names of any files may be lost, and a resume goes on in files with
     /// new ones.
     pub(crate) fn note_lost_names(&self) {
-        if let Some(e) = self.sync.dir_sync().failed() {
-            self.sync.fail(e.clone());
-            self.halt(e);
-        }
+        self.sync.note_lost_names();
+        self.halt_if_unsynced();
     }
 
     /// Whether files of these numbers were made since the last sync that failed, after which their names may be lost.

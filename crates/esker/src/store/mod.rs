@@ -407,6 +407,18 @@ impl Store {
         }
     }
 
+    /// Stops writes where the log cannot be synced any more. Who learns of a failure when it was resumed from stops nothing.
+    pub(crate) fn halt_if_unsynced(&self) {
+        let mut halted = false;
+        self.sync.while_failed(|e| {
+            self.gate.halt(e.clone());
+            halted = true;
+        });
+        if halted {
+            self.signal.notify_done();
+        }
+    }
+
     pub(crate) fn end_halt(&self) {
         self.gate.end_halt();
     }

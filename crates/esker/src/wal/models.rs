@@ -178,6 +178,34 @@ fn a_reset_waits_for_the_sync_under_way() {
     });
 }
 
+/// Who learned of a failed sync when it had been resumed from stopped all writes once more.
+#[test]
+fn a_failure_that_was_resumed_from_stopped_writes_again() {
+    explore("late news", 3, || {
+        let group = group(0);
+        let (old, new) = (Fake::new(1), Fake::new(2));
+        group.rotate(old.clone(), true);
+        old.fails.store(true, SeqCst);
+        let halted = Arc::new(AtomicBool::new(false));
+        let position = old.append();
+        let waiter = {
+            let (group, halted) = (group.clone(), halted.clone());
+            loom::thread::spawn(move || {
+                let result = group.wait_durable(position);
+                group.while_failed(|_| halted.store(true, SeqCst));
+                result
+            })
+        };
+        // As a resume does: what was halted by then goes on.
+        if group.failed().is_some() {
+            group.reset(new.clone(), true);
+            halted.store(false, SeqCst);
+        }
+        assert!(waiter.join().unwrap().is_err());
+        assert_eq!(halted.load(SeqCst), group.failed().is_some());
+    });
+}
+
 /// A flush takes a segment out of the log while a thread waits for it.
 #[test]
 fn what_a_flush_made_durable_needs_no_sync() {
@@ -221,7 +249,7 @@ fn a_directory_that_could_not_be_synced_was_named_by_the_next() {
             // As a flush does for its tables.
             loom::thread::spawn(move || {
                 if group.dir_sync().sync().is_err() {
-                    group.fail(group.dir_sync().failed().unwrap());
+                    group.note_lost_names();
                 }
             })
         };
@@ -244,16 +272,12 @@ fn a_resume_forgot_a_directory_that_could_not_be_synced() {
             let group = group.clone();
             loom::thread::spawn(move || {
                 let failed = group.dir_sync().sync().is_err();
-                if let Some(e) = group.dir_sync().failed() {
-                    group.fail(e);
-                }
+                group.note_lost_names();
                 failed
             })
         };
         // As a resume does, for another reason.
-        if let Some(e) = group.dir_sync().forget() {
-            group.fail(e);
-        }
+        group.forget_lost_names();
         let failed = other.join().unwrap();
         assert!(
             failed && group.failed().is_some(),

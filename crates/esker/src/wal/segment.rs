@@ -302,6 +302,17 @@ impl Segment {
         Frames::new(self.number, bytes.unwrap_or_default(), FIRST_FRAME)
     }
 
+    /// Whether all that was appended is still there as it was. Only when nobody appends any more.
+    pub(crate) fn check_frames(&self) -> Result<()> {
+        match self.frames().finish() {
+            End::Torn { offset, why } if offset < self.end() => {
+                let what = format!("{why}, and it was another when it was written");
+                Err(Error::corrupt(&self.path, offset, what))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Closes a recovered segment behind its last good frame, so that it reads as complete from
     /// now on and what lies behind stays dead. `end` is where its frames stopped, or its seal that led
     /// to a segment which is not there; `next` the one that the log goes on in, which is durable.
@@ -397,9 +408,14 @@ impl Segment {
         if let Some(e) = self.failed.get() {
             return Err(e.clone());
         }
-        let synced = self
-            .write_again()
-            .and_then(|()| self.file()?.sync().map_err(|e| Error::io("sync", &self.path, e)));
+        let file = match self.file() {
+            Err(e) if e.was_not_tried() => return Err(e),
+            file => file,
+        };
+        let synced = file.and_then(|file| {
+            self.write_again(&*file)?;
+            file.sync().map_err(|e| Error::io("sync", &self.path, e))
+        });
         synced.map_err(|e| self.failed.get_or_init(|| e).clone())?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -414,9 +430,9 @@ impl Segment {
     /// What recovery found may be in the page cache only, and count as clean there: that is how a
     /// sync that failed in an earlier process leaves it. A sync makes it durable only when it is
     /// written once more.
-    fn write_again(&self) -> Result<()> {
+    fn write_again(&self, file: &dyn File) -> Result<()> {
         let found = self.found.swap(0, Ordering::Relaxed);
-        let again = write_again(&*self.file()?, found);
+        let again = write_again(file, found);
         again.map_err(|e| Error::io("write again to", &self.path, e))
     }
 

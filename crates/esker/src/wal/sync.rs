@@ -238,9 +238,14 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                 Next::Lead => {
                     chosen = false;
                     ledger = self.gather(ledger);
+                    ledger.syncing = false;
+                    // While others came it may have become durable in another way.
+                    if let Next::Done(result) = ledger.next(position, resets) {
+                        self.hand_over(ledger);
+                        return result;
+                    }
                     let plan = ledger.plan();
                     if plan.is_empty() {
-                        ledger.syncing = false;
                         self.hand_over(ledger);
                         // A position that was never written: a bug of the caller's. It must not
                         // pass for durable.
@@ -255,6 +260,11 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                     ledger.syncing = false;
                     ledger.last_took = self.env.now().saturating_sub(began);
                     if let Err(e) = result {
+                        if e.was_not_tried() {
+                            // Nothing is lost by that, and those who wait try for themselves.
+                            self.hand_over(ledger);
+                            return Err(e);
+                        }
                         self.failed.store(true, Ordering::Release);
                         ledger.failed = Some(e);
                     }
@@ -351,12 +361,37 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().failed.clone()
     }
 
-    /// The names of files may be lost, as a sync of the directory failed: what is in the log is as after a failed sync of it.
-    pub(crate) fn fail(&self, e: Error) {
-        let mut ledger = self.ledger.lock();
-        self.failed.store(true, Ordering::Release);
-        ledger.failed.get_or_insert(e);
-        self.hand_over(ledger);
+    /// Tells of the failure that stopped syncing, which is not put behind us meanwhile.
+    pub(crate) fn while_failed(&self, tell: impl FnOnce(&Error)) {
+        if self.failed.load(Ordering::Acquire)
+            && let Some(e) = &self.ledger.lock().failed
+        {
+            tell(e);
+        }
+    }
+
+    /// Where a sync of the directory failed the names of files may be lost: what is in the log is as after a failed sync of
+    /// it. Nothing of a failure that was resumed from.
+    pub(crate) fn note_lost_names(&self) {
+        let ledger = self.ledger.lock();
+        let lost = self.dir_sync.failed();
+        self.fail(ledger, lost);
+    }
+
+    /// The same for a resume, which goes on in files of other names. Who met the failure may not have come to say so yet,
+    /// and finds nothing any more.
+    pub(crate) fn forget_lost_names(&self) {
+        let ledger = self.ledger.lock();
+        let lost = self.dir_sync.forget();
+        self.fail(ledger, lost);
+    }
+
+    fn fail(&self, mut ledger: MutexGuard<'_, Ledger<S>>, e: Option<Error>) {
+        if let Some(e) = e {
+            self.failed.store(true, Ordering::Release);
+            ledger.failed.get_or_insert(e);
+            self.hand_over(ledger);
+        }
     }
 
     /// The log goes on in `file`, which is new; what was tracked is forgotten, a failure included.

@@ -181,6 +181,36 @@ fn who_shared_a_sync_is_waited_for_and_nobody_else() {
     assert_eq!(file.syncs(), 5);
 }
 
+/// Who waited for others to share its sync was told that its position is beyond the log, when all of the log had come into
+/// tables meanwhile, as at a close.
+#[test]
+fn what_became_durable_while_others_were_waited_for_was_called_beyond_the_log() {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
+    let group = group(&env);
+    let file = Fake::new(1, 0, &journal);
+    group.rotate(file.clone(), true);
+    let write = || group.wait_durable(file.append(1)).unwrap();
+    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
+    thread::scope(|scope| {
+        let closed = file.gate.lock();
+        scope.spawn(write);
+        until_syncing(&file, 0);
+        (0..2).for_each(|_| drop(scope.spawn(write)));
+        while group.waiting() < 2 {
+            thread::yield_now();
+        }
+        drop(closed);
+    });
+    // The last sync was for two, so the next waits for another, and time hardly passes.
+    env.clock_step.store(1, Ordering::Relaxed);
+    thread::scope(|scope| {
+        scope.spawn(write);
+        thread::sleep(Duration::from_millis(50));
+        group.retire(u64::MAX);
+        env.clock_step.store(1_000_000_000, Ordering::Relaxed);
+    });
+}
+
 #[test]
 fn older_segments_come_first() {
     let (env, journal) = (HeapEnv::new(), Journal::default());

@@ -304,9 +304,7 @@ impl Store {
     /// only what was written later needed: the log cannot be synced any more.
     pub(crate) fn wait_durable(&self, position: Position) -> Result<()> {
         let result = self.sync.wait_durable(position);
-        if let Some(e) = result.as_ref().err().cloned().or_else(|| self.sync.failed()) {
-            self.halt(e);
-        }
+        self.halt_if_unsynced();
         result
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::crash::{Frozen, Promise};
-use super::faults::{Call, CallKind, Fault, FaultPlan, Trap};
+use super::faults::{Call, CallKind, FaultPlan, Trap};
 use super::inode::Inode;
 use super::names::{NameChange, Namespace, Node, Tree};
 use crate::env::LockMode;
@@ -109,8 +109,8 @@ impl Disk {
             let random = self.rng.next();
             self.inodes[n].write_back(random);
         }
-        if self.trap.take_if(|t| t.kind == kind && t.path == path).is_some() {
-            self.plan = Some(FaultPlan { at: number, fault: Fault::Eio, from_then_on: false });
+        if let Some(trap) = self.trap.take_if(|t| t.kind == kind && t.path == path) {
+            self.plan = Some(FaultPlan { at: number, fault: trap.fault, from_then_on: false });
         }
         let failed = self.plan.filter(|p| p.strikes(number));
         let call = Call { kind, path: path.to_path_buf(), range, failed: failed.is_some() };

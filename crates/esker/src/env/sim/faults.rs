@@ -45,11 +45,12 @@ pub(crate) struct FaultPlan {
     pub from_then_on: bool,
 }
 
-/// The first call of a kind to a file, which is to fail with [`Fault::Eio`].
+/// The first call of a kind to a file, which is to fail.
 #[derive(Debug)]
 pub(super) struct Trap {
     pub kind: CallKind,
     pub path: PathBuf,
+    pub fault: Fault,
 }
 
 impl FaultPlan {

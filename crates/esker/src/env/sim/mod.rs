@@ -101,7 +101,12 @@ impl SimEnv {
 
     /// Makes the next call of a kind to a file fail, with an I/O error.
     pub(crate) fn fail_first(&self, kind: CallKind, path: &str) {
-        self.disk.lock().trap = Some(Trap { kind, path: PathBuf::from(path) });
+        self.fail_first_with(kind, path, Fault::Eio);
+    }
+
+    /// The same, with another error.
+    pub(crate) fn fail_first_with(&self, kind: CallKind, path: &str, fault: Fault) {
+        self.disk.lock().trap = Some(Trap { kind, path: PathBuf::from(path), fault });
     }
 
     /// All calls fail from here on, and none changes anything.
