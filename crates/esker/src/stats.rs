@@ -214,10 +214,9 @@ impl Store {
 
     /// The lock, the manifest where it is written, and the spare segment.
     fn other_open_files(&self) -> usize {
-        if self.hold_dir().is_err() {
-            return 0;
-        }
-        1 + usize::from(!self.options.read_only) + usize::from(self.spare.lock().is_some())
+        let Ok(lock) = self.hold_dir() else { return 0 };
+        let spare = self.spare.lock().is_some();
+        [lock.has_file(), !self.options.read_only, spare].map(usize::from).iter().sum()
     }
 
     /// A property by name, as text; `None` when there is none of that name.

@@ -116,12 +116,20 @@ pub(crate) trait Lock: Send + Sync {
     /// Whether the name by which it was locked stands for the locked file still. Not when the directory
     /// was moved: by the same paths one gets to another directory then, or to none.
     fn is_in_place(&self) -> io::Result<bool>;
+
+    /// Whether a file is open for it.
+    fn has_file(&self) -> bool {
+        true
+    }
 }
 
 /// Where nothing can be locked, nothing can be moved.
 impl Lock for () {
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
+    }
+    fn has_file(&self) -> bool {
+        false
     }
 }
 

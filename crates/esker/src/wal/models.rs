@@ -52,6 +52,9 @@ impl Syncable for Fake {
         self.durable.fetch_max(end, SeqCst);
         Ok(())
     }
+    fn sync_failed(&self) -> bool {
+        self.fails.load(SeqCst)
+    }
 }
 
 fn group(clock_step: u64) -> Arc<SyncGroup<Fake>> {

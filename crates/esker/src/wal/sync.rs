@@ -34,6 +34,8 @@ pub(crate) trait Syncable: Send + Sync + Debug {
     fn end(&self) -> u64;
     /// Makes what was written before the call durable.
     fn sync(&self) -> Result<()>;
+    /// Whether a sync failed that was tried: what it was for may be lost.
+    fn sync_failed(&self) -> bool;
 }
 
 impl Syncable for Segment {
@@ -45,6 +47,9 @@ impl Syncable for Segment {
     }
     fn sync(&self) -> Result<()> {
         Segment::sync(self)
+    }
+    fn sync_failed(&self) -> bool {
+        Segment::sync_failed(self)
     }
 }
 
@@ -260,8 +265,10 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                     ledger.syncing = false;
                     ledger.last_took = self.env.now().saturating_sub(began);
                     if let Err(e) = result {
-                        if e.was_not_tried() {
-                            // Nothing is lost by that, and those who wait try for themselves.
+                        let lost = plan.iter().any(|step| step.file.sync_failed())
+                            || self.dir_sync.failed().is_some();
+                        if !lost && ledger.failed.is_none() {
+                            // It was not tried. Those who wait try for themselves.
                             self.hand_over(ledger);
                             return Err(e);
                         }

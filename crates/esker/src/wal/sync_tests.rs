@@ -73,6 +73,9 @@ impl Syncable for Fake {
         self.journal.lock().push(Position { segment: self.number, end });
         Ok(())
     }
+    fn sync_failed(&self) -> bool {
+        self.fails.load(Ordering::SeqCst)
+    }
 }
 
 fn group(env: &Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
