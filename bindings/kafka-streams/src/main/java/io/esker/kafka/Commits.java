@@ -55,13 +55,6 @@ final class Commits {
         return stored == null ? null : new String(stored, StandardCharsets.UTF_8);
     }
 
-    /** Whether nothing was ever noted. */
-    boolean isNew() {
-        try (CloseableIterator<Entry> stored = keyspace.entries().iterator()) {
-            return !stored.hasNext();
-        }
-    }
-
     /** Notes what the store keeps, and the length of its segments, 0 where it has none. */
     void note(Kind kind, long intervalMs) {
         Long noted = intervalMs();

@@ -16,7 +16,8 @@ final class Keys {
             + "Note that the built-in numerical serdes do not follow this for negative numbers";
 
     private static final int SEQUENCE_BYTES = 4;
-    private static final int WINDOW_SUFFIX_BYTES = Long.BYTES + SEQUENCE_BYTES;
+    /** By how much the key of a window is longer. */
+    static final int WINDOW_SUFFIX_BYTES = Long.BYTES + SEQUENCE_BYTES;
 
     private Keys() {}
 

@@ -108,6 +108,17 @@ final class Segments {
         }
     }
 
+    /** The number of the segment whose values a keyspace holds, in whatever format; null where it is no such keyspace. */
+    static Long idOf(String keyspace) {
+        int end = keyspace.lastIndexOf('.');
+        if (!keyspace.startsWith(VALUES) || end < VALUES.length()) return null;
+        try {
+            return Long.valueOf(keyspace.substring(VALUES.length(), end));
+        } catch (NumberFormatException e) {
+            return null;
+        }
+    }
+
     private Segment add(long id) {
         String values = VALUES + id + format.suffix();
         return segments.computeIfAbsent(id, key -> new Segment(

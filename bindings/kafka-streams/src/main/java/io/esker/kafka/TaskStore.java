@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
@@ -138,14 +139,15 @@ final class TaskStore {
     /**
      * A store that cannot be read as what it is to be is emptied, and restored from the changelog. All kinds have the same directories,
      * and some the same keyspaces. Segments are named after their number, which means another time when their length changed: dropped
-     * at once, or kept for decades.
+     * at once, or kept for decades. One of before kinds were noted is kept where nothing contradicts: it may have no changelog.
      */
     private void keepShape() {
-        String before = commits.isNew() ? kind.noted() : noted();
         Long interval = commits.intervalMs();
+        String before = commits.kind();
+        if (before == null) before = told(Kind.possible(esker, interval == null ? intervalMs : interval));
         if (!kind.noted().equals(before)) {
             LOG.warn("Store {} holds {} and is to hold {}: it is emptied, and restored from its changelog", name,
-                    before == null || before.isEmpty() ? "what does not tell its kind" : before, kind.noted());
+                    before.isEmpty() ? "what was not emptied to the end" : before, kind.noted());
             empty();
         } else if (intervalMs != 0 && interval != null && interval != intervalMs) {
             LOG.info("Store {} has segments of {} ms and is to have some of {} ms: it is restored", name, interval, intervalMs);
@@ -154,11 +156,9 @@ final class TaskStore {
         commits.note(kind, intervalMs);
     }
 
-    private String noted() {
-        String noted = commits.kind();
-        if (noted != null) return noted;
-        Kind told = Kind.of(esker.keyspaces());
-        return told == null ? null : told.noted();
+    private String told(Set<Kind> possible) {
+        if (possible.contains(kind)) return kind.noted();
+        return possible.stream().map(Kind::noted).collect(Collectors.joining(" or "));
     }
 
     private void empty() {

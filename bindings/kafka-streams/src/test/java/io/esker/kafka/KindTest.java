@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import io.esker.Esker;
 
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -28,6 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A name that was one of a store of another kind: all of them have their directories in the same place, and some their segments too. */
 class KindTest {
     private static final Duration RETENTION = Duration.ofMinutes(10);
+    private static final long NOW = 1_760_000_000_000L;
 
     @TempDir
     Path directory;
@@ -77,7 +80,7 @@ class KindTest {
 
     /** The keyspaces that hold something. */
     private List<String> keyspaces() {
-        try (Esker store = Esker.open(directory.resolve("esker").resolve("store"))) {
+        try (Esker store = Esker.open(own())) {
             return store.keyspaces().stream()
                     .filter(name -> !Commits.isReserved(name) && store.keyspace(name).entries().iterator().hasNext()).toList();
         }
@@ -102,20 +105,110 @@ class KindTest {
         }
     }
 
-    /** Directories of before kinds were noted. Windows and sessions of one retention look alike. */
+    /** Directories of before kinds were noted. */
     @Test
-    void withoutANotedKindKeyspacesTell() {
+    void withoutANotedKindKeyspacesAndKeysTell() {
         for (Kept kept : Kept.values()) {
-            boolean tells = kept == Kept.VALUES || kept == Kept.VERSIONS;
-            make(kept);
+            for (Kept after : Kept.values()) {
+                make(kept);
+                forgetKind();
+                assertEquals(kept == after ? 41L : -4L, offsetOf(after), kept + " as " + after);
+                assertEquals(kept == after, !keyspaces().isEmpty(), kept + " as " + after);
+                make(after);
+                assertEquals(41L, offsetOf(after), kept + " as " + after);
+                make(kept);
+            }
+        }
+    }
+
+    /** Without a changelog nothing would give back what is emptied. */
+    @Test
+    void aStoreOfBeforeThatHasNoChangelogKeepsWhatItHolds() {
+        for (Kept kept : Kept.values()) {
+            StateStore store = open(kept.store(), directory, Map.of());
+            kept.put(store);
+            store.commit(Map.of());
+            store.close();
             forgetKind();
-            assertEquals(tells ? 41L : -4L, offsetOf(kept), kept.toString());
-            assertEquals(tells, !keyspaces().isEmpty(), kept.toString());
-            make(kept);
+            List<String> before = keyspaces();
+            assertNotEquals(List.of(), before, kept.toString());
+            open(kept.store(), directory, Map.of()).close();
+            assertEquals(before, keyspaces(), kept.toString());
+            empty();
+        }
+    }
+
+    /** Where a key ends like the first half of a time, or a session's end like that of its start, the time may be at both places. */
+    @Test
+    void aKeyThatMayBeOfEitherKindDoesNotTell() {
+        byte[] half = ByteBuffer.allocate(4).putInt((int) (NOW >>> 32)).array();
+        long twice = (NOW >>> 32) * ((1L << 32) + 1);
+        Bytes either = Bytes.wrap(half);
+        for (Kept kept : List.of(Kept.WINDOWS, Kept.SESSIONS)) {
+            Kept other = kept == Kept.WINDOWS ? Kept.SESSIONS : Kept.WINDOWS;
+            for (Kept after : List.of(kept, other)) {
+                empty();
+                StateStore store = open(kept.store(), directory, EXACTLY_ONCE);
+                if (store instanceof WindowStore<?, ?>) {
+                    windows(store).put(either, bytes("value"), twice);
+                } else {
+                    sessions(store).put(new Windowed<>(either, new SessionWindow((NOW >>> 32) << 32, twice)), bytes("value"));
+                }
+                store.commit(Map.of(CHANGELOG, 41L));
+                store.close();
+                forgetKind();
+                assertEquals(41L, offsetOf(after), kept + " as " + after + ": it does not tell");
+                forgetKind();
+                store = open(kept.store(), directory, EXACTLY_ONCE);
+                if (store instanceof WindowStore<?, ?>) {
+                    windows(store).put(key("other key"), bytes("value"), twice);
+                } else {
+                    sessions(store).put(new Windowed<>(key("other key"), new SessionWindow(twice - 9, twice + 1)), bytes("value"));
+                }
+                store.commit(Map.of(CHANGELOG, 42L));
+                store.close();
+                forgetKind();
+                assertEquals(kept == after ? 42L : -4L, offsetOf(after), kept + " as " + after);
+            }
+        }
+    }
+
+    @Test
+    void oneThatHoldsNothingIsKept() {
+        for (Kept kept : Kept.values()) {
+            empty();
+            StateStore store = open(kept.store(), directory, EXACTLY_ONCE);
+            store.commit(Map.of(CHANGELOG, 41L));
+            store.close();
+            forgetKind();
             assertEquals(41L, offsetOf(kept), kept.toString());
+        }
+        empty();
+        make(Kept.WINDOWS);
+        try (Esker store = Esker.open(own())) {
+            for (String name : store.keyspaces()) {
+                if (!name.startsWith("segment.")) continue;
+                store.keyspace(name).entries().forEach(entry -> store.keyspace(name).delete(entry.key()));
+            }
+        }
+        forgetKind();
+        assertEquals(41L, offsetOf(Kept.WINDOWS));
+    }
+
+    /** A versioned store to which only deletions came has a history and nothing else. */
+    @Test
+    void aHistoryAloneIsOfVersions() {
+        for (Kept after : List.of(Kept.VERSIONS, Kept.WINDOWS, Kept.SESSIONS)) {
+            empty();
+            EskerVersionedStore store = open((EskerVersionedStore) Kept.VERSIONS.store(), directory, EXACTLY_ONCE);
+            store.put(key("a"), null, NOW);
+            store.commit(Map.of(CHANGELOG, 41L));
+            store.close();
+            try (Esker stored = Esker.open(own())) {
+                if (stored.keyspaces().contains("latest.plain")) stored.dropKeyspace("latest.plain");
+            }
             forgetKind();
-            Kept other = kept == Kept.VALUES ? Kept.WINDOWS : Kept.VALUES;
-            assertEquals(-4L, offsetOf(other), kept + " as " + other);
+            assertEquals(after == Kept.VERSIONS ? 41L : -4L, offsetOf(after), "as " + after);
         }
     }
 
@@ -123,7 +216,7 @@ class KindTest {
     @Test
     void oneThatWasNotEmptiedToTheEndIsEmptiedAgain() {
         make(Kept.VERSIONS);
-        try (Esker store = Esker.open(directory.resolve("esker").resolve("store"))) {
+        try (Esker store = Esker.open(own())) {
             new Commits(store).forget(store, false);
             store.dropKeyspace("latest.plain");
         }
@@ -134,8 +227,26 @@ class KindTest {
     }
 
     private void forgetKind() {
-        try (Esker store = Esker.open(directory.resolve("esker").resolve("store"))) {
+        try (Esker store = Esker.open(own())) {
             store.keyspace("kafka.commits").delete(bytes("kind"));
         }
+    }
+
+    private void empty() {
+        if (Files.exists(own())) Esker.destroy(own());
+    }
+
+    private Path own() {
+        return directory.resolve("esker").resolve("store");
+    }
+
+    @SuppressWarnings("unchecked") // as its kind says
+    private static WindowStore<Bytes, byte[]> windows(StateStore store) {
+        return (WindowStore<Bytes, byte[]>) store;
+    }
+
+    @SuppressWarnings("unchecked") // as its kind says
+    private static SessionStore<Bytes, byte[]> sessions(StateStore store) {
+        return (SessionStore<Bytes, byte[]>) store;
     }
 }
