@@ -64,7 +64,7 @@ final class EntryTable implements AutoCloseable {
     /**
      * Opens the store in a directory.
      *
-     * @param isPurged whether what there is will be removed, so that it need not be readable
+     * @param isPurged whether what there is is removed, whatever it is; it need not be readable
      * @param wanted how keys are to be made; its generation does not count
      * @param segmentOf the segment of a marshalled key, for entries that were stored when there were other segments
      */
@@ -72,8 +72,11 @@ final class EntryTable implements AutoCloseable {
             ToIntFunction<byte[]> segmentOf) {
         Esker esker = Esker.open(directory, options);
         try {
-            Layout found = Layout.read(esker);
-            if (!isPurged) {
+            Layout found = null;
+            if (isPurged) {
+                removeAll(esker);
+            } else {
+                found = Layout.read(esker);
                 Layout.check(esker, found);
             }
             Layout layout = found == null ? wanted.withGeneration(1) : wanted.withGeneration(found.generation());
@@ -90,6 +93,21 @@ final class EntryTable implements AutoCloseable {
             closeAfter(esker, e);
             throw e;
         }
+    }
+
+    private static void removeAll(Esker esker) {
+        dropLeftovers(esker, null);
+        WriteBatch batch = new WriteBatch();
+        try (Cursor cursor = esker.keyspace().cursor(true)) {
+            for (boolean onEntry = cursor.first(); onEntry; onEntry = cursor.next()) {
+                batch.delete(cursor.key());
+                if (isFull(batch)) {
+                    esker.write(batch);
+                    batch.clear();
+                }
+            }
+        }
+        esker.write(batch);
     }
 
     private static void closeAfter(Esker esker, Throwable cause) {

@@ -31,7 +31,7 @@ record Layout(boolean segmented, int segments, long generation) {
         }
         if (stored.length != BYTES || stored[0] != VERSION) {
             throw new PersistenceException("the store in " + esker.directory()
-                    + " was made by a newer version of the Esker cache store; open it with that");
+                    + " was made by a newer version of the Esker cache store; open it with that, or with purge=\"true\" to begin empty");
         }
         ByteBuffer fields = ByteBuffer.wrap(stored, 1, BYTES - 1);
         return new Layout(fields.get() != 0, fields.getInt(), fields.getLong());

@@ -15,7 +15,9 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -142,6 +144,49 @@ public class LifecycleTest {
         assertRefused(expectThrows(RuntimeException.class, this::open), "recovered-1");
         try (Esker store = Esker.open(own())) {
             assertTrue(store.keyspaces().contains("recovered-1"));
+        }
+    }
+
+    /** What is removed in any case need not be readable, and all of it is removed. */
+    public void withPurgeWhatIsThereIsRemovedWhateverItIs() throws Exception {
+        byte[] foreign = "foreign".getBytes(StandardCharsets.US_ASCII);
+        byte[] key = "foreign key".getBytes(StandardCharsets.US_ASCII);
+        for (byte[] record : List.of(new byte[] {2, 0, 0}, new byte[0], new byte[] {2, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1})) {
+            try (DefaultCacheManager manager = open()) {
+                manager.getCache(Caches.NAME).put("ash", "Fraxinus");
+            }
+            try (Esker store = Esker.open(own())) {
+                store.keyspace().put(LAYOUT, record);
+                store.keyspace().put(key, foreign);
+                store.createKeyspace("foreign").put(key, foreign);
+            }
+            assertRefused(expectThrows(RuntimeException.class, this::open), "newer version");
+            checkPurged();
+        }
+        try (Esker store = Esker.open(own())) {
+            store.keyspace().delete(LAYOUT);
+            for (int i = 0; i < 3000; i++) {
+                store.keyspace().put(("foreign " + i).getBytes(StandardCharsets.US_ASCII), new byte[1000]);
+            }
+        }
+        assertRefused(expectThrows(RuntimeException.class, this::open), "no record of its layout");
+        checkPurged();
+    }
+
+    private void checkPurged() throws Exception {
+        try (DefaultCacheManager manager = Caches.open(directory, store -> store.purgeOnStartup(true))) {
+            assertEquals(manager.getCache(Caches.NAME).size(), 0);
+            manager.getCache(Caches.NAME).put("oak", "Quercus");
+        }
+        try (Esker store = Esker.open(own())) {
+            assertEquals(new TreeSet<>(store.keyspaces()), new TreeSet<>(List.of("default", "entries-1", "expiry-1")));
+            List<String> kept = new ArrayList<>();
+            store.keyspace().entries().forEach(entry -> kept.add(new String(entry.key(), StandardCharsets.US_ASCII)));
+            assertEquals(kept, List.of("counts", "layout"));
+        }
+        try (DefaultCacheManager manager = open()) {
+            assertEquals(manager.getCache(Caches.NAME).get("oak"), "Quercus");
+            assertEquals(manager.getCache(Caches.NAME).size(), 1);
         }
     }
 
