@@ -7,6 +7,7 @@ use super::format;
 use super::model::{Model, Section, classes};
 use super::palette;
 use super::ratios::{Place, places, worst, worst_heading};
+use super::standing::OR_NEAR;
 use crate::published;
 use crate::results::OURS;
 use std::collections::BTreeMap;
@@ -69,10 +70,11 @@ fn ratios(out: &mut String, model: &Model) {
         let _ = writeln!(out, "{}:\n", cell(&worst_heading(left)));
         lines(out, worst.iter());
     }
-    out.push_str(
+    let _ = writeln!(
+        out,
         "## All rows\n\nEsker and the best of the others in the same durability class, the worst row first; above \
-         1× Esker is better. A figure is a median with its interval; where both intervals overlap, or there are none and both \
-         are within a tenth, or both take less than a millisecond to settle, nobody is first.\n\n",
+         1× Esker is better. A figure is a median with its interval; where both intervals overlap, {OR_NEAR}, or both take less \
+         than a millisecond to settle, nobody is first.\n",
     );
     lines(out, places(model).iter());
 }

@@ -160,9 +160,19 @@ fn too_few_draws_within_a_tenth_name_nobody_first() {
     beside.records.extend(row(Unit::OpsPerSecond, [("y", &[9.8])]).records);
     assert_eq!(told_apart(&beside, OURS), Some(false), "y was measured once, and may be first");
     // Files are as large another time; memory is not.
-    for (name, apart) in [("disk.settled", None), ("Disk, settled", None), ("memory", Some(false))]
-    {
+    for (name, apart) in [("disk.settled", None), ("memory", Some(false))] {
         assert_eq!(shown(Unit::Bytes, name, &[91e6], &[99e6]), apart, "{name}");
     }
     assert_eq!(shown(Unit::Bytes, "disk", &[91e6], &[91e6]), Some(false));
+    // What a row is called does not say what it counts.
+    let called = |key: &str, name: &str| {
+        let mut row =
+            Row { name: name.into(), ..row(Unit::Bytes, [(OURS, &[91e6]), ("x", &[99e6])]) };
+        row.records.iter_mut().for_each(|r| r.key = Some(key.into()));
+        told_apart(&row, OURS)
+    };
+    for (key, apart) in [("disk", None), ("disk.settled", None), ("memory", Some(false))] {
+        assert_eq!(called(key, "Size of all files"), apart, "{key}");
+        assert_eq!(called(key, "disk"), apart, "{key}");
+    }
 }

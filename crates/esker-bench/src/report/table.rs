@@ -6,6 +6,7 @@ use super::format;
 use super::json;
 use super::model::{Model, Row, by_key};
 use super::record::Record;
+use super::standing::OR_NEAR;
 use crate::device;
 use crate::interval::{ALIKE, WIDE};
 use crate::plan::{Bound, Unit};
@@ -289,11 +290,12 @@ fn remarks(results: &Results, all: &[(Place<'_>, Row)]) -> String {
     for remark in grouped_remarks(results, all) {
         let _ = writeln!(out, "{remark}");
     }
-    out.push_str(
+    let _ = writeln!(
+        out,
         "\n-1+2%: the median lies between 1 % less and 2 % more; ?: too wide to trust.\n\
-         cannot be told apart: Esker's interval and that of the best of the others overlap, or there are none and both are within a tenth, or neither takes a millisecond to settle.\n\
+         cannot be told apart: Esker's interval and that of the best of the others overlap, {OR_NEAR}, or neither takes a millisecond to settle.\n\
          of limit: what the machine itself did in the same run is 100 %; where a store did more, the limit was measured too low.\n\
-         Fast operations are timed one in 16; a stall in between is seen in max all the same.\n",
+         Fast operations are timed one in 16; a stall in between is seen in max all the same.",
     );
     out
 }

@@ -3,6 +3,7 @@
 use super::super::model::{Model, Row};
 use super::super::palette;
 use super::super::ratios::{self, Place, Rank, places};
+use super::super::standing::OR_NEAR;
 use super::super::svg::num;
 use super::page::{Page, attribute, escape};
 use crate::results::OURS;
@@ -59,10 +60,11 @@ pub(super) fn write(page: &mut Page, model: &Model) {
     page.element(
         "p",
         "quiet",
-        "Every row, compared with the fastest engine of the same durability class; rows where Esker \
-         is behind come first, the worst on top. Above 1× Esker is better, also where less is better. Where the \
-         intervals of both medians overlap, or there are none and both are within a tenth, or both take less than a millisecond to \
-         settle, nobody is first.",
+        &format!(
+            "Every row, compared with the fastest engine of the same durability class; rows where Esker is behind come first, the \
+             worst on top. Above 1× Esker is better, also where less is better. Where the intervals of both medians overlap, \
+             {OR_NEAR}, or both take less than a millisecond to settle, nobody is first."
+        ),
     );
     let with_title = |of: &[Place<'_>]| {
         let title = format!("{} ({})", of[0].rank.title(), of.len());
