@@ -107,11 +107,15 @@ fn newer() -> Option<&'static Newer> {
 }
 
 /// Bytes of a page, where that is not the system's 4,096: of entries of 1 KB three fit into that and leave a quarter empty. An entry
-/// of half a page or more has pages of its own, and in a store larger than memory a page is to come with one fault.
-fn page_size(config: &Config) -> Result<Option<u64>> {
+/// of half a page or more has pages of its own, and in a store larger than memory a page is to come with one fault. What is asked for
+/// and cannot be set is an error.
+fn page_size(config: &Config, can_be_set: bool) -> Result<Option<u64>> {
     let asked = config.number("lmdb", "page_size")?;
+    if let Some(bytes) = asked.filter(|_| !can_be_set) {
+        bail!("--set page_size={bytes}: this LMDB is older than 1.0, and has no such setting");
+    }
     let larger = (512..2048).contains(&config.entry_bytes) && !config.larger_than_memory;
-    Ok(asked.or(larger.then_some(8192)))
+    Ok(asked.or((larger && can_be_set).then_some(8192)))
 }
 
 fn api() -> Result<&'static Api> {
@@ -202,7 +206,7 @@ impl Engine for Lmdb {
         // for readers. The file is sparse where it was never written.
         let map_bytes = (config.expected_bytes as usize * 4).max(1 << 30).next_multiple_of(1 << 20);
         let newer = newer();
-        let page_size = page_size(config)?.filter(|_| newer.is_some());
+        let page_size = page_size(config, newer.is_some())?;
         let mut env = ptr::null_mut();
         // SAFETY: the calls in the order that lmdb.h asks for, on an environment of our own.
         unsafe {
@@ -478,7 +482,7 @@ mod tests {
         let mut of = |entry_bytes, change: fn(&mut Config)| {
             config.entry_bytes = entry_bytes;
             change(&mut config);
-            page_size(&config).unwrap()
+            page_size(&config, true).unwrap()
         };
         assert_eq!(of(116, |_| ()), None);
         assert_eq!(of(1016, |_| ()), Some(8192));
@@ -491,6 +495,16 @@ mod tests {
     }
 
     #[test]
+    fn a_size_of_pages_that_is_set_and_cannot_be_is_an_error() {
+        let mut config = crate::conformance::config(Sync::Buffered, false);
+        config.entry_bytes = 1016;
+        assert_eq!(page_size(&config, false).unwrap(), None);
+        config.tuning.insert("lmdb.page_size".into(), "16384".into());
+        let error = page_size(&config, false).unwrap_err().to_string();
+        assert!(error.contains("page_size") && error.contains("1.0"), "{error}");
+    }
+
+    #[test]
     fn a_store_with_larger_pages_is_put_in_order_as_it_is() {
         if Lmdb::version().is_err() {
             return;
@@ -498,6 +512,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut config = crate::conformance::config(Sync::Buffered, false);
         config.entry_bytes = 1016;
+        if newer().is_none() {
+            config.tuning.insert("lmdb.page_size".into(), "8192".into());
+            assert!(Lmdb::open(dir.path(), &config).is_err());
+            return;
+        }
         let lmdb = Lmdb::open(dir.path(), &config).unwrap();
         let mut writer = lmdb.writer(Hint::Any).unwrap();
         for key in 0..200u16 {
@@ -507,6 +526,7 @@ mod tests {
         drop(lmdb);
         Lmdb::put_in_order(dir.path(), &config).unwrap();
         let lmdb = Lmdb::open(dir.path(), &config).unwrap();
+        assert!(lmdb.settings().contains("pages of 8192"), "{}", lmdb.settings());
         let seen = lmdb.reader(Access::Quiet).unwrap().scan(Direction::Forward, |_, _| {}).unwrap();
         assert_eq!(seen, 200);
     }
