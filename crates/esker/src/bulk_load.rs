@@ -162,6 +162,8 @@ impl BulkLoad<'_> {
         let mut last: Option<Vec<u8>> = None;
         let mut position = 0;
         for entry in entries {
+            // The file of the table under way is the parent's as well, at the same place.
+            self.store.check_process()?;
             let (key, value) = match entry {
                 Ok(entry) => entry,
                 Err(e) => {

@@ -263,8 +263,9 @@ impl Db {
             return Err(Error::DefaultKeyspace);
         }
         refuse_from_comparator()?;
-        let keyspace = self.keyspace(name)?;
         let store = &self.handle().store;
+        store.check_process()?;
+        let keyspace = self.keyspace(name)?;
         // To the end: nobody else may open the store while values are punched.
         let _dir = store.hold_dir()?;
         // Its records' sequences must stay used after they are gone; so the log is durable first.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use crate::util::forks::forks;
+
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -231,8 +233,8 @@ pub enum Error {
         /// What happened.
         what: String,
     },
-    /// The store was closed through another handle.
-    #[error("the store is closed")]
+    /// The store was closed through another handle; or it was opened before this process was forked, and is its parent's.
+    #[error("{}", closed())]
     Closed,
 }
 
@@ -376,6 +378,15 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cut = &self.0[..self.0.len().min(64)];
         write!(f, "\"{}\"{}", cut.escape_ascii(), if self.0.len() > 64 { "..." } else { "" })
+    }
+}
+
+fn closed() -> &'static str {
+    match forks() {
+        0 => "the store is closed",
+        _ => {
+            "the store is closed, or was opened before this process was forked and is its parent's: open it in one process only"
+        }
     }
 }
 

@@ -164,8 +164,8 @@
 //!
 //! Keys have up to [`MAX_KEY_LEN`] bytes (64 KiB), values up to [`MAX_VALUE_LEN`] (1 GiB); both may
 //! be empty. A batch has less than 4 GiB. One process at a time writes to a store, or any number
-//! [read](Options::read_only) it. A process that has a store open and forks must not use it in the child; closing and
-//! dropping it do nothing there. There are no transactions that read and write; a batch is the unit of change.
+//! [read](Options::read_only) it. In a child that was forked while a store is open its calls are [`Error::Closed`], and closing and
+//! dropping it do nothing. There are no transactions that read and write; a batch is the unit of change.
 
 #[cfg(not(unix))]
 compile_error!(
@@ -230,6 +230,8 @@ pub use read::slice::Slice;
 pub use repair::RepairReport;
 pub use snapshot::Snapshot;
 pub use stats::{KeyspaceStats, RunStats, Stats};
+#[doc(hidden)] // For bindings, whose objects must not be used in a forked child either.
+pub use util::forks::forks;
 pub use verify::VerifyReport;
 
 /// The examples of the project's pages are tests too.

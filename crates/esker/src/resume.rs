@@ -11,6 +11,7 @@ impl Store {
     /// See [`Db::resume`](crate::Db::resume).
     pub(crate) fn resume(&self) -> Result<()> {
         refuse_from_comparator()?;
+        self.check_open()?;
         let _job = self.jobs.lock();
         let mut w = self.writer.lock();
         self.check_open()?;

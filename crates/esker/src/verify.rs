@@ -85,6 +85,7 @@ impl Progress<'_> {
 impl Store {
     /// See [`Db::verify`](crate::Db::verify).
     pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
+        self.check_process()?;
         let mut report = VerifyReport::default();
         let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
         let tables: Vec<&Arc<LoadedTable>> =

@@ -16,6 +16,7 @@ impl Store {
     /// Flushes everything written before the call into tables.
     pub(crate) fn flush_all(&self) -> Result<()> {
         refuse_from_comparator()?;
+        self.check_open()?;
         let _awaited = self.signal.await_flush();
         let upto = self.with_room(|| {
             let mut w = self.writer.lock();

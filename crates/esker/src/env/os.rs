@@ -20,6 +20,7 @@ pub(crate) struct OsEnv {
 
 impl OsEnv {
     pub(crate) fn new() -> OsEnv {
+        system::count_forks();
         OsEnv { start: Instant::now() }
     }
 }

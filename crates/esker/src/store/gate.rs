@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::util::forks::forks;
 
 const READ_ONLY: u8 = 1;
 const HALTED: u8 = 2;
@@ -15,6 +16,8 @@ const CLOSED: u8 = 4;
 pub(crate) struct Gate {
     /// All reasons there are; asked before every read and write, so one plain load.
     bars: AtomicU8,
+    /// Of which process the store is, in [`forks`]: a child of it may do nothing with it.
+    process: u32,
     /// Why, exactly while `HALTED` is among the bars: both change under this lock.
     halted: Mutex<Option<Arc<Error>>>,
 }
@@ -22,7 +25,7 @@ pub(crate) struct Gate {
 impl Gate {
     pub(super) fn new(read_only: bool) -> Gate {
         let bars = AtomicU8::new(if read_only { READ_ONLY } else { 0 });
-        Gate { bars, halted: Mutex::default() }
+        Gate { bars, process: forks(), halted: Mutex::default() }
     }
 
     /// Stops writes. The first cause stays.
@@ -49,22 +52,28 @@ impl Gate {
         self.bars.fetch_or(CLOSED, Ordering::Release);
     }
 
+    /// Whether this is a child of the process that opened the store.
+    #[inline]
+    pub(super) fn is_forked(&self) -> bool {
+        self.process != forks()
+    }
+
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
-        self.bars.load(Ordering::Relaxed) & CLOSED != 0
+        self.bars.load(Ordering::Relaxed) & CLOSED != 0 || self.is_forked()
     }
 
     #[inline]
     pub(super) fn check_writable(&self) -> Result<()> {
         match self.bars.load(Ordering::Relaxed) {
-            0 => Ok(()),
+            0 if !self.is_forked() => Ok(()),
             bars => self.refuse(bars),
         }
     }
 
     #[cold]
     fn refuse(&self, bars: u8) -> Result<()> {
-        if bars & CLOSED != 0 {
+        if bars & CLOSED != 0 || self.is_forked() {
             return Err(Error::Closed);
         }
         if bars & READ_ONLY != 0 {

@@ -382,6 +382,7 @@ impl Store {
 
     /// The same for who holds the lock, whether the store was closed meanwhile or not.
     pub(crate) fn check_held(&self, lock: &DirLock) -> Result<()> {
+        self.check_process()?;
         let in_place = lock.is_in_place();
         match in_place.map_err(|e| Error::io("look for", &self.dir, e))? {
             true => Ok(()),
@@ -431,6 +432,12 @@ impl Store {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.gate.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Whether this is the process that opened the store: a child of it has the lock too, and is to change nothing.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.gate.is_forked() { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// The cause for which writes are stopped.

@@ -2,6 +2,7 @@
 
 pub(crate) mod abbreviated_key;
 mod atomic_bits;
+pub(crate) mod forks;
 mod prefetch;
 #[cfg(any(test, feature = "fuzzing"))]
 mod rng;
