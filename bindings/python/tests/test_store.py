@@ -1,6 +1,7 @@
 """What a store does, told from one end to the other."""
 
 import copy
+import errno
 import os
 import pickle
 import subprocess
@@ -285,9 +286,18 @@ def test_a_walk_is_generic_at_run_time_too():
     assert esker.Walk[bytes].__origin__ is esker.Walk and esker.Walk[bytes].__args__ == (bytes,)
 
 
-def test_exceptions_may_be_pickled():
-    error = pickle.loads(pickle.dumps(esker.LockedError("the store")))
-    assert isinstance(error, esker.EskerError) and str(error) == "the store"
+def test_exceptions_may_be_pickled(tmp_path):
+    classes = [c for c in vars(esker).values() if isinstance(c, type) and issubclass(c, esker.EskerError)]
+    assert len(classes) > 15
+    for made in classes:
+        for copied in (lambda e: pickle.loads(pickle.dumps(e)), copy.copy, copy.deepcopy):
+            error = copied(made("the store"))
+            assert type(error) is made and str(error) == str(made("the store")) and error.args == ("the store",)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(esker.IoError) as raised:
+        esker.open(tmp_path / "file" / "db")
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert error.errno == raised.value.errno == errno.ENOTDIR and str(error) == str(raised.value)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -16,6 +16,14 @@ class InvalidArgumentError(EskerError, ValueError):
 class IoError(EskerError, OSError):
     """The operating system refused a call, or the disk is full. `errno` is its number, where there is one."""
 
+    def __reduce__(self):
+        # That of `OSError` knows the number only where it was among the arguments.
+        return (type(self), self.args, {**self.__dict__, "errno": self.errno})
+
+    def __setstate__(self, state):
+        for name, value in state.items():
+            setattr(self, name, value)
+
 
 class CorruptionError(EskerError):
     """Stored bytes are not what was written: `verify` lists all damage, `repair` saves what is intact."""
