@@ -88,12 +88,13 @@ impl Cursor {
         self.copied(py, esker::Cursor::value)
     }
 
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> Outcome<()> {
         // In a forked child there is nothing to close.
-        let Ok(inner) = self.inner.get() else { return };
+        let Ok(inner) = self.inner.get() else { return Ok(()) };
         crate::wait::detach(py, || {
             drop(inner.lock().unwrap_or_else(PoisonError::into_inner).take());
-        });
+            Ok(())
+        })
     }
 
     fn __enter__(self_: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -106,7 +107,7 @@ impl Cursor {
         _kind: &Bound<'_, PyAny>,
         _error: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
-    ) {
-        self.close(py);
+    ) -> Outcome<()> {
+        self.close(py)
     }
 }

@@ -37,7 +37,14 @@ impl Drop for DB {
     fn drop(&mut self) {
         if let Ok(db) = self.db.get_mut() {
             let db = db.take();
-            Python::attach(|py| crate::wait::detach(py, || drop(db)));
+            let closed = Python::attach(|py| {
+                crate::wait::detach(py, || {
+                    drop(db);
+                    Ok::<_, esker::Error>(())
+                })
+            });
+            // There is nobody to tell.
+            drop(closed);
         }
     }
 }
@@ -159,7 +166,7 @@ impl DB {
 
     fn property(&self, py: Python<'_>, name: &str) -> Outcome<Option<String>> {
         let db = self.db()?;
-        Ok(crate::wait::detach(py, || db.property(name)))
+        crate::wait::detach(py, || Ok(db.property(name)))
     }
 
     fn snapshot(&self) -> Outcome<Snapshot> {
@@ -236,7 +243,7 @@ impl DB {
 
     fn stats<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyDict>> {
         let db = self.db()?;
-        let s = crate::wait::detach(py, || db.stats());
+        let s = crate::wait::detach(py, || Ok::<_, esker::Error>(db.stats()))?;
         let d = PyDict::new(py);
         let keyspaces: PyResult<Vec<_>> = s.keyspaces.iter().map(|k| figures(py, k)).collect();
         d.set_item("keyspaces", keyspaces?)?;

@@ -2,22 +2,17 @@
 //! a handle nor close it: it leaves it alone.
 
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 
 use crate::error::Fail;
 
-/// How many forks this process is away from the first.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
 #[pyfunction]
 fn after_fork_in_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
     crate::wait::forked();
 }
 
-/// Asks Python to say when it has forked.
+/// Asks Python to say when it has forked, for what concerns the interpreter.
 pub fn watch(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let told = wrap_pyfunction!(after_fork_in_child, m)?;
     let kwargs = pyo3::types::PyDict::new(m.py());
@@ -26,19 +21,19 @@ pub fn watch(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Something of an open store's, for the process that made it.
+/// Something of an open store's, for the process that made it. The library counts the forks, those that C makes too.
 pub struct Own<T> {
-    forks: u64,
+    forks: u32,
     held: ManuallyDrop<T>,
 }
 
 impl<T> Own<T> {
     pub fn new(held: T) -> Own<T> {
-        Own { forks: FORKS.load(Ordering::Relaxed), held: ManuallyDrop::new(held) }
+        Own { forks: esker::forks(), held: ManuallyDrop::new(held) }
     }
 
     fn is_here(&self) -> bool {
-        self.forks == FORKS.load(Ordering::Relaxed)
+        self.forks == esker::forks()
     }
 
     /// What it is, unless this is a child of the process that made it.

@@ -194,7 +194,8 @@ impl Walk {
                 if entries.fetched.is_empty() {
                     entries.fetch(self.reverse);
                 }
-            });
+                Ok::<_, Fail>(())
+            })?;
         }
     }
 }

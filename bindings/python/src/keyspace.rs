@@ -66,7 +66,14 @@ impl Drop for Reader {
     fn drop(&mut self) {
         // SAFETY: nobody uses it after this.
         let source = unsafe { ManuallyDrop::take(&mut self.source) };
-        Python::attach(|py| crate::wait::detach(py, || drop(source)));
+        let closed = Python::attach(|py| {
+            crate::wait::detach(py, || {
+                drop(source);
+                Ok::<_, esker::Error>(())
+            })
+        });
+        // There is nobody to tell.
+        drop(closed);
     }
 }
 

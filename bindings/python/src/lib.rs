@@ -39,6 +39,7 @@ fn _esker(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(maintenance::verify, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::repair, m)?)?;
     m.add_function(wrap_pyfunction!(maintenance::destroy, m)?)?;
+    m.add_function(wrap_pyfunction!(maintenance::_panic, m)?)?;
     fork::watch(m)?;
     wait::watch(m)
 }

@@ -1,51 +1,103 @@
 //! Calls that may wait, without the interpreter's lock; and the end of the interpreter.
 //!
 //! A daemon thread may be in such a call when the interpreter ends. Python would end it where it asks for the lock again, by unwinding
-//! through frames of ours, which aborts the process. So such threads are stopped here, for good, before they ask.
+//! through frames of ours, which aborts the process. So who is in a call then comes back while the others wait for it; one that takes
+//! too long, or wants the lock for the program's code, is stopped, for good, before it asks. Nobody gives the lock up from then on:
+//! programs have handlers that run later, and may wait for threads that use a store.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use esker::Error;
 use pyo3::prelude::*;
 
+/// Threads in calls, those that are stopped left out.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Those among them that ask for the interpreter's lock.
+static RETURNING: AtomicUsize = AtomicUsize::new(0);
+/// The interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// Nobody is waited for any more.
+static ENDED: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// How many calls this thread is in, where it has the interpreter's lock again.
     static WITHIN: Cell<usize> = const { Cell::new(0) };
     /// Whether this is the thread that ends the interpreter, which goes on.
     static LAST: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is in a call and has kept the interpreter's lock.
+    static KEPT: Cell<bool> = const { Cell::new(false) };
 }
 
-fn is_stopped() -> bool {
-    ENDING.load(Ordering::SeqCst) && !LAST.get()
-}
+/// A number that is one more for a while, also where that ends in a panic.
+struct Counted(&'static AtomicUsize);
 
-fn stop_if_ending() {
-    if is_stopped() {
-        WAITING.fetch_sub(1, Ordering::SeqCst);
-        loop {
-            thread::park();
-        }
+impl Counted {
+    fn new(number: &'static AtomicUsize) -> Counted {
+        number.fetch_add(1, Ordering::SeqCst);
+        Counted(number)
     }
 }
 
-/// Runs something without the interpreter's lock.
-pub fn detach<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    WAITING.fetch_add(1, Ordering::SeqCst);
-    let done = py.detach(|| {
-        stop_if_ending();
-        let done = work();
-        stop_if_ending();
-        done
-    });
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst) && !LAST.get()
+}
+
+/// Stops this thread, which is in a call and does not have the interpreter's lock.
+fn stop() -> ! {
     WAITING.fetch_sub(1, Ordering::SeqCst);
+    loop {
+        thread::park();
+    }
+}
+
+/// Runs something without the interpreter's lock. A panic of the library's is an error, as the other bindings have it.
+pub fn detach<T: Send, E: From<Error> + Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
+    let work = || catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(panic)));
+    if is_ending() {
+        let before = KEPT.replace(true);
+        let done = work();
+        KEPT.set(before);
+        return done;
+    }
+    let _waiting = Counted::new(&WAITING);
+    let (done, _returning) = py.detach(|| {
+        let done = work();
+        let returning = Counted::new(&RETURNING);
+        if ENDED.load(Ordering::SeqCst) && !LAST.get() {
+            drop(returning);
+            stop();
+        }
+        (done, returning)
+    });
     done
 }
 
-/// Takes the interpreter's lock again, within `detach`.
+fn bug<E: From<Error>>(panic: Box<dyn std::any::Any + Send>) -> E {
+    let what = match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => panic.downcast::<&str>().map_or("a panic".into(), |text| text.to_string()),
+    };
+    Error::Internal { what }.into()
+}
+
+/// Whether this thread has the interpreter's lock within `detach`, as the interpreter ends.
+pub fn is_kept() -> bool {
+    KEPT.get()
+}
+
+/// Takes the interpreter's lock again, within `detach`, for the program's code.
 pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     struct Within;
     impl Drop for Within {
@@ -53,7 +105,18 @@ pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
             WITHIN.set(WITHIN.get() - 1);
         }
     }
-    stop_if_ending();
+    if KEPT.get() {
+        // Python may take the lock away from the program's code, and end the thread there, with our frames below.
+        Python::attach(|py| {
+            py.detach(|| {
+                WAITING.fetch_add(1, Ordering::SeqCst);
+                stop()
+            })
+        })
+    }
+    if is_ending() {
+        stop();
+    }
     Python::attach(|py| {
         WITHIN.set(WITHIN.get() + 1);
         let _within = Within;
@@ -65,10 +128,12 @@ pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
 /// may be in some itself, from which it comes back. Nor is the child at its end, where another thread was ending the interpreter.
 pub fn forked() {
     WAITING.store(WITHIN.get(), Ordering::SeqCst);
+    RETURNING.store(0, Ordering::SeqCst);
     ENDING.store(LAST.get(), Ordering::SeqCst);
+    ENDED.store(LAST.get(), Ordering::SeqCst);
 }
 
-/// Waits for other threads to come to where they are stopped, for ten seconds at most.
+/// Waits for other threads to come back from their calls or to where they are stopped, for ten seconds at most.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
     LAST.set(true);
@@ -76,6 +141,11 @@ fn at_exit(py: Python<'_>) {
     let until = Instant::now() + Duration::from_secs(10);
     py.detach(|| {
         while WAITING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        ENDED.store(true, Ordering::SeqCst);
+        // They get the lock now, or are stopped.
+        while RETURNING.load(Ordering::SeqCst) > 0 {
             thread::sleep(Duration::from_millis(1));
         }
     });

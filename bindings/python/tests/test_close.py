@@ -320,3 +320,58 @@ last.append(lambda: next(walk, None))
 threading.Thread(target=forever, daemon=True).start()
 time.sleep(0.3)
 """)
+
+
+def test_a_handler_at_exit_waits_for_a_thread_that_uses_a_store(path):
+    """A handler from before the import runs after what the package has registered; from then on each call of another thread waited for
+    ever, and the handler for the thread."""
+    run(f"""
+import atexit, faulthandler, logging, logging.handlers, queue, time
+faulthandler.dump_traceback_later(30, exit=True)
+listener = None
+atexit.register(lambda: (listener.enqueue_sentinel(), listener._thread.join(), db.close()))
+import esker
+db = esker.open({str(path)!r})
+
+class Stores(logging.Handler):
+    count = 0
+    def emit(self, record):
+        db.put(b"%05d" % self.count, record.getMessage().encode(), durability="synced")
+        self.count += 1
+        assert db[b"00000"] and next(iter(db)) and db.verify()["problems"] == []
+
+records = queue.Queue()
+listener = logging.handlers.QueueListener(records, Stores())
+listener.start()
+log = logging.getLogger("stores")
+log.setLevel(logging.INFO)
+log.addHandler(logging.handlers.QueueHandler(records))
+for n in range(2000):
+    log.info("record %d", n)
+""")
+    with esker.open(path) as db:
+        assert len(list(db)) == 2000 and db[b"01999"] == b"record 1999"
+
+
+def test_the_interpreter_ends_under_daemon_threads_that_load_and_verify(path):
+    """Their calls want the interpreter's lock, which is not to be asked for at the end."""
+    program = f"""
+import atexit, time
+atexit.register(time.sleep, 0.3)
+import esker, threading
+db = esker.open({str(path)!r})
+def forever(work):
+    while True:
+        work()
+def load():
+    db.bulk_load((b"%06d" % n, b"x" * 100) for n in range(2000))
+for work in (load, db.verify, lambda: db.verify(progress=lambda done, total: sum(range(1000))), db.flush, lambda: list(db)):
+    threading.Thread(target=forever, args=(work,), daemon=True).start()
+time.sleep(0.3)
+"""
+    for _ in range(3):
+        began = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert time.monotonic() - began < 9
+    assert esker.verify(path)["problems"] == []

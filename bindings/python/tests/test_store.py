@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -300,6 +301,24 @@ def test_exceptions_may_be_pickled(tmp_path):
     assert error.errno == raised.value.errno == errno.ENOTDIR and str(error) == str(raised.value)
 
 
+def test_a_panic_is_an_error_and_not_waited_for_at_the_end():
+    """It was a `PanicException`, which is no `Exception`, and its call counted as under way: the interpreter's end waited for it."""
+    program = """
+import esker, time
+began = time.monotonic()
+try:
+    esker._esker._panic()
+except esker.InternalError as e:
+    assert "for the tests" in str(e), e
+else:
+    raise AssertionError
+"""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 8
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_leaves_the_store_alone(path):
     program = f"""
@@ -363,3 +382,35 @@ def test_a_value_without_memory_for_it_is_a_memory_error(path):
         """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_c_forked_is_refused_too(path):
+    """Only forks of Python's own were noticed: both processes wrote into one log, and were told that all is well."""
+    program = f"""
+import ctypes, esker, os, sys
+db = esker.open({str(path)!r})
+cursor, walk, batch, snapshot = db.cursor(), iter(db.items()), db.batch(), db.snapshot()
+db[b"before"] = b"1"
+child = ctypes.PyDLL(None).fork()
+if child == 0:
+    calls = [lambda: db.put(b"child", b"x" * 1000), lambda: db[b"before"], cursor.first, lambda: next(walk), lambda: batch.put(b"a", b"b"),
+             lambda: snapshot.sequence, db.flush, db.close]
+    for call in calls:
+        try:
+            call()
+        except esker.ClosedError as e:
+            if "forked" in str(e):
+                continue
+        os._exit(1)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+for n in range(100):
+    db[b"after %d" % n] = b"2" * 50
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (-9, "")
+    assert esker.verify(path)["problems"] == []
+    with esker.open(path) as db:
+        assert len(list(db)) == 101
