@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, abort};
+use std::process::{Command, Stdio, abort};
 
 use esker::{Compression, Db, Error, KeyspaceOptions, Options, WriteBatch};
 
@@ -14,12 +14,16 @@ const ROOT: &str = "ESKER_FORKS_ROOT";
 
 /// Runs a role in a process of its own.
 fn run(role: &str, root: &Path) -> std::process::Output {
-    Command::new(std::env::current_exe().unwrap())
+    start(role, root).output().unwrap()
+}
+
+fn start(role: &str, root: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
-        .env(ROOT, root)
-        .output()
-        .unwrap()
+        .env(ROOT, root);
+    command
 }
 
 /// Not a test of its own: what the other tests run in another process.
@@ -29,6 +33,7 @@ fn child() {
     let root = PathBuf::from(root);
     match role.as_str() {
         "write" => write_on_both_sides(&root.join("db")),
+        "leave" => leave_a_child(&root),
         "refuse" => ask_for_everything(&root),
         other => panic!("no role {other}"),
     }
@@ -201,6 +206,52 @@ fn ask_for_everything(root: &Path) {
     assert_eq!(Db::verify_path(&dir).unwrap().problems, []);
     assert_eq!(Db::open(root.join("own")).unwrap().iter().count(), 2);
     println!("done");
+}
+
+fn leave_a_child(root: &Path) -> ! {
+    let db = Db::open(root.join("db")).unwrap();
+    let reads = Db::open(root.join("reads")).unwrap();
+    reads.close().unwrap();
+    let _reads = Options::new().read_only(true).open(root.join("reads")).unwrap();
+    db.put("key", "value").unwrap();
+    let wait = || {
+        fs::write(root.join("lives"), "").unwrap();
+        while !root.join("end").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // The file in the place of the lock's is closed with it.
+        drop(db.clone().close());
+        fs::write(root.join("ended"), "").map_err(|e| e.to_string())
+    };
+    beside_a_child(wait, || {
+        while !root.join("lives").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // It has let go of nothing that is this process's.
+        assert!(matches!(Db::open(root.join("db")), Err(Error::Locked { .. })));
+        abort()
+    });
+    unreachable!()
+}
+
+/// The lock is of the open file, which a child has too: nobody could open the store until that ended.
+#[test]
+fn a_child_kept_the_lock_of_a_parent_that_was_killed() {
+    let root = tempfile::tempdir().unwrap();
+    let mut role = start("leave", root.path());
+    role.stdout(Stdio::null()).stderr(Stdio::null());
+    let status = role.status().unwrap();
+    let db = Db::open(root.path().join("db"));
+    let reads = Db::open(root.path().join("reads"));
+    fs::write(root.path().join("end"), "").unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGABRT));
+    assert_eq!(db.unwrap().get("key").unwrap().as_deref(), Some(&b"value"[..]));
+    reads.unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !root.path().join("ended").exists() {
+        assert!(std::time::Instant::now() < until, "the child did not end");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 #[test]

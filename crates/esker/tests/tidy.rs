@@ -55,6 +55,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("util/prefetch.rs", "an instruction without effect on memory"),
     ("env/map.rs", "memory shared with files"),
     ("env/os.rs", "mapping a file"),
+    ("env/forks.rs", "asking to be told of forks, and what is done in a child"),
     ("env/system.rs", "system calls without a safe wrapper"),
     ("env/heap.rs", "heap memory that plays a file, for tests"),
     ("wal/", "records written and read in place in a mapping"),

@@ -10,12 +10,14 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::forks::ParentsOnly;
 use super::{Lock, LockMode};
 
 /// How often a file that is gone once it is locked is looked for again. Each time somebody has removed
@@ -28,6 +30,8 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub(super) struct FileLock {
     file: fs::File,
     path: PathBuf,
+    /// Has children of this process let go of it.
+    noted: &'static ParentsOnly,
     /// Who took it: a forked child has the open file too, and is not to let go of what its parent holds.
     process: u32,
 }
@@ -36,7 +40,8 @@ impl FileLock {
     pub(super) fn take(path: &Path, mode: LockMode) -> io::Result<FileLock> {
         for _ in 0..TRIES {
             let (file, process) = (open(path, mode)?, std::process::id());
-            let lock = FileLock { file, path: path.to_path_buf(), process };
+            let noted = ParentsOnly::note(file.as_raw_fd());
+            let lock = FileLock { file, path: path.to_path_buf(), noted, process };
             lock.lock(mode)?;
             if lock.is_in_place()? {
                 return Ok(lock);
@@ -106,6 +111,7 @@ impl Drop for FileLock {
         // until it runs its program: closing our end would not free it then.
         if self.process == std::process::id() {
             let _ = flock(&self.file, FlockOperation::Unlock);
+            self.noted.forget();
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod faults;
+mod forks;
 #[cfg(test)]
 mod heap;
 mod lock;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 
 use super::lock::FileLock;
-use super::{Env, File, Lock, LockMode, Map, OpenMode, system};
+use super::{Env, File, Lock, LockMode, Map, OpenMode, forks, system};
 
 /// The operating system's files and clock.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct OsEnv {
 
 impl OsEnv {
     pub(crate) fn new() -> OsEnv {
-        system::count_forks();
+        forks::watch();
         OsEnv { start: Instant::now() }
     }
 }

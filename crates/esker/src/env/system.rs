@@ -24,23 +24,6 @@ pub(super) fn begin_sync(file: &File, offset: u64, len: u64) {
     let _ = (file, offset, len);
 }
 
-/// Has the forks of this process counted from now on, in `util::forks`.
-pub(super) fn count_forks() {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    // No `Once`: a child that was forked in the middle of it would wait for it for ever.
-    static COUNTED: AtomicBool = AtomicBool::new(false);
-    if cfg!(miri) || COUNTED.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let note: unsafe extern "C" fn() = crate::util::forks::note_fork;
-    // SAFETY: the function adds to a number and nothing else, which may be done wherever a process forks; it is there for as
-    // long as the library is, with which the C library forgets it.
-    if unsafe { libc::pthread_atfork(None, None, Some(note)) } != 0 {
-        // No memory: the next open tries again.
-        COUNTED.store(false, Ordering::Relaxed);
-    }
-}
-
 /// The writable mappings of a file. What was written through them is data to the kernel on Linux; on
 /// other systems a sync of the file need not write their pages, so that they are kept here.
 #[derive(Debug, Default)]

@@ -15,6 +15,6 @@ pub fn forks() -> u32 {
 }
 
 /// In a child, before anything else runs there: it may do next to nothing.
-pub(crate) extern "C" fn note_fork() {
+pub(crate) fn note_fork() {
     FORKS.0.fetch_add(1, Ordering::Relaxed);
 }
