@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use esker::{Db, Options};
@@ -28,6 +29,7 @@ pub struct Shared {
     slot: Slot,
     db: Db,
     is_synced: bool,
+    released: AtomicBool,
 }
 
 /// One name for each directory, so that links and relative paths come to the same store.
@@ -66,7 +68,7 @@ pub fn open(path: &Path, options: &Options, is_synced: bool) -> Outcome<Shared> 
         },
     };
     drop(held);
-    Ok(Shared { place, slot, db, is_synced })
+    Ok(Shared { place, slot, db, is_synced, released: AtomicBool::new(false) })
 }
 
 /// Removes a slot that holds no store, and that nobody else is about to fill: whoever is has a reference too.
@@ -90,6 +92,9 @@ impl Shared {
 
     /// Gives the part back, once. The last one closes the store.
     pub fn release(&self) -> Outcome<()> {
+        if self.released.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         let mut held = lock(&self.slot);
         let done = match held.take() {
             Some(joined) if joined.count > 1 => {
@@ -102,5 +107,12 @@ impl Shared {
         drop(held);
         forget(&self.place, &self.slot);
         Ok(done?)
+    }
+}
+
+impl Drop for Shared {
+    /// Where no thread could be started that closes it: the others would never be the last.
+    fn drop(&mut self) {
+        drop(self.release());
     }
 }

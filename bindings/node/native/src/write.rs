@@ -12,7 +12,8 @@ use crate::packed;
 use crate::store::Store;
 use crate::task::{self, Reply, pooled};
 
-/// Batches up to so many bytes may be written at once: copying more keeps the event loop waiting.
+/// Batches up to so many bytes may be written at once: writing more keeps the event loop waiting for longer than it takes to read
+/// and copy them, which is done there in any case.
 const SHORT_BYTES: usize = 16 << 10;
 
 /// Writes a batch; `sync` that was not given is as the store was opened. At once, where `here` lets it, it is short and nothing
