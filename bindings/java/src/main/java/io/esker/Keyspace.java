@@ -3,6 +3,7 @@ package io.esker;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -239,7 +240,10 @@ public final class Keyspace extends Reader implements AutoCloseable {
      */
     public KeyspaceStats stats() {
         check();
-        for (KeyspaceStats stats : store().stats().keyspaces()) {
+        List<KeyspaceStats> all = store().stats().keyspaces();
+        // Says whether it was dropped. Asked afterwards: another may have its name now.
+        multiGet(List.of());
+        for (KeyspaceStats stats : all) {
             if (stats.name().equals(name)) return stats;
         }
         throw new EskerException(EskerException.Code.KEYSPACE, "keyspace \"" + name + "\" was dropped");

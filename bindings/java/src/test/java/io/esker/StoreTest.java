@@ -154,6 +154,22 @@ class StoreTest {
         }
     }
 
+    /** They were told of the keyspace that had the name of the dropped one by then. */
+    @Test
+    void aDroppedKeyspaceIsNotTakenForItsSuccessor() {
+        try (Esker db = Esker.open(directory.resolve("store"))) {
+            db.createKeyspace("name", new KeyspaceOptions().order(Order.REVERSE));
+            Keyspace dropped = db.keyspace("name");
+            db.dropKeyspace("name");
+            Keyspace next = db.createKeyspace("name");
+            next.put(Tools.key(1), Tools.value(1));
+            refused(Code.KEYSPACE, () -> dropped.stats());
+            refused(Code.KEYSPACE, () -> dropped.order());
+            assertEquals(1, next.stats().memtableEntries());
+            assertEquals(Order.BYTEWISE, db.keyspace("name").order());
+        }
+    }
+
     @Test
     void ordersAreKnownHoweverAStoreIsOpened() {
         Path path = directory.resolve("store");
