@@ -16,8 +16,6 @@ pub(super) struct ParentsOnly {
 
 // SAFETY: `next` is set before others see it, and leads to what is never freed.
 unsafe impl Sync for ParentsOnly {}
-// SAFETY: as above.
-unsafe impl Send for ParentsOnly {}
 
 static FIRST: AtomicPtr<ParentsOnly> = AtomicPtr::new(ptr::null_mut());
 
