@@ -99,6 +99,17 @@ TEST(a_comparator_may_have_any_name) {
   CHECK_EQ(Get(Open(dir / "db", options).get(), "1"), "one");
 }
 
+TEST(names_of_comparators_have_limits) {
+  for (const size_t length : {0, 1, 1024, 1025}) {
+    const Dir dir;
+    const Named named(std::string(length, 'x'));
+    Options options = Create();
+    options.comparator = &named;
+    const bool refused = HasComparatorNameLimits() && (length == 0 || length > 1024);
+    CHECK_EQ(TryOpen(dir / "db", options).IsInvalidArgument(), refused);
+  }
+}
+
 TEST(names_of_comparators_that_are_written_alike_stay_different) {
   const Dir dir;
   const Named byte("odd\xff"), text("odd\\xff"), longer(std::string(1500, 'x'));
