@@ -9,6 +9,7 @@ use crate::env::sim::{Cut, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
 use crate::key::KeyOrder;
 use crate::version::{Change, ManifestEdit};
+use crate::wal::Segment;
 use crate::{Comparator, Db, KeyspaceOptions, Options, filename};
 
 const DIR: &str = "/db";
@@ -280,6 +281,62 @@ fn a_missing_segment_was_no_loss_where_a_table_was_missing_too() {
     assert!(report.lost.iter().any(|l| l.file == gone), "{report:#?}");
     let db = open(&left);
     assert!(get(&db, "first").is_some() && get(&db, "third").is_some());
+}
+
+/// What a repair put under `lost/`.
+fn put_aside(env: &SimEnv) -> Vec<String> {
+    env.list(&Path::new(DIR).join(filename::LOST)).unwrap_or_default()
+}
+
+/// Where a table was missing, the segments that the log does not lead to were read up to their first bad frame, or
+/// where that is the first of all not looked at. The next open removed them with all that lay behind it.
+#[test]
+fn entries_behind_a_bad_frame_were_lost_in_silence_where_a_table_was_missing_too() {
+    // The frame that is bad in each, and whether the segment before them is missing: the first of the two is then
+    // one that the log does not lead to either.
+    for (frame, missing) in [(0, false), (4, false), (0, true), (4, true)] {
+        let (env, db) = new_store(8);
+        db.put("gone", "1").unwrap();
+        let gone = table_of(&env, || db.flush().unwrap());
+        let store = db.store();
+        let _job = store.jobs.lock();
+        let mut numbers = Vec::new();
+        for segment in 0..4 {
+            numbers.push(store.active_number());
+            for n in 0..9 {
+                db.put(format!("{segment} {n}"), "1").unwrap();
+            }
+            db.sync().unwrap();
+            store.seal_active().unwrap();
+        }
+        let left = copy(&env);
+        remove(&left, &gone);
+        if missing {
+            remove(&left, &filename::segment(numbers[0]));
+        }
+        let shared: Arc<dyn Env> = Arc::new(left.clone());
+        for number in &numbers[1..3] {
+            let opened = Segment::open(&shared, Path::new(DIR), *number, false).unwrap();
+            let at = opened.frames().nth(frame).unwrap().offset;
+            drop(opened);
+            let path = Path::new(DIR).join(filename::segment(*number));
+            let file = left.open(&path, OpenMode::ReadWrite).unwrap();
+            file.write_all_at(&[0xA5; 8], at).unwrap();
+            file.sync().unwrap();
+        }
+        let report = run(&left);
+        let what = format!("frame {frame}, missing: {missing}: {report:#?}");
+        for number in &numbers[1..3] {
+            let name = filename::segment(*number);
+            assert!(report.lost.iter().any(|l| l.file == name), "{name}, {what}");
+            assert!(put_aside(&left).contains(&name), "{name}, {what}");
+        }
+        let db = open(&left);
+        for (segment, saved) in [(0, if missing { 0 } else { 9 }), (1, frame), (2, frame), (3, 9)] {
+            let found = (0..9).filter(|n| get(&db, &format!("{segment} {n}")).is_some());
+            assert_eq!(found.count(), saved, "segment {segment}, {what}");
+        }
+    }
 }
 
 /// What lay between large values had been given back to the file system when all of it was in tables.

@@ -11,7 +11,7 @@ use crate::key::{InternalCursor, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Compression;
 use crate::table::Dictionary;
-use crate::wal::{self, End, Frame, LogReader, Lookup, Segment, StopReason};
+use crate::wal::{self, End, Frame, LogReader, Lookup, Position, Segment, StopReason};
 
 /// Values that a dictionary is trained on.
 const SAMPLES: usize = 1024;
@@ -28,16 +28,7 @@ impl Repair<'_> {
             let may_be_log = present.into_iter().filter(|n| *n >= log.start);
             let all: Vec<_> = may_be_log.filter_map(|n| self.segment(n)).collect();
             for segment in all {
-                let (_, _, end) = self.read_log(|save| wal::read_segment(&segment, save))?;
-                if let End::Torn { offset, why } = end
-                    && segment.frames().behind_their_end(true).frames
-                {
-                    let how = self.remains.get(&segment.number());
-                    if !how.is_some_and(|how| self.report.lost.contains(how)) {
-                        self.lose(Finding::from(&wal::damaged_at(segment.path(), offset, why)));
-                    }
-                    self.aside.push(filename::segment(segment.number()));
-                }
+                self.read_alone(&segment)?;
             }
             return Ok(());
         }
@@ -45,10 +36,44 @@ impl Repair<'_> {
         if let Some(tail) = end.damage.filter(|t| t.why != StopReason::Missing) {
             self.aside.push(filename::segment(tail.segment));
         }
-        for segment in end.beyond.into_iter().filter_map(|b| b.more) {
-            self.read_log(|save| wal::read_segment(&segment, save))?;
+        for beyond in end.beyond {
+            match beyond.more {
+                Some(segment) => self.read_alone(&segment)?,
+                // It begins with no frame, or repeats the log: a repair that was cut short made it. A power cut may
+                // have taken some frames of that, too.
+                None => {
+                    let Some(segment) = self.segment(beyond.number) else { continue };
+                    let behind = segment.frames().behind_their_end(true);
+                    if behind.durable > Position::default() || behind.last_seq > self.log_seq {
+                        self.lose_behind(&segment, &segment.frames().finish());
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Saves the entries of one segment, wherever the log leads.
+    fn read_alone(&mut self, segment: &Arc<Segment>) -> Result<()> {
+        let (_, _, end) = self.read_log(|save| wal::read_segment(segment, save))?;
+        self.lose_behind(segment, &end);
+        Ok(())
+    }
+
+    /// Says that entries are lost where there are frames behind the first bad one, and keeps the segment.
+    fn lose_behind(&mut self, segment: &Arc<Segment>, end: &End) {
+        let End::Torn { offset, why } = *end else { return };
+        if !segment.frames().behind_their_end(true).frames {
+            return;
+        }
+        let how = self.remains.get(&segment.number());
+        if !how.is_some_and(|how| self.report.lost.contains(how)) {
+            let found = Finding::from(&wal::damaged_at(segment.path(), offset, why));
+            if !self.report.lost.contains(&found) {
+                self.lose(found);
+            }
+        }
+        self.aside.push(filename::segment(segment.number()));
     }
 
     fn read_log<T>(&mut self, read: impl FnOnce(&mut SaveLog<'_, '_>) -> Result<T>) -> Result<T> {

@@ -139,6 +139,8 @@ pub(crate) struct TrailingRecords {
     pub frames: bool,
     /// The highest position that a mark among them says was durable.
     pub durable: Position,
+    /// The highest sequence of the frames, seals included.
+    pub last_seq: Seq,
 }
 
 impl TrailingRecords {
@@ -147,6 +149,7 @@ impl TrailingRecords {
         TrailingRecords {
             frames: self.frames || other.frames,
             durable: self.durable.max(other.durable),
+            last_seq: self.last_seq.max(other.last_seq),
         }
     }
 }
@@ -193,7 +196,15 @@ impl<'a> Frames<'a> {
     pub(crate) fn survey(mut self) -> TrailingRecords {
         let frames = self.starts();
         self.by_ref().for_each(drop);
-        TrailingRecords { frames, durable: self.durable }
+        TrailingRecords { frames, durable: self.durable, last_seq: self.reached() }
+    }
+
+    /// The last sequence of those taken, and of the seal.
+    fn reached(&self) -> Seq {
+        match self.end {
+            Some(End::Clean { last_seq, .. }) => last_seq,
+            _ => self.last_seq.unwrap_or(0),
+        }
     }
 
     /// What is behind the end, if that is none: frames between were damaged, or a power cut took
@@ -217,7 +228,8 @@ impl<'a> Frames<'a> {
             let mut rest = Frames::new(self.number, self.segment, at);
             if likely && rest.starts() {
                 rest.by_ref().for_each(drop);
-                found = found.and(TrailingRecords { frames: true, durable: rest.durable });
+                let (durable, last_seq) = (rest.durable, rest.reached());
+                found = found.and(TrailingRecords { frames: true, durable, last_seq });
                 at = rest.at;
             } else if likely {
                 // A checksum was taken only of what has the form of a frame.
@@ -227,7 +239,7 @@ impl<'a> Frames<'a> {
                 let summed = word & FLAGS == 0 && (RECORD_HEADER..=room).contains(&len);
                 let Some(left) = patience.checked_sub(if summed { len } else { 0 }) else {
                     let end = Position { segment: u64::MAX, end: u64::MAX };
-                    return TrailingRecords { frames: true, durable: end };
+                    return TrailingRecords { frames: true, durable: end, last_seq: Seq::MAX };
                 };
                 patience = left;
             }
@@ -343,7 +355,10 @@ mod tests {
         appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
         let reopened = testing::reopen(&env, 1).unwrap();
         assert_eq!((reopened.frames().count(), reopened.frames().finish().is_sealed()), (3, false));
-        assert_eq!(reopened.frames().survey(), TrailingRecords { frames: true, durable });
+        assert_eq!(
+            reopened.frames().survey(),
+            TrailingRecords { frames: true, durable, last_seq: 3 }
+        );
         assert_eq!(reopened.frames().behind_their_end(true), TrailingRecords::default());
         // What a mark says is found behind a tear too.
         let file = env.file(Path::new(&filename::segment(1)));
@@ -353,7 +368,7 @@ mod tests {
         assert_eq!((reopened.frames().count(), end.offset()), (1, torn_at));
         assert_eq!(
             reopened.frames().behind_their_end(false),
-            TrailingRecords { frames: true, durable }
+            TrailingRecords { frames: true, durable, last_seq: 3 }
         );
     }
 

@@ -424,8 +424,11 @@ mod tests {
             assert_eq!(log.scan(4, durable, false).damage.is_some(), damage, "{durable:?}");
         }
         let tail = TornTail { segment: 4, offset: 5000, why: StopReason::Checksum };
-        let marker =
-            |segment, end| TrailingRecords { frames: true, durable: Position { segment, end } };
+        let marker = |segment, end| TrailingRecords {
+            frames: true,
+            durable: Position { segment, end },
+            last_seq: 0,
+        };
         let says = |behind, strict| tail.is_damage(Position::default(), behind, strict);
         assert!(!says(TrailingRecords::default(), true) && !says(marker(0, 0), false));
         assert!(says(marker(0, 0), true), "a strict reader takes any frame for it");
