@@ -12,7 +12,7 @@ use crate::version::{Change, ManifestEdit};
 use crate::wal::Segment;
 use crate::{Comparator, Db, KeyspaceOptions, Options, filename};
 
-const DIR: &str = "/db";
+pub(super) const DIR: &str = "/db";
 
 struct Unknown;
 
@@ -29,55 +29,55 @@ fn unknown() -> KeyOrder {
     KeyOrder::Custom(Arc::new(Unknown))
 }
 
-fn new_store(seed: u64) -> (SimEnv, Db) {
+pub(super) fn new_store(seed: u64) -> (SimEnv, Db) {
     let env = SimEnv::new(seed, true);
     env.create_dir(Path::new(DIR)).unwrap();
     let db = open(&env);
     (env, db)
 }
 
-fn open(env: &SimEnv) -> Db {
+pub(super) fn open(env: &SimEnv) -> Db {
     env.forget_failures();
     let options = Options::new().memory(1 << 20).keyspace_comparator("custom", unknown());
     Db::open_in(Arc::new(env.clone()), Path::new(DIR), options).unwrap()
 }
 
-fn run(env: &SimEnv) -> RepairReport {
+pub(super) fn run(env: &SimEnv) -> RepairReport {
     env.forget_failures();
     repair(Arc::new(env.clone()), Path::new(DIR), &Options::new()).unwrap()
 }
 
 /// A copy of the disk as it is.
-fn copy(env: &SimEnv) -> SimEnv {
+pub(super) fn copy(env: &SimEnv) -> SimEnv {
     env.freeze().draw(Cut::Kill, &mut Rng::new(0), true).0
 }
 
-fn tables(env: &SimEnv) -> Vec<String> {
+pub(super) fn tables(env: &SimEnv) -> Vec<String> {
     let mut names = env.list(Path::new(DIR)).unwrap();
     names.retain(|n| n.ends_with(".tbl"));
     names.sort();
     names
 }
 
-fn read(env: &SimEnv, name: &str) -> Vec<u8> {
+pub(super) fn read(env: &SimEnv, name: &str) -> Vec<u8> {
     let file = env.open(&Path::new(DIR).join(name), OpenMode::Read).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     bytes
 }
 
-fn put_back(env: &SimEnv, name: &str, bytes: &[u8]) {
+pub(super) fn put_back(env: &SimEnv, name: &str, bytes: &[u8]) {
     let file = env.open(&Path::new(DIR).join(name), OpenMode::CreateNew).unwrap();
     file.write_all_at(bytes, 0).unwrap();
     file.sync().unwrap();
 }
 
-fn remove(env: &SimEnv, name: &str) {
+pub(super) fn remove(env: &SimEnv, name: &str) {
     env.remove(&Path::new(DIR).join(name)).unwrap();
 }
 
 /// Does `f`, and gives the table that it makes.
-fn table_of(env: &SimEnv, f: impl FnOnce()) -> String {
+pub(super) fn table_of(env: &SimEnv, f: impl FnOnce()) -> String {
     let before = tables(env);
     f();
     let mut made = tables(env);
@@ -86,7 +86,31 @@ fn table_of(env: &SimEnv, f: impl FnOnce()) -> String {
     made.remove(0)
 }
 
-fn get(db: &Db, key: &str) -> Option<Vec<u8>> {
+/// What a repair put under `lost/`.
+pub(super) fn put_aside(env: &SimEnv) -> Vec<String> {
+    env.list(&Path::new(DIR).join(filename::LOST)).unwrap_or_default()
+}
+
+/// Writes what the memtables of a keyspace hold to tables, in this thread.
+pub(super) fn flush(db: &Db, keyspace: &str) {
+    let store = db.store();
+    let ks = store.all_keyspaces().into_iter().find(|ks| ks.name == keyspace).unwrap();
+    store.seal_active().unwrap();
+    store.flush_upto(&ks, store.active_number()).unwrap();
+}
+
+/// Has the manifest know nothing of these tables, and not that it once did.
+pub(super) fn forget(db: &Db, keyspace: &str, names: &[&String]) {
+    let mut version_set = db.store().version_set.lock();
+    let manifest = version_set.manifest_mut().unwrap();
+    let keyspace = manifest.state().keyspace(keyspace).unwrap().id;
+    let number = |name: &&String| filename::table_number(name).unwrap();
+    let forget = |name| Change::RemoveTable { keyspace, number: number(name) };
+    manifest.append(&ManifestEdit::from(names.iter().map(forget).collect::<Vec<_>>())).unwrap();
+    manifest.replace().unwrap();
+}
+
+pub(super) fn get(db: &Db, key: &str) -> Option<Vec<u8>> {
     db.get(key).unwrap().map(|v| v.to_vec())
 }
 
@@ -116,30 +140,7 @@ fn deleted_keys_came_back_from_a_merged_table_when_another_was_missing() {
     let db = open(&left);
     assert_eq!((get(&db, "k").unwrap(), get(&db, "d")), (b"new".to_vec(), None));
     assert_eq!(db.keyspace("other").unwrap().get("gone").unwrap(), None);
-    assert!(!tables(&left).contains(&merged));
-}
-
-/// Of a merge whose output is lost they are all that is left.
-#[test]
-fn inputs_of_a_merge_were_left_alone_where_its_output_was_missing() {
-    let (env, db) = new_store(7);
-    let mut inputs = Vec::new();
-    for (key, value) in [("a", "1"), ("b", "2")] {
-        db.put(key, value).unwrap();
-        let name = table_of(&env, || db.flush().unwrap());
-        inputs.push((name.clone(), read(&env, &name)));
-    }
-    let output = table_of(&env, || db.compact_range::<&str>(..).unwrap());
-    db.close().unwrap();
-    let left = copy(&env);
-    remove(&left, &output);
-    for (name, bytes) in &inputs {
-        put_back(&left, name, bytes);
-    }
-    let report = run(&left);
-    assert!(report.lost.iter().any(|l| l.file == output), "{report:#?}");
-    let db = open(&left);
-    assert_eq!((get(&db, "a"), get(&db, "b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+    assert!(!tables(&left).contains(&merged) && put_aside(&left).contains(&merged));
 }
 
 /// The same with a manifest that says no more of the dropped keyspace than which ids were used.
@@ -167,7 +168,7 @@ fn a_dropped_keyspace_came_back_from_a_table_that_was_left() {
         assert!(report.lost.iter().all(|l| l.file != left_over), "{report:#?}");
         let db = open(&left);
         assert_eq!(db.keyspaces(), ["default"], "rewritten: {rewritten}");
-        assert!(!tables(&left).contains(&left_over));
+        assert!(!tables(&left).contains(&left_over) && put_aside(&left).contains(&left_over));
     }
 }
 
@@ -209,24 +210,11 @@ fn an_older_table_was_put_above_a_newer_one_where_the_comparator_was_not_given()
     let store = db.store();
     // Nothing is flushed but what this thread flushes, and nothing merged.
     let job = store.jobs.lock();
-    let ks = store.all_keyspaces().into_iter().find(|ks| ks.name == "custom").unwrap();
     for value in ["oldest", "older", "old", "new", "newest"] {
         custom.put("k", value).unwrap();
-        let flush = || {
-            store.seal_active().unwrap();
-            store.flush_upto(&ks, store.active_number()).unwrap();
-        };
-        made.push(filename::table_number(&table_of(&env, flush)).unwrap());
+        made.push(table_of(&env, || flush(&db, "custom")));
     }
-    {
-        // The manifest does not know of the first, the third and the last, and not that it once did.
-        let mut version_set = db.store().version_set.lock();
-        let manifest = version_set.manifest_mut().unwrap();
-        let keyspace = manifest.state().keyspace("custom").unwrap().id;
-        let forget = |at: usize| Change::RemoveTable { keyspace, number: made[at] };
-        manifest.append(&ManifestEdit::from([0, 2, 4].map(forget).to_vec())).unwrap();
-        manifest.replace().unwrap();
-    }
+    forget(&db, "custom", &[&made[0], &made[2], &made[4]]);
     let left = copy(&env);
     drop(job);
     remove(&left, &gone);
@@ -238,10 +226,10 @@ fn an_older_table_was_put_above_a_newer_one_where_the_comparator_was_not_given()
     let stats = db.stats();
     let runs = &stats.keyspaces.iter().find(|k| k.name == "custom").unwrap().runs;
     assert_eq!(runs.len(), 5, "{runs:#?}");
-    let numbers: Vec<u64> = (db.store().version_set.lock().state().keyspace("custom").unwrap())
+    let numbers: Vec<String> = (db.store().version_set.lock().state().keyspace("custom").unwrap())
         .version
         .tables()
-        .map(|t| t.number)
+        .map(|t| filename::table(t.number))
         .collect();
     made.reverse();
     assert_eq!(numbers, made, "newest first");
@@ -249,6 +237,50 @@ fn an_older_table_was_put_above_a_newer_one_where_the_comparator_was_not_given()
     custom.put("k", "again").unwrap();
     db.flush().unwrap();
     assert_eq!(custom.get("k").unwrap().unwrap().as_ref(), b"again");
+}
+
+/// A bulk load that no manifest names has no sequence, and was taken for the oldest of all.
+#[test]
+fn a_bulk_load_was_put_below_all_others_where_the_comparator_was_not_given() {
+    let (env, db) = new_store(9);
+    db.put("gone", "1").unwrap();
+    let gone = table_of(&env, || db.flush().unwrap());
+    let options = KeyspaceOptions::new().comparator(unknown());
+    let custom = db.create_keyspace("custom", options).unwrap();
+    // Entries of the oldest run have no sequences either.
+    custom.put("a", "oldest").unwrap();
+    flush(&db, "custom");
+    custom.put("k", "old").unwrap();
+    custom.put("l", "old").unwrap();
+    flush(&db, "custom");
+    let loaded = table_of(&env, || {
+        custom.bulk_load([("k", "loaded"), ("l", "loaded")]).unwrap();
+    });
+    let job = db.store().jobs.lock();
+    custom.put("l", "newest").unwrap();
+    flush(&db, "custom");
+    forget(&db, "custom", &[&loaded]);
+    let left = copy(&env);
+    drop(job);
+    remove(&left, &gone);
+    let report = run(&left);
+    assert!(report.changed && report.unchecked.len() == 1, "{report:#?}");
+    let db = open(&left);
+    let custom = db.keyspace("custom").unwrap();
+    let read = || {
+        let entries = custom.iter().copied_out().map(|e| e.unwrap().1);
+        entries.chain(["a", "k", "l"].map(|k| custom.get(k).unwrap().unwrap().to_vec())).collect()
+    };
+    let want: Vec<Vec<u8>> = ["oldest", "loaded", "newest"]
+        .repeat(2)
+        .into_iter()
+        .map(|v| v.as_bytes().to_vec())
+        .collect();
+    let found: Vec<Vec<u8>> = read();
+    assert_eq!(found, want);
+    custom.compact_range::<&str>(..).unwrap();
+    let found: Vec<Vec<u8>> = read();
+    assert_eq!(found, want, "merged");
 }
 
 /// A value that stays in the log, as it cannot be packed.
@@ -281,11 +313,6 @@ fn a_missing_segment_was_no_loss_where_a_table_was_missing_too() {
     assert!(report.lost.iter().any(|l| l.file == gone), "{report:#?}");
     let db = open(&left);
     assert!(get(&db, "first").is_some() && get(&db, "third").is_some());
-}
-
-/// What a repair put under `lost/`.
-fn put_aside(env: &SimEnv) -> Vec<String> {
-    env.list(&Path::new(DIR).join(filename::LOST)).unwrap_or_default()
 }
 
 /// Where a table was missing, the segments that the log does not lead to were read up to their first bad frame, or

@@ -3,7 +3,8 @@
 //! 1. Everything is verified. Of a store without a fault no file is changed.
 //! 2. The manifest is read as far as it goes; it says which tables there are and how old.
 //! 3. Tables that no manifest names are taken up only when the manifest itself was damaged: they
-//!    may be what it named. Those that it says were removed, or of a keyspace that was dropped, are not, unless what came instead of them is lost.
+//!    may be what it named. Those that it says were removed, or of a keyspace that was dropped, are not, unless what
+//!    was made of them is lost.
 //! 4. Sound tables stay as they are. Of damaged ones the intact blocks are copied to new tables.
 //! 5. The log is read as far as it goes, segment by segment, and its entries written to tables; also that of
 //!    segments whose header is damaged or that were cut. Entries of a keyspace whose comparator is not given go into a new log; its tables stay as they are.
@@ -19,6 +20,8 @@ mod adopt_tests;
 mod carry;
 mod copy;
 mod damaged;
+#[cfg(test)]
+mod inputs_tests;
 mod log_entries;
 mod losses;
 mod runs;
@@ -41,7 +44,9 @@ use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::{awaits_comparator, check_files, lock_existing};
-use crate::version::{self, Change, Manifest, ManifestEdit, Orders, State, TableMeta};
+use crate::version::{
+    self, Change, Manifest, ManifestEdit, Orders, State, TableHistory, TableMeta,
+};
 use crate::wal::{Lookup, Segment};
 use carry::{Carried, NewLog};
 use copy::Files;
@@ -97,13 +102,6 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         lost.push(Finding::new(name.unwrap_or_default(), what));
         manifest_damaged = true;
     }
-    let there = |n: &u64| names.contains(&filename::table(*n));
-    // Of a merge whose output is lost the inputs may be left.
-    let replaced = |(n, by): (u64, Arc<[u64]>)| {
-        let lost = by.iter().any(|n| salvaged.state.has_table(*n) && !there(n));
-        (!lost).then_some(n)
-    };
-    let removed = salvaged.removed.into_iter().filter_map(replaced).collect();
     let mut repair = Repair {
         report: RepairReport { changed: true, problems, lost, unchecked, ..Default::default() },
         segments: BTreeMap::new(),
@@ -113,7 +111,11 @@ pub(crate) fn repair(env: Arc<dyn Env>, dir: &Path, options: &Options) -> Result
         adopted: Vec::new(),
         carried: Vec::new(),
         lost_keyspaces: salvaged.state.next_keyspace,
-        removed,
+        there: names.iter().filter_map(|n| filename::table_number(n)).collect(),
+        damaged: Vec::new(),
+        removed: salvaged.history.removed(&salvaged.state),
+        left_over: Vec::new(),
+        history: salvaged.history,
         old: salvaged.state,
         files: Files::new(&env, dir.to_path_buf(), next_file),
         env,
@@ -169,8 +171,15 @@ struct Repair<'o> {
     /// From this number on the manifest, as far as it was read, knows of no keyspace: one below that it does not have
     /// was dropped.
     lost_keyspaces: u32,
-    /// Tables that the manifest, as far as it was read, says were removed, and whose entries are elsewhere.
+    /// The tables of which there is a file.
+    there: HashSet<u64>,
+    /// Tables that the manifest names and that are lost, or some of what they held; and their keyspaces.
+    damaged: Vec<(u32, TableMeta)>,
+    /// Tables that the manifest, as far as it was read, says were removed, and that were not taken up again.
     removed: HashSet<u64>,
+    /// Tables of keyspaces that were dropped.
+    left_over: Vec<u64>,
+    history: TableHistory,
     files: Rc<Files>,
     /// The last sequence found in the log.
     log_seq: Seq,
@@ -350,6 +359,11 @@ impl Repair<'_> {
                 self.report.entries += entries;
             }
             None => state.close(self.files.next()),
+        }
+        // What counts as left over may be all that there is of what is lost, after all.
+        if !(self.report.lost.is_empty() && self.report.unchecked.is_empty()) {
+            let removed = self.removed.iter().filter(|n| self.there.contains(n));
+            self.aside.extend(removed.chain(&self.left_over).map(|n| filename::table(*n)));
         }
         // A segment whose log is damaged stays where it is as long as values in it are needed.
         let needed: HashSet<String> =

@@ -30,38 +30,48 @@ impl Repair<'_> {
             .flat_map(|(id, r)| r.tables().iter().map(move |t| (id, r.id(), (**t).clone())))
             .collect();
         for (id, run, meta) in named {
-            let Some(order) = self.order_of(id) else {
-                self.found.push((id, run, meta));
-                continue;
-            };
-            let (number, size) = (meta.number, meta.size);
-            let path = self.dir.join(filename::table(number));
-            match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
-                Ok(t) => {
-                    // Where the two do not agree the table is right: its checksums say so.
-                    let own = t.meta();
-                    let agree = (own.entries, own.tombstones) == (meta.entries, meta.tombstones)
-                        && (&own.smallest, &own.largest) == (&meta.smallest, &meta.largest);
-                    let meta = if agree { meta } else { own };
-                    self.keep_or_copy(id, run, order, Arc::new(t), meta)?;
-                }
-                Err(e) if is_no_damage(&e) => return Err(e),
-                Err(e) => {
-                    match Remains::open(&*self.env, &path, number, Some(size), [order.name()]) {
-                        Ok(remains) if is_another(&remains, id, &meta) => {
-                            self.lose_table(&e, &meta)
-                        }
-                        Ok(remains) => {
-                            let source = DamagedTable::Remains(Box::new(remains));
-                            self.copy_intact(id, run, order, &source, &meta)?;
-                        }
-                        Err(e) if is_no_damage(&e) => return Err(e),
-                        Err(e) => self.lose_table(&e, &meta),
-                    }
-                }
+            let told = self.report.lost.len();
+            match self.order_of(id) {
+                Some(order) => self.named_table(id, run, order, &meta)?,
+                None => self.found.push((id, run, meta.clone())),
+            }
+            if self.report.lost.len() > told || !self.there.contains(&meta.number) {
+                self.damaged.push((id, meta));
             }
         }
         Ok(())
+    }
+
+    fn named_table(&mut self, id: u32, run: u64, order: KeyOrder, meta: &TableMeta) -> Result<()> {
+        let (number, size) = (meta.number, meta.size);
+        let path = self.dir.join(filename::table(number));
+        match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
+            Ok(t) => {
+                // Where the two do not agree the table is right: its checksums say so.
+                let own = t.meta();
+                let agree = (own.entries, own.tombstones) == (meta.entries, meta.tombstones)
+                    && (&own.smallest, &own.largest) == (&meta.smallest, &meta.largest);
+                let meta = if agree { meta.clone() } else { own };
+                self.keep_or_copy(id, run, order, Arc::new(t), meta)
+            }
+            Err(e) if is_no_damage(&e) => Err(e),
+            Err(e) => match Remains::open(&*self.env, &path, number, Some(size), [order.name()]) {
+                Ok(remains) if !is_another(&remains, id, meta) => {
+                    let source = DamagedTable::Remains(Box::new(remains));
+                    self.copy_intact(id, run, order, &source, meta)
+                }
+                Err(e) if is_no_damage(&e) => Err(e),
+                // What does not open now either says it more precisely.
+                Err(e) => {
+                    self.lose_table(&e, meta);
+                    Ok(())
+                }
+                Ok(_) => {
+                    self.lose_table(&e, meta);
+                    Ok(())
+                }
+            },
+        }
     }
 
     fn lose_table(&mut self, e: &Error, meta: &TableMeta) {
@@ -86,8 +96,36 @@ impl Repair<'_> {
             .filter(|n| !self.aside.contains(&filename::table(*n)))
             .collect();
         numbers.sort_unstable();
+        self.inputs_of_damaged()?;
         for number in numbers {
             self.unnamed_table(number)?;
+        }
+        Ok(())
+    }
+
+    /// Tables that were merged into others which are lost, or some of what they held, if they are still there. All of
+    /// what they hold is taken up: what of it was deleted before the merge comes again with the rest.
+    fn inputs_of_damaged(&mut self) -> Result<()> {
+        let mut damaged = std::mem::take(&mut self.damaged);
+        while let Some((id, output)) = damaged.pop() {
+            let order = self.order_of(id);
+            let shares = |(of, t): &(u32, TableMeta)| {
+                let meets = |order: &KeyOrder| {
+                    order.compare(&t.smallest, &output.largest).is_le()
+                        && order.compare(&output.smallest, &t.largest).is_le()
+                };
+                *of == id && order.as_ref().is_none_or(meets)
+            };
+            let there = |n| self.there.contains(&n);
+            for number in self.history.inputs(output.number, there, shares) {
+                if self.removed.remove(&number) {
+                    let told = self.report.lost.len();
+                    self.unnamed_table(number)?;
+                    if self.report.lost.len() > told {
+                        damaged.extend(self.history.table(number).cloned());
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -97,9 +135,10 @@ impl Repair<'_> {
         let path = self.dir.join(&name);
         let size = self.env.open(&path, OpenMode::Read).and_then(|f| f.len());
         let size = size.map_err(|e| Error::io("open", &path, e));
+        let base_seq = self.history.table(number).map_or(0, |(_, known)| known.base_seq);
         let open = |order: &KeyOrder| {
             let size = size.clone()?;
-            Table::open(&*self.env, &path, number, size, order.clone(), 0)
+            Table::open(&*self.env, &path, number, size, order.clone(), base_seq)
         };
         // Its own properties say what it is ordered by.
         let mut order = KeyOrder::Bytewise;
@@ -110,7 +149,10 @@ impl Repair<'_> {
         }
         match opened {
             // The next open removes it.
-            Ok(t) if self.was_dropped(t.keyspace()) => return Ok(()),
+            Ok(t) if self.was_dropped(t.keyspace()) => {
+                self.left_over.push(number);
+                return Ok(());
+            }
             Ok(t) if self.know_keyspace(t.keyspace(), order.name()) => {
                 let (id, meta) = (t.keyspace(), t.meta());
                 match self.order_of(id) {
@@ -135,13 +177,14 @@ impl Repair<'_> {
                     && let Some((id, order, meta)) = remains.described()
                 {
                     if self.was_dropped(id) {
+                        self.left_over.push(number);
                         return Ok(());
                     }
                     if self.know_keyspace(id, order)
                         && let Some(order) = self.order_of(id)
                     {
                         let source = DamagedTable::Remains(Box::new(remains));
-                        return self.copy_intact(id, 0, order, &source, &meta);
+                        return self.copy_intact(id, 0, order, &source, &meta.based_on(base_seq));
                     }
                 }
                 let found = Finding::from(&e);
@@ -166,10 +209,25 @@ impl Repair<'_> {
             let mut runs = BTreeMap::<u64, Vec<TableMeta>>::new();
             own.into_iter().for_each(|(_, run, meta)| runs.entry(run).or_default().push(meta));
             let mut runs: Vec<Vec<TableMeta>> = runs.into_values().collect();
-            for (_, meta) in of_one {
+            // Entries without a sequence are of a bulk load, or were merged down to the oldest run. Then tables that
+            // the manifest names in their place are missing.
+            let mut named = runs.iter().flatten().peekable();
+            let none_merged =
+                named.peek().is_some() && named.all(|t| self.there.contains(&t.number));
+            let (loads, others): (Vec<_>, Vec<_>) =
+                of_one.iter().map(|(_, meta)| meta).partition(|m| m.max_seq == 0 && none_merged);
+            for meta in others {
                 let older = |run: &Vec<TableMeta>| run.iter().any(|t| age(t) < age(meta));
                 let above = runs.iter().rposition(older).map_or(0, |at| at + 1);
                 runs.insert(above, vec![meta.clone()]);
+            }
+            // Of loads the numbers tell the age. Their sequence was one between those of their neighbours.
+            for meta in loads {
+                let older = |run: &Vec<TableMeta>| run.iter().any(|t| t.number < meta.number);
+                let above = runs.iter().rposition(older).map_or(0, |at| at + 1);
+                let newest = runs[..above].iter().flatten().map(|t| t.max_seq).max();
+                let seq = newest.map_or(0, |seq| seq + 1);
+                runs.insert(above, vec![meta.clone().based_on(seq)]);
             }
             // Numbered anew: what is flushed next has a higher number than any table.
             for (run, tables) in (1..).zip(runs) {

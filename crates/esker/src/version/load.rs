@@ -1,12 +1,11 @@
 //! Reading a manifest back. Nothing here writes, so a store can be looked at on read-only media.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::current;
 use super::record::{self, Found, HEADER_LEN};
-use super::{Change, ManifestEdit, Orders, State};
+use super::{Change, ManifestEdit, Orders, State, TableHistory};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
 use crate::filename::{self, CURRENT, DESTROYED, FileKind, LOST};
@@ -37,9 +36,6 @@ pub(crate) struct Loaded {
     pub edits: u64,
     /// What was dropped behind the end.
     pub torn: Option<Torn>,
-    /// Tables that edits took out of the store, alone or with their keyspace, or moved within it, and what these edits
-    /// added.
-    removed: Vec<(u64, Arc<[u64]>)>,
 }
 
 /// What could be read of a damaged store's manifests.
@@ -56,9 +52,8 @@ pub(crate) struct Salvaged {
     /// Whether the state is that of a manifest which could be read to its end, and is the one that
     /// `CURRENT` names, or the newest.
     pub whole: bool,
-    /// Tables of which the manifest says that they are no part of the store any more, and those that came into it
-    /// instead. None comes again, whatever was in edits that are lost.
-    pub removed: HashMap<u64, Arc<[u64]>>,
+    /// What its edits say of tables, also those that are no part of the store any more.
+    pub history: TableHistory,
 }
 
 /// Reads the manifest in force. A record cut off by a crash at its end is left out; any other
@@ -70,7 +65,7 @@ pub(crate) fn load(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<Loaded>
     if !env.exists(&path).map_err(|e| Error::io("look for", &path, e))? {
         return Err(Error::corrupt(&path, 0, "CURRENT names it, and it is missing"));
     }
-    let (loaded, bad) = read_manifest(env, dir, number, orders)?;
+    let (loaded, bad) = read_manifest(env, dir, number, orders, None)?;
     match bad {
         None if loaded.end < current.end => {
             Err(Error::corrupt(&path, loaded.end, end_is_lost(current.end)))
@@ -112,7 +107,8 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
         Err(e) => lost.push(Finding::from(&e)),
     }
     for number in numbers {
-        match read_manifest(env, dir, number, orders) {
+        let mut history = TableHistory::default();
+        match read_manifest(env, dir, number, orders, Some(&mut history)) {
             Ok((loaded, bad)) => {
                 let bad = bad.or_else(|| {
                     let least = least.filter(|c| c.number == number && loaded.end < c.end)?;
@@ -129,9 +125,8 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
                     damaged.push(number);
                 }
                 let manifest = Some((number, loaded.end));
-                let Loaded { state, removed, .. } = loaded;
-                let removed = removed.into_iter().filter(|(n, _)| !state.has_table(*n)).collect();
-                return Ok(Salvaged { state, manifest, lost, damaged, whole, removed });
+                let state = loaded.state;
+                return Ok(Salvaged { state, manifest, lost, damaged, whole, history });
             }
             // That of a newer version is sound.
             Err(e) if e.is_passing() || matches!(e, Error::UnsupportedFormat { .. }) => {
@@ -146,8 +141,8 @@ pub(crate) fn load_prefix(env: &dyn Env, dir: &Path, orders: &Orders) -> Result<
     }
     lost.push(Finding::new("", "no manifest could be read"));
     let state = State::new(orders.clone());
-    let removed = HashMap::new();
-    Ok(Salvaged { state, manifest: None, lost, damaged, whole: false, removed })
+    let history = TableHistory::default();
+    Ok(Salvaged { state, manifest: None, lost, damaged, whole: false, history })
 }
 
 /// There is no `CURRENT`: is this a store at all?
@@ -192,6 +187,7 @@ fn read_manifest(
     dir: &Path,
     number: u64,
     orders: &Orders,
+    mut history: Option<&mut TableHistory>,
 ) -> Result<(Loaded, Option<String>)> {
     let path = dir.join(filename::manifest(number));
     let file: Arc<dyn File> =
@@ -205,7 +201,6 @@ fn read_manifest(
         snapshot_bytes: 0,
         edits: 0,
         torn: None,
-        removed: Vec::new(),
     };
     // Where the next record is, and what those before it hold of an edit that is not complete.
     let (mut at, mut begun) = (HEADER_LEN, Vec::new());
@@ -215,7 +210,7 @@ fn read_manifest(
         let stop = match record::read(&*file, &path, number, at, len)? {
             Found::Record { payload, end } => {
                 at = end;
-                match accept(&mut loaded, &mut begun, &payload, end) {
+                match accept(&mut loaded, &mut begun, &payload, end, history.as_deref_mut()) {
                     Ok(()) => continue,
                     Err(what) => what,
                 }
@@ -247,6 +242,7 @@ fn accept(
     begun: &mut Vec<Change>,
     payload: &[u8],
     end: u64,
+    history: Option<&mut TableHistory>,
 ) -> std::result::Result<(), String> {
     let part =
         ManifestEdit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
@@ -256,16 +252,9 @@ fn accept(
         return Ok(());
     }
     let edit = ManifestEdit::from(std::mem::take(begun));
-    let removed: Vec<u64> =
-        edit.changes.iter().flat_map(|c| removed_by(c, &loaded.state)).collect();
     loaded.state.apply_in_place(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
-    if !removed.is_empty() {
-        let added = |c: &Change| match c {
-            Change::AddTable { meta, .. } => Some(meta.number),
-            _ => None,
-        };
-        let added: Arc<[u64]> = edit.changes.iter().filter_map(added).collect();
-        loaded.removed.extend(removed.into_iter().map(|n| (n, Arc::clone(&added))));
+    if let Some(history) = history {
+        history.note(&edit);
     }
     if loaded.end == HEADER_LEN {
         loaded.snapshot_bytes = end - HEADER_LEN;
@@ -274,16 +263,4 @@ fn accept(
     }
     loaded.end = end;
     Ok(())
-}
-
-/// The tables that a change of this state removes.
-fn removed_by(change: &Change, state: &State) -> Vec<u64> {
-    match change {
-        Change::RemoveTable { number, .. } => vec![*number],
-        Change::DropKeyspace { id } => {
-            let dropped = state.keyspaces.get(id).into_iter();
-            dropped.flat_map(|k| k.version.tables()).map(|t| t.number).collect()
-        }
-        _ => Vec::new(),
-    }
 }

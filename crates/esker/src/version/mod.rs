@@ -9,12 +9,14 @@
 //! | [`state`] | all keyspaces and counters; `state + edit = state` |
 //! | [`record`] | framing: what a record looks like in the file, and when damage can be a crash |
 //! | [`current`] | the one-line file that names the manifest in force |
+//! | [`history`] | which tables came in the place of which, for repair |
 //! | [`load`] | reading a manifest back, strictly or as far as it goes |
 //! | [`manifest`] | appending, failing for good, starting over in a new file |
 
 mod current;
 mod edit;
 mod file_bounds;
+mod history;
 mod load;
 mod manifest;
 mod meta;
@@ -33,6 +35,7 @@ mod tests;
 pub(crate) use crate::key::{SegmentRef, TableMeta};
 pub(crate) use current::refuse_foreign;
 pub(crate) use edit::{Change, ManifestEdit};
+pub(crate) use history::TableHistory;
 pub(crate) use load::{Loaded, load, load_prefix, no_current};
 pub(crate) use manifest::Manifest;
 pub(crate) use meta::HasMeta;
