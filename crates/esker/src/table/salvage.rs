@@ -32,7 +32,7 @@ pub(crate) struct Lost {
     pub why: String,
     /// With so many blocks, where they can be told apart.
     pub blocks: u64,
-    /// One after the other, or in more places than one with intact ones between them.
+    /// One after the other, or in more places than one, with intact ones between them or other causes.
     pub places: u64,
 }
 
@@ -83,8 +83,9 @@ impl<'a, 'v> Salvage<'a, 'v> {
             return;
         }
         if let Some(last) = self.lost.get_mut(MOST_LOST - 1) {
+            // Another cause counts as another place: what this one says is not true of it.
+            last.places += u64::from(self.open == 0 || last.why != what);
             last.blocks += 1;
-            last.places += u64::from(self.open == 0);
             (last.before, self.open) = (None, self.open.max(1));
             return;
         }
@@ -335,4 +336,20 @@ fn find_properties<'o>(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_many_losses_was_told_by_the_cause_of_its_first() {
+        let mut each = |_: &[u8], _, _, _: Stored<'_>| Ok(());
+        let mut salvage = Salvage::new(&mut each, 0, 0);
+        for n in 0..=MOST_LOST {
+            salvage.lose(n as u64, ["one cause", "another"][n % 2]);
+        }
+        let last = salvage.lost.last().unwrap().what();
+        assert_eq!(last, "another (and more: 2 blocks in 2 places)");
+    }
 }
