@@ -55,22 +55,19 @@ impl Repair<'_> {
                 self.keep_or_copy(id, run, order, Arc::new(t), meta)
             }
             Err(e) if is_no_damage(&e) => Err(e),
-            Err(e) => match Remains::open(&*self.env, &path, number, Some(size), [order.name()]) {
-                Ok(remains) if !is_another(&remains, id, meta) => {
-                    let source = DamagedTable::Remains(Box::new(remains));
-                    self.copy_intact(id, run, order, &source, meta)
-                }
-                Err(e) if is_no_damage(&e) => Err(e),
-                // What does not open now either says it more precisely.
-                Err(e) => {
-                    self.lose_table(&e, meta);
-                    Ok(())
-                }
-                Ok(_) => {
-                    self.lose_table(&e, meta);
-                    Ok(())
-                }
-            },
+            Err(e) => {
+                let e = match Remains::open(&*self.env, &path, number, Some(size), [order.name()]) {
+                    Ok(remains) if !is_another(&remains, id, meta) => {
+                        let source = DamagedTable::Remains(Box::new(remains));
+                        return self.copy_intact(id, run, order, &source, meta);
+                    }
+                    Ok(_) => e,
+                    Err(e) if is_no_damage(&e) => return Err(e),
+                    Err(e) => e,
+                };
+                self.lose_table(&e, meta);
+                Ok(())
+            }
         }
     }
 
