@@ -242,7 +242,7 @@ impl Db {
             name: name.to_string(),
             order_name,
             compression,
-            separate_values_from: separate,
+            blob_threshold: separate,
         };
         if let Err(e) = store.commit(&mut version_set, ManifestEdit::from(vec![add])) {
             version_set.manifest_mut().into_iter().for_each(|m| m.unlearn(name));

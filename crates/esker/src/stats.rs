@@ -173,7 +173,7 @@ impl Store {
                 id: ks.id,
                 comparator: ks.order.name().to_string(),
                 compression: ks.compression.name().to_string(),
-                blob_threshold: ks.separate_values_from,
+                blob_threshold: ks.blob_threshold,
                 runs,
                 memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
                 memtable_bytes: view

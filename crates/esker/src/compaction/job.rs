@@ -366,7 +366,7 @@ impl<'a> CompactionJob<'a> {
     fn value_for_table<'c>(&self, cursor: &'c MergeCursor) -> Stored<'c> {
         match (cursor.stored(), cursor.current()) {
             (Stored::Inline(bytes), SourceCursor::Memtable(m))
-                if bytes.len() >= self.ks.separate_values_from =>
+                if bytes.len() >= self.ks.blob_threshold =>
             {
                 let pointer = m.value_pointer();
                 if pointer.segment < self.store.failed_sync_below.load(Ordering::Acquire) {

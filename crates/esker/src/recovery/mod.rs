@@ -116,7 +116,7 @@ fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<VersionSet> 
         name: DEFAULT_KEYSPACE.to_string(),
         order_name,
         compression: None,
-        separate_values_from: None,
+        blob_threshold: None,
     }]));
     let mut state = state.map_err(|e| Error::corrupt(dir, 0, e.to_string()))?;
     state.close(0);
@@ -312,8 +312,7 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
     store.segments.account(tables.flat_map(|t| &t.references), std::iter::empty());
     for ks in described {
         let Some(order) = ks.order.clone() else { continue };
-        let state =
-            new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.separate_values_from)?;
+        let state = new_keyspace(store, ks.id, &ks.name, order, ks.compression, ks.blob_threshold)?;
         let mut tables = Vec::new();
         for run in ks.version.runs() {
             for meta in run.tables() {
@@ -332,9 +331,8 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
 }
 
 /// From how many bytes on a keyspace's values stay in the log.
-fn blob_threshold(options: &Options, separate_values_from: Option<u64>) -> usize {
-    separate_values_from
-        .map_or(options.blob_threshold, |n| usize::try_from(n).unwrap_or(usize::MAX))
+fn threshold_of(options: &Options, given: Option<u64>) -> usize {
+    given.map_or(options.blob_threshold, |n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
 /// A keyspace without tables or memtables.
@@ -344,12 +342,12 @@ pub(crate) fn new_keyspace(
     name: &str,
     order: KeyOrder,
     compression: Option<u8>,
-    separate_values_from: Option<u64>,
+    blob_threshold: Option<u64>,
 ) -> Result<KeyspaceState> {
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
     let view = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
-    let blob_threshold = blob_threshold(&store.options, separate_values_from);
+    let blob_threshold = threshold_of(&store.options, blob_threshold);
     Ok(KeyspaceState::new(id, name.to_string(), order, compression, blob_threshold, view))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Recovery, blob_threshold};
+use super::{Recovery, threshold_of};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
@@ -87,7 +87,7 @@ impl LogReader for Replay<'_> {
             self.segment = Some(Arc::clone(segment));
             let keyspaces = r.parts.version_set.state().keyspaces.values();
             let wanted = keyspaces.filter(|ks| ks.flushed < number).filter_map(|ks| {
-                let blob_threshold = blob_threshold(&r.parts.options, ks.separate_values_from);
+                let blob_threshold = threshold_of(&r.parts.options, ks.blob_threshold);
                 Some((ks.id, (ks.order.clone()?, blob_threshold)))
             });
             self.wanted = wanted.collect();

@@ -325,7 +325,7 @@ impl Repair<'_> {
             name: name.clone(),
             order_name: order_name.to_string(),
             compression: None,
-            separate_values_from: None,
+            blob_threshold: None,
         };
         // Ids that the lost part of the manifest had used may come in any order.
         let next = self.old.next_keyspace;
@@ -427,7 +427,7 @@ impl Repair<'_> {
             name: name.to_string(),
             order_name: order_name.to_string(),
             compression: self.old.keyspaces.get(&id).and_then(|k| k.compression),
-            separate_values_from: self.old.keyspaces.get(&id).and_then(|k| k.separate_values_from),
+            blob_threshold: self.old.keyspaces.get(&id).and_then(|k| k.blob_threshold),
         };
         let mut changes = Vec::new();
         if !self.old.keyspaces.contains_key(&0) {

@@ -197,7 +197,7 @@ pub(crate) struct KeyspaceState {
     pub name: String,
     pub order: KeyOrder,
     pub compression: Compression,
-    pub separate_values_from: usize,
+    pub blob_threshold: usize,
     /// How large a filter its last memtable needed.
     pub filter_level: Arc<AtomicUsize>,
     /// Where nothing lives between two keys.
@@ -227,7 +227,7 @@ impl KeyspaceState {
         name: String,
         order: KeyOrder,
         compression: Compression,
-        separate_values_from: usize,
+        blob_threshold: usize,
         view: SuperVersion,
     ) -> KeyspaceState {
         KeyspaceState {
@@ -235,7 +235,7 @@ impl KeyspaceState {
             name,
             order,
             compression,
-            separate_values_from,
+            blob_threshold,
             filter_level: Arc::default(),
             gaps: KeyGaps::default(),
             searches: Padded::default(),
@@ -276,7 +276,7 @@ impl KeyspaceState {
     /// What an entry weighs as debt.
     pub(crate) fn cost_of(&self, cost_model: CostModel, key: &[u8], value: &[u8]) -> u64 {
         let (key, value) = (key.len() as u64, value.len() as u64);
-        match value < self.separate_values_from as u64 {
+        match value < self.blob_threshold as u64 {
             true => cost_model.cost_of(key + value, 0),
             false => cost_model.cost_of(key, value),
         }

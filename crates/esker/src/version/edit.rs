@@ -28,7 +28,7 @@ pub(crate) enum Change {
         /// Number of the codec setting; `None` takes the store's.
         compression: Option<u8>,
         /// Threshold in bytes; `None` takes the store's.
-        separate_values_from: Option<u64>,
+        blob_threshold: Option<u64>,
     },
     /// A keyspace and all its tables are gone.
     DropKeyspace { id: u32 },
@@ -138,12 +138,12 @@ impl Change {
     /// Appends the body; returns the tag.
     fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
         match self {
-            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
+            Change::AddKeyspace { id, name, order_name, compression, blob_threshold } => {
                 put_u64(out, u64::from(*id));
                 put_bytes(out, name.as_bytes());
                 put_bytes(out, order_name.as_bytes());
                 put_option(out, compression.map(u64::from));
-                put_option(out, *separate_values_from);
+                put_option(out, *blob_threshold);
                 1
             }
             Change::DropKeyspace { id } => {
@@ -206,7 +206,7 @@ impl Change {
                         Some(u8::try_from(v).map_err(|_| Invalid::new("unknown compression"))?)
                     }
                 },
-                separate_values_from: r.option()?,
+                blob_threshold: r.option()?,
             },
             2 => Change::DropKeyspace { id: r.u32()? },
             3 => {

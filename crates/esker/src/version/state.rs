@@ -85,7 +85,7 @@ pub(crate) struct KeyspaceDescription {
     /// Number of the codec setting; `None` takes the store's.
     pub compression: Option<u8>,
     /// Threshold in bytes; `None` takes the store's.
-    pub separate_values_from: Option<u64>,
+    pub blob_threshold: Option<u64>,
     /// All entries in segments up to and including this one are in tables. 0: none are.
     pub flushed: u64,
     /// The runs.
@@ -296,7 +296,7 @@ impl State {
                 name: k.name.clone(),
                 order_name: k.order_name.clone(),
                 compression: k.compression,
-                separate_values_from: k.separate_values_from,
+                blob_threshold: k.blob_threshold,
             });
             if k.flushed > 0 {
                 changes.push(Change::Flushed { keyspace: k.id, segment: k.flushed });
@@ -364,7 +364,7 @@ impl Draft<'_> {
     ) -> Result<(), Invalid> {
         let now = self.delta.marks;
         match change {
-            Change::AddKeyspace { id, name, order_name, compression, separate_values_from } => {
+            Change::AddKeyspace { id, name, order_name, compression, blob_threshold } => {
                 if *id < now.next_keyspace {
                     return Err(Invalid::new(format!("keyspace id {id} was used before")));
                 }
@@ -378,7 +378,7 @@ impl Draft<'_> {
                     order_name: order_name.clone(),
                     order: self.before.orders.of(name, order_name),
                     compression: *compression,
-                    separate_values_from: *separate_values_from,
+                    blob_threshold: *blob_threshold,
                     flushed: 0,
                     version: KeyspaceVersion::default(),
                 };

@@ -355,7 +355,7 @@ impl Store {
     #[cold]
     fn add_memtable(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
         let segment = w.segment.as_ref().expect("a writable store has an active segment");
-        let (order, blob_threshold) = (ks.order.clone(), ks.separate_values_from);
+        let (order, blob_threshold) = (ks.order.clone(), ks.blob_threshold);
         let level = Arc::clone(&ks.filter_level);
         let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, blob_threshold, level));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
@@ -411,7 +411,7 @@ fn position(appender: &LogWriter) -> Position {
 #[cold]
 fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
     let record = crate::wal::record_len(key.len(), value.len()) as u64;
-    let stays = value.len() >= ks.separate_values_from;
+    let stays = value.len() >= ks.blob_threshold;
     let moves = if stays { record - value.len() as u64 } else { record };
     let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
     Need { least: segment_bytes_for(record), moves, keep, ahead: false }

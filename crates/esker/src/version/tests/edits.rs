@@ -79,7 +79,7 @@ fn unknown_orders_are_kept_and_not_checked() {
         name: "n".into(),
         order_name: "mine".into(),
         compression: None,
-        separate_values_from: None,
+        blob_threshold: None,
     };
     let edit = ManifestEdit::from(vec![add_it, add(0, 1, table(1, "z", "a"))]);
     let state = State::new(Orders::default()).apply(&edit).unwrap();

@@ -39,13 +39,9 @@ fn numbers_end_where_adding_to_them_could_overflow() {
     goes_to(MAX_NUMBER, |run| add(0, run, table(1, "a", "b")));
     // The last id stands for "none".
     let named = |id| match add_keyspace(0, "name") {
-        Change::AddKeyspace { name, order_name, .. } => Change::AddKeyspace {
-            id,
-            name,
-            order_name,
-            compression: None,
-            separate_values_from: None,
-        },
+        Change::AddKeyspace { name, order_name, .. } => {
+            Change::AddKeyspace { id, name, order_name, compression: None, blob_threshold: None }
+        }
         other => other,
     };
     assert!(is_taken(&named(u32::MAX - 1)));
@@ -59,7 +55,7 @@ fn names_have_a_longest() {
         name: "n".repeat(name),
         order_name: "o".repeat(order),
         compression: None,
-        separate_values_from: None,
+        blob_threshold: None,
     };
     assert!(is_taken(&named(MAX_NAME_LEN, MAX_NAME_LEN)));
     assert!(!is_taken(&named(MAX_NAME_LEN + 1, 1)));

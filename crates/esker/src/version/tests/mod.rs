@@ -35,7 +35,7 @@ pub(super) fn add_keyspace(id: u32, name: &str) -> Change {
         name: name.into(),
         order_name: "esker.bytewise".into(),
         compression: Some(1),
-        separate_values_from: Some(4096),
+        blob_threshold: Some(4096),
     }
 }
 

@@ -83,7 +83,7 @@ fn change(line: &str) -> Change {
             name: words[2].into(),
             order_name: words.get(3).unwrap_or(&"esker.bytewise").to_string(),
             compression: None,
-            separate_values_from: None,
+            blob_threshold: None,
         },
         "drop" => Change::DropKeyspace { id: n(1) as u32 },
         "add" => {
