@@ -204,6 +204,7 @@ impl Db {
 
     /// The keyspace of that name.
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        self.handle().store.check_process()?;
         let state = self.handle().store.keyspaces.read().by_name.get(name).cloned();
         match state {
             Some(state) => Ok(Keyspace::new(Arc::clone(self.handle()), state)),
@@ -264,7 +265,6 @@ impl Db {
         }
         refuse_from_comparator()?;
         let store = &self.handle().store;
-        store.check_process()?;
         let keyspace = self.keyspace(name)?;
         // To the end: nobody else may open the store while values are punched.
         let _dir = store.hold_dir()?;

@@ -164,8 +164,8 @@
 //!
 //! Keys have up to [`MAX_KEY_LEN`] bytes (64 KiB), values up to [`MAX_VALUE_LEN`] (1 GiB); both may
 //! be empty. A batch has less than 4 GiB. One process at a time writes to a store, or any number
-//! [read](Options::read_only) it. In a child that was forked while a store is open its calls are [`Error::Closed`], and closing and
-//! dropping it do nothing. There are no transactions that read and write; a batch is the unit of change.
+//! [read](Options::read_only) it. In a child that was forked while a store is open reads and writes of it are [`Error::Closed`],
+//! and closing and dropping it do nothing. There are no transactions that read and write; a batch is the unit of change.
 
 #[cfg(not(unix))]
 compile_error!(

@@ -26,15 +26,15 @@ impl Store {
             let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
             self.sync.forget_lost_names();
             manifest.replace().inspect_err(|_| self.note_lost_names())?;
-            // After a failed sync a new segment; the old ones may never be synced again, so their entries go to
-            // tables. Before the halt ends: who learns of the failure from here on stops nothing by it.
-            if self.sync.failed().is_some() {
-                self.rotate_after_failure(&mut w)?;
-            }
-            // Here, so that a manifest that fails from now on is a halt of its own.
-            self.end_halt();
         }
-        // One that failed since then found the store halted.
+        // After a failed sync a new segment; the old ones may never be synced again, so their entries go to
+        // tables. Before the halt ends: who learns of the failure from here on stops nothing by it.
+        if self.sync.failed().is_some() {
+            self.rotate_after_failure(&mut w)?;
+        }
+        // Nobody else has written to the manifest meanwhile: that takes the right to merge, the writer, or a store that
+        // is not halted. A sync that failed since then found it halted.
+        self.end_halt();
         self.halt_if_unsynced();
         let resumed = (|| {
             // Also where an earlier attempt got no further than the new segment.
@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use crate::env::sim::{CallKind, Fault, SimEnv};
+    use crate::env::sim::{CallKind, Cut, Fault, Rng, SimEnv};
     use crate::env::{Env, OpenMode};
     use crate::{Db, Durability, Error, Options, filename};
 
@@ -113,7 +113,7 @@ mod tests {
         // Neither does it help to ask again.
         assert!(matches!(db.resume(), Err(Error::Halted { .. })));
         assert!(matches!(db.put("four", "4"), Err(Error::Halted { .. })));
-        // What is as it was goes on.
+        // What is as it was goes on, and segments of before the store was opened are looked at too.
         let env = SimEnv::new(2, true);
         let db = open(&env);
         db.put("one", "1").unwrap();
@@ -121,6 +121,24 @@ mod tests {
         assert!(db.put_with("two", "2", Durability::Synced).is_err());
         db.resume().unwrap();
         assert_eq!(db.iter().map(|e| e.unwrap().0).collect::<Vec<_>>(), ["one", "two"]);
+    }
+
+    /// Of segments that recovery had found nobody asked: where they end was known of those alone that were written to.
+    #[test]
+    fn what_was_lost_of_a_recovered_segment_became_a_table() {
+        let env = SimEnv::new(4, true);
+        let db = open(&env);
+        db.put("one", "1").unwrap();
+        let older = active(&db);
+        db.store().seal_active().unwrap();
+        db.put("two", "2").unwrap();
+        let env = env.freeze().draw(Cut::Kill, &mut Rng::new(0), true).0;
+        let db = open(&env);
+        env.fail_first(CallKind::Sync, &older);
+        assert!(db.put_with("three", "3", Durability::Synced).is_err());
+        let file = env.open(Path::new(&older), OpenMode::ReadWrite).unwrap();
+        file.write_all_at(&[0; 4096], 4096).unwrap();
+        assert!(db.resume().unwrap_err().is_corruption());
     }
 
     /// A sync that could not even open its file, for want of descriptors, counted as one that failed: all writes stopped.

@@ -20,6 +20,7 @@ impl Store {
         range: &impl RangeBounds<K>,
     ) -> Result<()> {
         refuse_from_comparator()?;
+        self.check_open()?;
         let low: Bound<&[u8]> = range.start_bound().map(|k| k.as_ref());
         let high: Bound<&[u8]> = range.end_bound().map(|k| k.as_ref());
         // First: a compaction under way holds the room that a seal needs.

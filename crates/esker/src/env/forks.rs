@@ -85,13 +85,13 @@ extern "C" fn in_child() {
 pub(super) fn watch() {
     // No `Once`: a child that was forked in the middle of it would wait for it for ever.
     static WATCHED: AtomicBool = AtomicBool::new(false);
-    if cfg!(miri) || WATCHED.swap(true, Ordering::Relaxed) {
+    if cfg!(miri) || WATCHED.load(Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the function may run wherever a process forks, and is there for as long as the library is, with which the C library
-    // forgets it.
-    if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
-        // No memory: the next open tries again.
-        WATCHED.store(false, Ordering::Relaxed);
-    }
+    // Two at once register it twice: a child counts two forks then, which is as good.
+    // SAFETY: the function may run wherever a process forks, and is there for as long as the library is; glibc forgets it with
+    // that, and where others do not, a library that made threads is not unloaded.
+    if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } == 0 {
+        WATCHED.store(true, Ordering::Relaxed);
+    } // else no memory: the next open tries again.
 }

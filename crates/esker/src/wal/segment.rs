@@ -53,8 +53,9 @@ pub(crate) struct Segment {
     /// Whether an appender is at work, or was: a segment is written in one go.
     taken: AtomicBool,
     verified: Verified,
-    /// Bytes that recovery found and that this process has not written. See `write_again`.
+    /// Bytes that recovery found, and whether this process has written them since. See `write_again`.
     found: AtomicU64,
+    written_again: AtomicBool,
     /// Successful syncs.
     syncs: AtomicU64,
     /// The sync that failed. After it the kernel may have dropped dirty pages and forgotten the
@@ -152,6 +153,7 @@ impl Segment {
             taken: AtomicBool::new(false),
             verified: Verified::default(),
             found: AtomicU64::new(0),
+            written_again: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             failed: OnceLock::new(),
         }
@@ -302,10 +304,11 @@ impl Segment {
         Frames::new(self.number, bytes.unwrap_or_default(), FIRST_FRAME)
     }
 
-    /// Whether all that was appended is still there as it was. Only when nobody appends any more.
+    /// Whether all that was appended, or that recovery found, is still there as it was. Only when nobody appends any more.
     pub(crate) fn check_frames(&self) -> Result<()> {
+        let found = self.found.load(Ordering::Relaxed).saturating_sub(SEAL as u64);
         match self.frames().finish() {
-            End::Torn { offset, why } if offset < self.end() => {
+            End::Torn { offset, why } if offset < self.end().max(found) => {
                 let what = format!("{why}, and it was another when it was written");
                 Err(Error::corrupt(&self.path, offset, what))
             }
@@ -431,8 +434,10 @@ impl Segment {
     /// sync that failed in an earlier process leaves it. A sync makes it durable only when it is
     /// written once more.
     fn write_again(&self, file: &dyn File) -> Result<()> {
-        let found = self.found.swap(0, Ordering::Relaxed);
-        let again = write_again(file, found);
+        if self.written_again.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let again = write_again(file, self.found.load(Ordering::Relaxed));
         again.map_err(|e| Error::io("write again to", &self.path, e))
     }
 

@@ -269,8 +269,9 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                             || self.dir_sync.failed().is_some();
                         if !lost && ledger.failed.is_none() {
                             // It was not tried. Those who wait try for themselves.
+                            let covered = position <= ledger.durable;
                             self.hand_over(ledger);
-                            return Err(e);
+                            return if covered { Ok(()) } else { Err(e) };
                         }
                         self.failed.store(true, Ordering::Release);
                         ledger.failed = Some(e);

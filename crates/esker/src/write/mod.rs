@@ -270,6 +270,7 @@ impl Store {
     /// Makes everything written so far durable.
     pub(crate) fn sync_all(&self) -> Result<()> {
         refuse_from_comparator()?;
+        self.check_open()?;
         let position = self.writer.lock().appender.as_ref().map(position);
         match position {
             Some(p) => self.wait_if_synced(p, Durability::Synced),
