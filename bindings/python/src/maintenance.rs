@@ -19,14 +19,14 @@ pub fn verifying(
 ) -> Outcome<Bound<'_, PyDict>> {
     let found = crate::wait::detach(py, || {
         let mut tell = |done: u64, total: u64| {
-            // Ctrl-C is the main thread's, and that one's lock is never kept.
-            if progress.is_none() && crate::wait::is_kept() {
-                return;
-            }
-            let told = crate::wait::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map(|p| p.call1(py, (done, total))).transpose().map(drop)
-            });
+            let told = match &progress {
+                Some(progress) => crate::wait::attach(|py| {
+                    py.check_signals()?;
+                    progress.call1(py, (done, total)).map(drop)
+                }),
+                // Ctrl-C is the main thread's. Others do without the lock where that would stop them.
+                None => crate::wait::attach_or_go_on(|py| py.check_signals()).unwrap_or(Ok(())),
+            };
             if let Err(e) = told {
                 resume_unwind(Box::new(e));
             }

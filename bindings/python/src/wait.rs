@@ -92,18 +92,10 @@ fn bug<E: From<Error>>(panic: Box<dyn std::any::Any + Send>) -> E {
     Error::Internal { what }.into()
 }
 
-/// Whether this thread has the interpreter's lock within `detach`, as the interpreter ends.
-pub fn is_kept() -> bool {
-    KEPT.get()
-}
-
 /// Takes the interpreter's lock again, within `detach`, for the program's code.
 pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
-    struct Within;
-    impl Drop for Within {
-        fn drop(&mut self) {
-            WITHIN.set(WITHIN.get() - 1);
-        }
+    if let Some(done) = attach_or_go_on(work) {
+        return done;
     }
     if KEPT.get() {
         // Python may take the lock away from the program's code, and end the thread there, with our frames below.
@@ -114,13 +106,24 @@ pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
             })
         })
     }
+    stop()
+}
+
+/// As [`attach`], for what may be left out: it is where `attach` would stop the thread.
+pub fn attach_or_go_on<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    struct Within;
+    impl Drop for Within {
+        fn drop(&mut self) {
+            WITHIN.set(WITHIN.get() - 1);
+        }
+    }
     if is_ending() {
-        stop();
+        return None;
     }
     Python::attach(|py| {
         WITHIN.set(WITHIN.get() + 1);
         let _within = Within;
-        work(py)
+        Some(work(py))
     })
 }
 

@@ -338,6 +338,8 @@ class Stores(logging.Handler):
     def emit(self, record):
         db.put(b"%05d" % self.count, record.getMessage().encode(), durability="synced")
         self.count += 1
+        if self.count == 1:
+            db.flush()
         assert db[b"00000"] and next(iter(db)) and db.verify()["problems"] == []
 
 records = queue.Queue()
@@ -351,6 +353,29 @@ for n in range(2000):
 """)
     with esker.open(path) as db:
         assert len(list(db)) == 2000 and db[b"01999"] == b"record 1999"
+
+
+def test_a_handler_at_exit_waits_for_a_verification_that_was_under_way(path):
+    """Between blocks it looks for Ctrl-C, and for that asked for the interpreter's lock, where its thread was stopped for ever."""
+    run(f"""
+import atexit, faulthandler
+faulthandler.dump_traceback_later(30, exit=True)
+ends = []
+atexit.register(lambda: [end() for end in ends])
+import esker, threading, time
+db = esker.open({str(path)!r})
+for n in range(3000):
+    db[b"%05d" % n] = b"%d" % n * 200
+db.flush()
+stop = threading.Event()
+def verifies():
+    while not stop.is_set():
+        assert db.verify()["problems"] == []
+thread = threading.Thread(target=verifies, daemon=True)
+thread.start()
+ends += [stop.set, thread.join, db.close]
+time.sleep(0.3)
+""")
 
 
 def test_the_interpreter_ends_under_daemon_threads_that_load_and_verify(path):
