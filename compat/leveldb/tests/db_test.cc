@@ -358,6 +358,7 @@ TEST(a_forked_child_has_no_store) {
     // Said, and not by how it exits: Valgrind has an exit of its own where memory is left.
     _exit(write(ends[1], &done, 1) < 0);
   }
+  CHECK(child > 0);
   close(ends[1]);
   char done = 1;
   CHECK(read(ends[0], &done, 1) == 1);
@@ -380,12 +381,17 @@ TEST(a_killed_process_leaves_no_lock_to_its_child) {
     close(wait[1]);
     char byte = 0;
     // The grandchild lives until this test ends.
-    if (fork() == 0) _exit(write(said[1], "", 1) < 0 || read(wait[0], &byte, 1) < 0);
+    const pid_t grandchild = fork();
+    if (grandchild < 0) _exit(1);
+    if (grandchild == 0) _exit(write(said[1], "", 1) < 0 || read(wait[0], &byte, 1) < 0);
     for (;;) pause();
   }
+  CHECK(child > 0);
+  // So that the read ends, too, where the child ends without a word.
+  close(said[1]);
   char byte = 0;
   CHECK(read(said[0], &byte, 1) == 1);
   CHECK(kill(child, SIGKILL) == 0 && waitpid(child, nullptr, 0) == child);
   Put(Open(dir / "db", Options()).get(), "1", "one");
-  for (const int end : {said[0], said[1], wait[0], wait[1]}) close(end);
+  for (const int end : {said[0], wait[0], wait[1]}) close(end);
 }
