@@ -299,6 +299,13 @@ def test_exceptions_may_be_pickled(tmp_path):
         esker.open(tmp_path / "file" / "db")
     error = pickle.loads(pickle.dumps(raised.value))
     assert error.errno == raised.value.errno == errno.ENOTDIR and str(error) == str(raised.value)
+    for given in ((errno.ENOENT, "no"), (errno.ENOENT, "no", "from"), (errno.ENOENT, "no", "from", None, "to")):
+        of_program = esker.IoError(*given)
+        of_program.note = "kept"
+        error = pickle.loads(pickle.dumps(of_program))
+        for name in ("args", "errno", "strerror", "filename", "filename2", "note"):
+            assert getattr(error, name) == getattr(of_program, name), name
+        assert str(error) == str(of_program)
 
 
 def test_a_panic_is_an_error_and_not_waited_for_at_the_end():

@@ -17,8 +17,9 @@ class IoError(EskerError, OSError):
     """The operating system refused a call, or the disk is full. `errno` is its number, where there is one."""
 
     def __reduce__(self):
-        # That of `OSError` knows the number only where it was among the arguments.
-        return (type(self), self.args, {**self.__dict__, "errno": self.errno})
+        # That of `OSError` knows file names, and the number only where it was among the arguments.
+        made, args, *_ = super().__reduce__()
+        return (made, args, {**self.__dict__, "errno": self.errno})
 
     def __setstate__(self, state):
         for name, value in state.items():
