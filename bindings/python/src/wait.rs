@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ static RETURNING: AtomicUsize = AtomicUsize::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// Nobody is waited for any more.
 static ENDED: AtomicBool = AtomicBool::new(false);
+/// The process that these are of, by the library's count of forks.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 thread_local! {
     /// How many calls this thread is in, where it has the interpreter's lock again.
     static WITHIN: Cell<usize> = const { Cell::new(0) };
@@ -43,8 +45,13 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        decrement(self.0);
     }
+}
+
+/// Not below none: of a forked child's calls one may have been left out.
+fn decrement(number: &AtomicUsize) {
+    let _ = number.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
 }
 
 fn is_ending() -> bool {
@@ -53,7 +60,7 @@ fn is_ending() -> bool {
 
 /// Stops this thread, which is in a call and does not have the interpreter's lock.
 fn stop() -> ! {
-    WAITING.fetch_sub(1, Ordering::SeqCst);
+    decrement(&WAITING);
     loop {
         thread::park();
     }
@@ -64,6 +71,7 @@ pub fn detach<T: Send, E: From<Error> + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
+    notice_fork();
     let work = || catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(panic)));
     if is_ending() {
         let before = KEPT.replace(true);
@@ -123,34 +131,47 @@ pub fn attach_or_go_on<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     Python::attach(|py| {
         WITHIN.set(WITHIN.get() + 1);
         let _within = Within;
-        Some(work(py))
+        let done = work(py);
+        notice_fork();
+        Some(done)
     })
 }
 
 /// Leaves out, in a forked child, the calls of threads that are not there: nobody will be stopped in them. The thread that forked
 /// may be in some itself, from which it comes back. Nor is the child at its end, where another thread was ending the interpreter.
 pub fn forked() {
+    FORKS.store(esker::forks(), Ordering::SeqCst);
     WAITING.store(WITHIN.get(), Ordering::SeqCst);
     RETURNING.store(0, Ordering::SeqCst);
     ENDING.store(LAST.get(), Ordering::SeqCst);
     ENDED.store(LAST.get(), Ordering::SeqCst);
 }
 
-/// Waits for other threads to come back from their calls or to where they are stopped, for ten seconds at most.
+/// Learns of a fork that C made, of which Python says nothing. The caller has the interpreter's lock.
+fn notice_fork() {
+    if FORKS.load(Ordering::SeqCst) != esker::forks() {
+        forked();
+    }
+}
+
+/// Waits for other threads to come back from their calls or to where they are stopped, for ten seconds at most; and for them to
+/// get the lock, no longer than that either.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
+    notice_fork();
     LAST.set(true);
     ENDING.store(true, Ordering::SeqCst);
-    let until = Instant::now() + Duration::from_secs(10);
-    py.detach(|| {
-        while WAITING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+    let wait_for_none = |number: &AtomicUsize| {
+        let until = Instant::now() + Duration::from_secs(10);
+        while number.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
+    };
+    py.detach(|| {
+        wait_for_none(&WAITING);
         ENDED.store(true, Ordering::SeqCst);
         // They get the lock now, or are stopped.
-        while RETURNING.load(Ordering::SeqCst) > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_for_none(&RETURNING);
     });
 }
 

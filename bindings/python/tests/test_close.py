@@ -378,6 +378,35 @@ time.sleep(0.3)
 """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_c_forked_waits_for_no_threads_of_its_parents_at_its_end(path):
+    """Python does not say so of such a fork, and the child had the numbers of its parent's threads in calls."""
+    run(f"""
+import atexit, ctypes, esker, os, signal, threading, time
+db = esker.open({str(path)!r})
+inside, leave = threading.Event(), threading.Event()
+def entries():
+    inside.set()
+    leave.wait()
+    yield b"b", b"1"
+# Nobody asks for the interpreter's lock during the fork: Python's own lock would not survive that.
+thread = threading.Thread(target=lambda: db.bulk_load(entries()))
+fork = ctypes.PyDLL(None).fork
+thread.start()
+inside.wait()
+time.sleep(0.1)
+child = fork()
+if child == 0:
+    signal.alarm(4)
+    atexit._run_exitfuncs()
+    os._exit(0)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+leave.set()
+thread.join()
+assert status == 0, status
+""")
+
+
 def test_the_interpreter_ends_under_daemon_threads_that_load_and_verify(path):
     """Their calls want the interpreter's lock, which is not to be asked for at the end."""
     program = f"""
