@@ -248,7 +248,7 @@ ended = []
 for _ in range(10):
     child = os.fork()
     if child == 0:
-        signal.alarm(4)
+        signal.alarm(60)
         for use in uses:
             try:
                 use()
@@ -283,7 +283,7 @@ def forks():
     time.sleep(0.2)  # the interpreter waits for the load meanwhile
     child = os.fork()
     if child == 0:
-        signal.alarm(4)
+        signal.alarm(60)
         with esker.open({str(path)!r} + "-child") as own:
             own[b"a"] = b"1"
             assert list(own.items()) == [(b"a", b"1")]
@@ -397,7 +397,7 @@ inside.wait()
 time.sleep(0.1)
 child = fork()
 if child == 0:
-    signal.alarm(4)
+    signal.alarm(60)
     atexit._run_exitfuncs()
     os._exit(0)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
