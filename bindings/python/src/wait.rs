@@ -6,12 +6,14 @@
 //! programs have handlers that run later, and may wait for threads that use a store.
 
 use std::cell::Cell;
+use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use esker::Error;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
 /// Threads in calls, those that are stopped left out.
@@ -155,9 +157,9 @@ fn notice_fork() {
 }
 
 /// Waits for other threads to come back from their calls or to where they are stopped, for ten seconds at most; and for them to
-/// get the lock, no longer than that either.
+/// get the lock, no longer than that either. Warns of calls that took longer.
 #[pyfunction]
-fn at_exit(py: Python<'_>) {
+fn at_exit(py: Python<'_>) -> PyResult<()> {
     notice_fork();
     LAST.set(true);
     ENDING.store(true, Ordering::SeqCst);
@@ -166,13 +168,22 @@ fn at_exit(py: Python<'_>) {
         while number.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
+        number.load(Ordering::SeqCst)
     };
-    py.detach(|| {
-        wait_for_none(&WAITING);
+    let left = py.detach(|| {
+        let left = wait_for_none(&WAITING);
         ENDED.store(true, Ordering::SeqCst);
         // They get the lock now, or are stopped.
         wait_for_none(&RETURNING);
+        left
     });
+    if left == 0 {
+        return Ok(());
+    }
+    let warning = CString::new(format!(
+        "the interpreter ends beside calls of Esker ({left}) that took more than ten seconds"
+    ))?;
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &warning, 1)
 }
 
 /// Asks Python to say when it ends.

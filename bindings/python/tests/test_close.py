@@ -166,15 +166,13 @@ time.sleep(0.2)
 def test_a_child_forked_beside_a_call_ends_without_waiting_for_it(path):
     """The calls of threads that the child does not have are over there; one that the forking thread is in is not."""
     program = f"""
-import esker, os, sys, threading, time
+import esker, os, sys, threading
 db = esker.open({str(path)!r})
 db[b"a"] = b"1"
 db.flush()
 
-def ends_at_once(child):
-    began = time.monotonic()
+def ends(child):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert time.monotonic() - began < 5, time.monotonic() - began
 
 inside, leave = threading.Event(), threading.Event()
 def entries():
@@ -188,14 +186,14 @@ inside.wait()
 child = os.fork()
 if child == 0:
     sys.exit(0)
-ends_at_once(child)
+ends(child)
 
 forked = []
 def forks(done, total):
     forked.append(os.fork())
     if forked[-1] == 0:
         sys.exit(0)
-    ends_at_once(forked[-1])
+    ends(forked[-1])
 db.verify(progress=forks)
 assert forked
 
@@ -204,8 +202,9 @@ thread.join()
 assert list(db) == [b"a", b"b"]
 db.close()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, timeout=60)
+    # None had to give up after ten seconds, which it would warn of.
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def run(program):
@@ -424,8 +423,6 @@ for work in (load, db.verify, lambda: db.verify(progress=lambda done, total: sum
 time.sleep(0.3)
 """
     for _ in range(3):
-        began = time.monotonic()
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
-        assert time.monotonic() - began < 9
     assert esker.verify(path)["problems"] == []

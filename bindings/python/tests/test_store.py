@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -311,8 +310,7 @@ def test_exceptions_may_be_pickled(tmp_path):
 def test_a_panic_is_an_error_and_not_waited_for_at_the_end():
     """It was a `PanicException`, which is no `Exception`, and its call counted as under way: the interpreter's end waited for it."""
     program = """
-import esker, time
-began = time.monotonic()
+import esker
 try:
     esker._esker._panic()
 except esker.InternalError as e:
@@ -320,10 +318,9 @@ except esker.InternalError as e:
 else:
     raise AssertionError
 """
-    began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 8
+    assert "more than ten seconds" not in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
