@@ -337,6 +337,12 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().waiting.len()
     }
 
+    /// Whether a thread syncs, or waits for others to share its sync.
+    #[cfg(test)]
+    pub(super) fn syncing(&self) -> bool {
+        self.ledger.lock().syncing
+    }
+
     /// Whether somebody waited for the device since this was asked before.
     pub(crate) fn was_used(&self) -> bool {
         let rounds = self.rounds();

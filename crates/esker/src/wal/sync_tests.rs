@@ -83,6 +83,13 @@ fn group(env: &Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
     Arc::new(SyncGroup::new(env.clone(), dir_sync))
 }
 
+/// Waits until a thread waits for others to share its sync, or did not and has made it. No other is under way.
+fn until_gathering(group: &SyncGroup<Fake>, file: &Fake, before: u64) {
+    while !group.syncing() && file.syncs() == before {
+        thread::yield_now();
+    }
+}
+
 /// Waits until a thread is inside the file's `sync`.
 fn until_syncing(file: &Fake, before: u64) {
     while file.syncs() == before {
@@ -170,7 +177,7 @@ fn who_shared_a_sync_is_waited_for_and_nobody_else() {
     env.clock_step.store(1, Ordering::Relaxed);
     thread::scope(|scope| {
         scope.spawn(write);
-        thread::sleep(Duration::from_millis(50));
+        until_gathering(&group, &file, 2);
         scope.spawn(write);
     });
     assert_eq!(file.syncs(), 3);
@@ -208,7 +215,7 @@ fn what_became_durable_while_others_were_waited_for_was_called_beyond_the_log() 
     env.clock_step.store(1, Ordering::Relaxed);
     thread::scope(|scope| {
         scope.spawn(write);
-        thread::sleep(Duration::from_millis(50));
+        until_gathering(&group, &file, 2);
         group.retire(u64::MAX);
         env.clock_step.store(1_000_000_000, Ordering::Relaxed);
     });
