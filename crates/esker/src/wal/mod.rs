@@ -10,7 +10,7 @@
 //! - [`format`]: sizes, fields and checksums of the file's parts;
 //! - [`record`]: one key with its value, read in place;
 //! - [`segment`]: a mapped file;
-//! - [`reader`]: its records, by reference;
+//! - [`place`]: where a record is, by reference: what reads of a memtable pass;
 //! - [`writer`]: the one writer of a segment;
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
 //! - [`scanner`]: which segments are the log, and whether a crash explains its end;
@@ -24,8 +24,8 @@ mod format;
 mod frames;
 mod log_segment;
 pub(crate) mod manager;
+mod place;
 mod pool;
-mod reader;
 mod reclaim;
 pub(crate) mod record;
 pub(crate) mod room;
@@ -61,7 +61,7 @@ pub(crate) use format::{
     record_words, segment_bytes_for,
 };
 pub(crate) use frames::{End, Frame, StopReason};
-pub(crate) use reader::Place;
+pub(crate) use place::Place;
 pub(crate) use record::Record;
 pub(crate) use scanner::{LogReader, LogSpan, Lookup, damaged_at, read_segment, scan};
 pub(crate) use segment::{LARGEST as LARGEST_SEGMENT, Segment};
