@@ -218,9 +218,9 @@ pub enum Error {
         /// The failure that stopped them.
         cause: Arc<Error>,
     },
-    /// The store's directory was moved or replaced while the store was open.
+    /// The store's directory was moved or replaced while the store was open, or its file `LOCK` was removed.
     #[error(
-        "{} was moved or replaced while the store was open; close the store, and open it where it is now",
+        "{} was moved or replaced, or its LOCK removed, while the store was open; close the store, and open it where it is now",
         path.display()
     )]
     DirectoryMoved {

@@ -666,6 +666,24 @@ fn a_store_whose_directory_was_moved_leaves_the_one_in_its_place_alone() {
     assert!(small().open(&moved).unwrap().iter().count() >= 100);
 }
 
+/// Whoever took `LOCK` for left over, as people do, opened the store beside its writer, whose writes were lost.
+#[test]
+fn a_store_whose_lock_file_was_removed_was_opened_twice() {
+    let _alone = alone();
+    let root = root();
+    let dir = root.path().join("db");
+    let db = small().open(&dir).unwrap();
+    db.put("key", "1").unwrap();
+    fs::remove_file(dir.join("LOCK")).unwrap();
+    for refused in [small().open(&dir).err(), Db::destroy(&dir).err(), Db::repair(&dir).err()] {
+        assert!(matches!(refused, Some(Error::Locked { .. })), "{refused:?}");
+    }
+    // Until it looks for the file it can write, and nobody else has.
+    db.put_with("key", "2", esker::Durability::Synced).unwrap();
+    drop(db);
+    assert_eq!(small().open(&dir).unwrap().get("key").unwrap().unwrap(), b"2");
+}
+
 /// Moves a store away and has another take its place, with more tables: its files.
 fn take_the_place_of(dir: &Path) -> Files {
     fs::rename(dir, dir.with_extension("moved")).unwrap();

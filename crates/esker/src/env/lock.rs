@@ -1,12 +1,15 @@
-//! The lock that makes a directory one's own: the kernel's lock (`flock`) of a file in it.
+//! The lock that makes a directory one's own: the kernel's lock (`flock`) of a file in it, and of the directory.
 //!
 //! It belongs to the open file, so two opens by one process exclude each other as those of two
 //! processes do, by whatever path they came.
 //!
+//! The file can be removed while its lock is held, as people do who take it for left over, and the next
+//! open makes another: the lock of the directory keeps that one out.
+//!
 //! Between opening and locking, the name may come to stand for another file or for none: somebody
 //! destroys the store, and perhaps a third makes a new one. A lock of the former file keeps nobody
 //! out. So a lock counts only if the name stands for the locked file once the lock is taken, and
-//! whoever removes the file holds its lock.
+//! whoever destroys the store holds its lock when he removes the file.
 
 use std::fs;
 use std::io;
@@ -18,6 +21,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::forks::ParentsOnly;
+use super::os::open_apart;
 use super::{Lock, LockMode};
 
 /// How often a file that is gone once it is locked is looked for again. Each time somebody has removed
@@ -28,28 +32,65 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// Holds a lock until it is dropped.
 pub(super) struct FileLock {
-    file: fs::File,
+    file: Held,
     path: PathBuf,
+    /// `None` where the file system locks no directories: the file has to do.
+    _dir: Option<Held>,
+}
+
+impl FileLock {
+    pub(super) fn take(path: &Path, mode: LockMode) -> io::Result<FileLock> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let file = Held::by_this_process(open(path, mode)?);
+            file.lock(mode)?;
+            match lock_dir_of(path, mode) {
+                Ok(_dir) => {
+                    let lock = FileLock { file, path: path.to_path_buf(), _dir };
+                    if lock.is_in_place()? {
+                        return Ok(lock);
+                    }
+                }
+                // Somebody whose file was removed has it: who destroys the store lets go of it now.
+                Err(e) => last = Some(e),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let removed = "it was removed each time before it could be locked; try again";
+        Err(last.unwrap_or_else(|| io::Error::other(removed)))
+    }
+}
+
+/// Locks the directory that a file is in.
+fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<Held>> {
+    use io::ErrorKind::{ResourceBusy, WouldBlock};
+    let dir = match path.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    };
+    let dir = open_apart(fs::OpenOptions::new().read(true), dir)?;
+    let dir = Held::by_this_process(dir);
+    match dir.lock(mode) {
+        Ok(()) => Ok(Some(dir)),
+        Err(e) if matches!(e.kind(), WouldBlock | ResourceBusy) => Err(e),
+        // As on network file systems, which lock only what is open for writing.
+        Err(_) => Ok(None),
+    }
+}
+
+/// An open file or directory, whose lock goes with it.
+struct Held {
+    file: fs::File,
     /// Has children of this process let go of it.
     noted: &'static ParentsOnly,
     /// Who took it: a forked child has the open file too, and is not to let go of what its parent holds.
     process: u32,
 }
 
-impl FileLock {
-    pub(super) fn take(path: &Path, mode: LockMode) -> io::Result<FileLock> {
-        for _ in 0..TRIES {
-            let (file, process) = (open(path, mode)?, std::process::id());
-            let noted = ParentsOnly::note(file.as_raw_fd());
-            let lock = FileLock { file, path: path.to_path_buf(), noted, process };
-            lock.lock(mode)?;
-            if lock.is_in_place()? {
-                return Ok(lock);
-            }
-            drop(lock);
-            std::thread::sleep(PAUSE);
-        }
-        Err(io::Error::other("it was removed each time before it could be locked; try again"))
+impl Held {
+    fn by_this_process(file: fs::File) -> Held {
+        let noted = ParentsOnly::note(file.as_raw_fd());
+        Held { file, noted, process: std::process::id() }
     }
 
     fn lock(&self, mode: LockMode) -> io::Result<()> {
@@ -75,7 +116,7 @@ impl FileLock {
 
 impl Lock for FileLock {
     fn is_in_place(&self) -> io::Result<bool> {
-        let mine = self.file.metadata()?;
+        let mine = self.file.file.metadata()?;
         match fs::symlink_metadata(&self.path) {
             Ok(there) => Ok((there.dev(), there.ino()) == (mine.dev(), mine.ino())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -88,13 +129,10 @@ impl Lock for FileLock {
 /// if the file is there.
 fn open(path: &Path, mode: LockMode) -> io::Result<fs::File> {
     let open = |write: bool| {
-        fs::OpenOptions::new()
-            .read(true)
-            .write(write)
-            .create(write)
-            .truncate(false)
-            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-            .open(path)
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(write).create(write).truncate(false);
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+        open_apart(&options, path)
     };
     match mode {
         LockMode::Exclusive => open(true),
@@ -105,7 +143,7 @@ fn open(path: &Path, mode: LockMode) -> io::Result<fs::File> {
     }
 }
 
-impl Drop for FileLock {
+impl Drop for Held {
     fn drop(&mut self) {
         // The kernel's lock belongs to the open file, which a process forked a moment ago has too,
         // until it runs its program: closing our end would not free it then.
@@ -132,7 +170,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
         let lock = FileLock::take(&path, Exclusive).unwrap();
-        let inherited = lock.file.try_clone().unwrap();
+        let inherited = lock.file.file.try_clone().unwrap();
         refused(&path, Exclusive);
         drop(lock);
         let again = FileLock::take(&path, Exclusive).unwrap();
@@ -157,14 +195,37 @@ mod tests {
         drop(own);
     }
 
+    /// Who removed it as a thing left over got in beside who had the lock, and what that one wrote was lost.
+    #[test]
+    fn whoever_removes_the_file_of_a_lock_gets_no_other() {
+        for mode in [Exclusive, Shared] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("LOCK");
+            let lock = FileLock::take(&path, mode).unwrap();
+            assert!(lock.is_in_place().unwrap());
+            fs::remove_file(&path).unwrap();
+            let busy = if mode == Shared {
+                io::ErrorKind::ResourceBusy
+            } else {
+                io::ErrorKind::WouldBlock
+            };
+            assert_eq!(refused(&path, Exclusive), busy);
+            assert!(!lock.is_in_place().unwrap());
+            drop(lock);
+            assert!(FileLock::take(&path, Exclusive).unwrap().is_in_place().unwrap());
+        }
+    }
+
     #[test]
     fn a_lock_of_a_file_that_is_gone_does_not_count() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("LOCK");
+        let (here, there) = (dir.path().join("db"), dir.path().join("former"));
+        fs::create_dir(&here).unwrap();
+        let path = here.join("LOCK");
         let lock = FileLock::take(&path, Exclusive).unwrap();
-        assert!(lock.is_in_place().unwrap());
-        fs::remove_file(&path).unwrap();
+        fs::rename(&here, there).unwrap();
         assert!(!lock.is_in_place().unwrap());
+        fs::create_dir(&here).unwrap();
         let next = FileLock::take(&path, Exclusive).unwrap();
         assert!(!lock.is_in_place().unwrap() && next.is_in_place().unwrap());
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -45,12 +46,13 @@ impl Env for OsEnv {
         // NOFOLLOW and NONBLOCK: a link or a pipe put in the directory must not lead anywhere or
         // hang us; what is not a regular file is refused below.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = fs::OpenOptions::new()
+        let mut options = fs::OpenOptions::new();
+        options
             .read(true)
             .write(mode != OpenMode::Read)
             .create_new(mode == OpenMode::CreateNew)
-            .custom_flags(flags.bits() as i32)
-            .open(path)?;
+            .custom_flags(flags.bits() as i32);
+        let file = open_apart(&options, path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
@@ -87,7 +89,7 @@ impl Env for OsEnv {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let dir = fs::File::open(dir)?;
+        let dir = open_apart(fs::OpenOptions::new().read(true), dir)?;
         // So that a refusal is one of the opening: a network's file system may answer so when it comes to write.
         dir.sync_all().map_err(|e| match e.kind() {
             io::ErrorKind::PermissionDenied => io::Error::other(e),
@@ -110,6 +112,21 @@ impl Env for OsEnv {
     fn sleep(&self, how_long: Duration) {
         std::thread::sleep(how_long);
     }
+}
+
+/// Opens a file by none of the three descriptors that everybody writes to without a look. A program that has closed its standard
+/// streams, as services do, gives their numbers to whatever is opened next, and its messages would go into the manifest. `/dev/null`
+/// takes them first, as in SQLite and in programs of Rust.
+pub(super) fn open_apart(options: &fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
+    let is_low = |file: &fs::File| file.as_raw_fd() <= 2;
+    while let Ok(null) = fs::File::open("/dev/null")
+        && is_low(&null)
+    {
+        let _ = null.into_raw_fd();
+    }
+    let file = options.open(path)?;
+    // Where there is no such device, or somebody has closed a stream just now.
+    if is_low(&file) { Ok(rustix::io::fcntl_dupfd_cloexec(&file, 3)?.into()) } else { Ok(file) }
 }
 
 #[derive(Debug)]
