@@ -15,7 +15,7 @@ mod latency;
 mod layout;
 mod lines;
 mod log;
-mod markdown;
+pub(crate) mod markdown;
 mod model;
 mod over_time;
 mod palette;
