@@ -2,12 +2,9 @@
 //! fails says why, and the rest goes on.
 
 mod alone;
-mod archive;
 mod command;
 #[cfg(target_arch = "x86_64")]
 mod crc32c;
-mod forks;
-mod libraries;
 mod outcome;
 mod packages;
 mod program;
@@ -19,16 +16,10 @@ use crate::external;
 use alone::Alone;
 use anyhow::{Context, Result, bail};
 use outcome::{Outcome, Place};
-use recipe::Recipe;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
-
-/// How every library is made that is.
-fn recipes() -> impl Iterator<Item = &'static Recipe> {
-    libraries::RECIPES.iter().chain(forks::RECIPES)
-}
 
 /// Does what these engines need and says what was done; an error when something failed.
 pub fn run(engines: &[String], source: Option<&Path>) -> Result<()> {
@@ -64,7 +55,7 @@ pub fn run(engines: &[String], source: Option<&Path>) -> Result<()> {
     // At once: some wait for a registry, or keep one core busy with one file.
     std::thread::scope(|scope| {
         let (place, tell) = (&place, &tell);
-        let wanted = recipes().filter(|recipe| place.wants(recipe.built.name));
+        let wanted = recipe::ALL.iter().filter(|recipe| place.wants(recipe.built.name));
         let making = wanted.map(|recipe| scope.spawn(move || tell(vec![recipe.follow(place)])));
         let mut jobs: Vec<_> = making.collect();
         if external::NAMES.iter().any(|name| place.wants(name)) {
@@ -85,24 +76,4 @@ pub fn run(engines: &[String], source: Option<&Path>) -> Result<()> {
 
 fn say(line: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_archive_that_is_not_the_known_one_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: None };
-        for recipe in recipes() {
-            assert_eq!(recipe.archive.sha256.len(), 64, "{}", recipe.built.name);
-            std::fs::write(dir.path().join(recipe.archive.file), "something else").unwrap();
-            let (engine, Outcome::Failed(why)) = recipe.follow(&place) else {
-                panic!("{} was made", recipe.built.name)
-            };
-            assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
-            assert!(!recipe.built.dir_in(dir.path()).exists(), "{engine}");
-        }
-    }
 }

@@ -1,12 +1,13 @@
-//! How a library is made of an archive, whole or not at all: in a directory beside its own, which is renamed when all is done. An
-//! interrupted set-up leaves nothing that looks made.
+//! How a library is made of an archive (`make.sh`), whole or not at all: in a directory beside its own, which is renamed when all is
+//! done. An interrupted set-up leaves nothing that looks made.
 
 use super::alone::UNFINISHED;
-use super::archive::Archive;
-use super::command::run;
+use super::command::{run, run_as};
+#[cfg(target_arch = "x86_64")]
+use super::crc32c;
 use super::outcome::{Outcome, Place};
 use crate::engines;
-use crate::engines::built::Built;
+use crate::engines::built::{self, Built};
 use crate::engines::library::load_built;
 use anyhow::Result;
 use std::path::Path;
@@ -16,32 +17,42 @@ use std::process::Command;
 pub struct Recipe {
     /// What it becomes: the library that is called as its engine is.
     pub built: Built,
-    /// What it is made of.
-    pub archive: Archive,
-    /// The parts of the archive that are unpacked, where not all are.
-    pub members: &'static [&'static str],
-    /// How, in words; other words make it anew.
-    pub how: &'static [&'static str],
-    /// Makes it.
-    pub make: fn(&Kitchen) -> Result<()>,
+    /// Says how, and makes it.
+    script: &'static str,
+    /// What is done to it then, in the directory where it is.
+    then: fn(&Path) -> Result<()>,
 }
 
-/// What a recipe is made with.
-pub struct Kitchen<'a> {
-    /// Its recipe.
-    pub recipe: &'a Recipe,
-    /// The archive, unpacked.
-    pub sources: &'a Path,
-    /// A directory for what is made on the way.
-    pub work: &'a Path,
-    /// Where the library goes.
-    pub to: &'a Path,
-}
+/// All of them: current releases of engines that a distribution has too, where they are old or have assertions on, and forks of
+/// LevelDB that none has. Compiled from sources where that takes seconds; otherwise the release that somebody else built.
+pub const ALL: &[Recipe] = &[
+    Recipe::plain(built::LMDB),
+    Recipe::plain(built::SQLITE),
+    // Where `leveldb::crc32c::Extend` begins in the file.
+    #[cfg(target_arch = "x86_64")]
+    Recipe {
+        then: |made| crc32c::put_into(&made.join("libleveldb-dc7a2c76.so.1.23.0"), 0x401d0),
+        ..Recipe::plain(built::LEVELDB)
+    },
+    // Where the function is that `rocksdb::crc32c::Extend` leads to.
+    #[cfg(target_arch = "x86_64")]
+    Recipe {
+        then: |made| crc32c::put_into(&made.join(built::ROCKSDB.file), 0x95_9290),
+        ..Recipe::plain(built::ROCKSDB)
+    },
+    Recipe::plain(built::WIREDTIGER),
+    Recipe::plain(built::HYPERLEVELDB),
+    Recipe::plain(built::BASHO),
+];
 
 /// Beside the library: how it was made.
 const NOTE: &str = "how.txt";
 
 impl Recipe {
+    const fn plain(built: Built) -> Recipe {
+        Recipe { built, script: include_str!("make.sh"), then: |_| Ok(()) }
+    }
+
     /// Makes it, if it is missing or was made otherwise.
     pub fn follow(&self, place: &Place) -> (String, Outcome) {
         (self.built.name.to_string(), Outcome::of(self.make_in(&place.dir)))
@@ -49,79 +60,79 @@ impl Recipe {
 
     fn make_in(&self, root: &Path) -> Result<Outcome> {
         let dir = self.built.dir_in(root);
-        let said =
-            || Ok(format!("{}, {}", engines::version(self.built.name)?, self.archive.told()));
-        let same = std::fs::read_to_string(dir.join(NOTE)).is_ok_and(|text| text == self.told());
+        let told = run(&mut self.command("told", root)?)?;
+        let archive = told.lines().next().unwrap_or_default();
+        let said = || Ok(format!("{}, {archive}", engines::version(self.built.name)?));
+        let same = std::fs::read_to_string(dir.join(NOTE)).is_ok_and(|text| text == told);
         if same && load_built(&dir.join(self.built.file)).is_ok() {
             return said().map(Outcome::Present);
         }
         let scratch = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(root)?;
-        let [sources, work, to] = ["sources", "work", "made"].map(|name| scratch.path().join(name));
-        for dir in [&sources, &work, &to] {
-            std::fs::create_dir(dir)?;
+        let made = scratch.path().join("made");
+        for name in ["sources", "work", "made"] {
+            std::fs::create_dir(scratch.path().join(name))?;
         }
-        let archive = self.archive.fetch(root, scratch.path())?;
-        self.archive.unpack(&archive, &sources, self.members)?;
-        (self.make)(&Kitchen { recipe: self, sources: &sources, work: &work, to: &to })?;
-        std::fs::write(to.join(NOTE), self.told())?;
+        run_as("make.sh", self.command("make", root)?.current_dir(scratch.path()))?;
+        (self.then)(&made)?;
+        std::fs::write(made.join(NOTE), &told)?;
         if dir.exists() {
             std::fs::rename(&dir, scratch.path().join("old"))?;
         }
-        std::fs::rename(to, dir)?;
+        std::fs::rename(made, dir)?;
         said().map(Outcome::Installed)
     }
 
-    fn told(&self) -> String {
-        let archive = &self.archive;
-        format!("{}\nSHA-256 {}\n{}\n", archive.told(), archive.sha256, self.how.join(" "))
-    }
-}
-
-impl Kitchen<'_> {
-    /// Compiles files of the sources into the library, with the flags of its recipe.
-    pub fn compile(&self, compiler: &str, directory: &Path, files: &[&str]) -> Result<()> {
-        let mut command = Command::new(compiler);
-        command.args(self.recipe.how).args(["-shared", "-fPIC", "-pthread", "-o"]);
-        command.arg(self.to.join(self.recipe.built.file));
-        run(command.args(files).current_dir(directory)).map(|_| ())
+    fn command(&self, word: &str, root: &Path) -> Result<Command> {
+        let mut command = Command::new("sh");
+        command.args(["-euc", self.script, "make.sh", word, self.built.name]);
+        // It works in another directory than this process.
+        command.arg(std::path::absolute(root)?).arg(self.built.file);
+        Ok(command)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::archive::Registry;
     use super::*;
 
-    /// Of an archive that is made here, for an engine that needs no library.
-    fn recipe(dir: &Path, make: fn(&Kitchen) -> Result<()>) -> Recipe {
-        let file = "sources.tgz";
-        run(Command::new("tar").args(["czf", file, "-T", "/dev/null"]).current_dir(dir)).unwrap();
-        let sum = run(Command::new("sha256sum").arg(dir.join(file))).unwrap();
-        let sum: &'static str = String::leak(sum);
-        let sha256 = sum.split_whitespace().next().unwrap();
-        let (name, version) = ("fake", "1");
-        let archive = Archive { registry: Registry::Npm, name, version, file, sha256 };
-        let built = Built { name, version, file: "libnone.so", how: "" };
-        Recipe { built, archive, members: &[], how: &[], make }
+    fn place(dir: &Path) -> Place<'static> {
+        Place { dir: dir.to_path_buf(), engines: &[], source: None }
     }
 
     #[test]
     fn what_is_only_half_made_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { dir: dir.path().to_path_buf(), engines: &[], source: None };
-        let stops = |kitchen: &Kitchen| {
-            std::fs::write(kitchen.to.join("libnone.so"), "half")?;
-            anyhow::bail!("it stops here")
+        let follow = |script| {
+            // An engine that needs no library.
+            let built = Built { name: "fake", version: "1", file: "libnone.so", how: "" };
+            Recipe { script, ..Recipe::plain(built) }.follow(&place(dir.path())).1
         };
-        let (_, outcome) = recipe(dir.path(), stops).follow(&place);
-        assert!(matches!(outcome, Outcome::Failed(why) if why == "it stops here"));
-        assert_eq!(names(dir.path()), ["sources.tgz"]);
+        let stops = r#"[ $1 = told ] || { echo half >made/$4; echo it stops here; exit 7; }"#;
+        assert!(matches!(follow(stops), Outcome::Failed(why) if why.ends_with("it stops here")));
+        assert!(names(dir.path()).is_empty());
 
-        let ends = |kitchen: &Kitchen| Ok(std::fs::write(kitchen.to.join("libnone.so"), "whole")?);
-        let (_, outcome) = recipe(dir.path(), ends).follow(&place);
-        assert!(matches!(outcome, Outcome::Installed(_)));
-        assert_eq!(names(dir.path()), ["fake-1", "sources.tgz"]);
+        let ends = r#"[ $1 = told ] && echo so || echo whole >made/$4"#;
+        assert!(matches!(follow(ends), Outcome::Installed(how) if how == "0, so"));
+        assert_eq!(names(dir.path()), ["fake-1"]);
         assert_eq!(names(&dir.path().join("fake-1")), ["how.txt", "libnone.so"]);
+    }
+
+    #[test]
+    fn an_archive_that_is_not_the_known_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let words = include_str!("make.sh").split_whitespace();
+        let archives: Vec<&str> = words.filter_map(|word| word.strip_prefix("archive=")).collect();
+        assert_eq!(archives.len(), 7);
+        for archive in archives {
+            std::fs::write(dir.path().join(archive), "something else").unwrap();
+        }
+        for recipe in ALL {
+            let (engine, Outcome::Failed(why)) = recipe.follow(&place(dir.path())) else {
+                panic!("{} was made", recipe.built.name)
+            };
+            assert!(why.contains("is not the archive that is known"), "{engine}: {why}");
+            assert!(!recipe.built.dir_in(dir.path()).exists(), "{engine}");
+        }
     }
 
     fn names(dir: &Path) -> Vec<String> {
