@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn adapters_whose_calls_nobody_can_count_tell_all_of_them() {
         for mapping in [Esker::calls(), BdbStore::calls(), BTreeStore::calls()] {
-            for (call, name) in Call::ALL {
+            for &(call, name) in Call::ALL {
                 let lines: Vec<_> = mapping.iter().filter(|(of, _)| *of == call).collect();
                 assert!(matches!(lines[..], [(_, api)] if !api.is_empty()), "{name}: {lines:?}");
             }

@@ -5,75 +5,63 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A method of an engine's traits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Call {
-    /// `Engine::open`.
-    Open,
-    /// `Engine::writer`.
-    Writer,
-    /// `Engine::reader`.
-    Reader,
-    /// `Writer::put`.
-    Put,
-    /// `Writer::delete`.
-    Delete,
-    /// `Writer::batch_put`.
-    BatchPut,
-    /// `Writer::batch_commit`.
-    BatchCommit,
-    /// The end of a writer, with which a bulk load ends.
-    WriterEnd,
-    /// `Reader::get`.
-    Get,
-    /// `Reader::seek`.
-    Seek,
-    /// `Reader::scan`.
-    Scan,
-    /// An entry that a seek or a scan hands over.
-    Entry,
-    /// `Reader::renew`.
-    Renew,
-    /// `Reader::yield_view`.
-    YieldView,
-    /// `Engine::settle`.
-    Settle,
-    /// `Engine::compact`.
-    Compact,
-    /// `Engine::set_memory`.
-    SetMemory,
-    /// `Engine::close`.
-    Close,
+/// Declares the methods of an engine's traits once: each with what the trait calls it, in words where it is no method.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $call:ident $name:literal)*) => {
+        /// A method of an engine's traits.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Call { $($(#[$doc])* $call,)* }
+
+        impl Call {
+            /// All, in the order of their numbers, with their names.
+            pub const ALL: &[(Call, &'static str)] = &[$((Call::$call, $name)),*];
+
+            /// What it is called.
+            pub fn name(self) -> &'static str {
+                Call::ALL[self as usize].1
+            }
+        }
+    };
 }
 
-impl Call {
-    /// All, in the order of their numbers, with what the trait calls them, in words where one is no method.
-    pub const ALL: [(Call, &'static str); 18] = [
-        (Call::Open, "open"),
-        (Call::Writer, "writer"),
-        (Call::Reader, "reader"),
-        (Call::Put, "put"),
-        (Call::Delete, "delete"),
-        (Call::BatchPut, "batch_put"),
-        (Call::BatchCommit, "batch_commit"),
-        (Call::WriterEnd, "end of a writer"),
-        (Call::Get, "get"),
-        (Call::Seek, "seek"),
-        (Call::Scan, "scan"),
-        (Call::Entry, "entry handed over"),
-        (Call::Renew, "renew"),
-        (Call::YieldView, "yield_view"),
-        (Call::Settle, "settle"),
-        (Call::Compact, "compact"),
-        (Call::SetMemory, "set_memory"),
-        (Call::Close, "close"),
-    ];
-
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        Call::ALL[self as usize].1
-    }
+calls! {
+    /// `Engine::open`.
+    Open "open"
+    /// `Engine::writer`.
+    Writer "writer"
+    /// `Engine::reader`.
+    Reader "reader"
+    /// `Writer::put`.
+    Put "put"
+    /// `Writer::delete`.
+    Delete "delete"
+    /// `Writer::batch_put`.
+    BatchPut "batch_put"
+    /// `Writer::batch_commit`.
+    BatchCommit "batch_commit"
+    /// The end of a writer, with which a bulk load ends.
+    WriterEnd "end of a writer"
+    /// `Reader::get`.
+    Get "get"
+    /// `Reader::seek`.
+    Seek "seek"
+    /// `Reader::scan`.
+    Scan "scan"
+    /// An entry that a seek or a scan hands over.
+    Entry "entry handed over"
+    /// `Reader::renew`.
+    Renew "renew"
+    /// `Reader::yield_view`.
+    YieldView "yield_view"
+    /// `Engine::settle`.
+    Settle "settle"
+    /// `Engine::compact`.
+    Compact "compact"
+    /// `Engine::set_memory`.
+    SetMemory "set_memory"
+    /// `Engine::close`.
+    Close "close"
 }
 
 /// What one process called.
