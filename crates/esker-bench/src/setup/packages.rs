@@ -5,39 +5,33 @@ use super::outcome::{Outcome, Place};
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// Packages with the libraries of engines, and what the others are fetched and built with; each with the engines that it is
-/// for. The names of development packages, unlike those of the libraries, stay the same from release to release.
-const PACKAGES: &[(&str, &[&str])] = &[
-    ("g++", &["lmdb", "leveldb", "sqlite", "hyperleveldb", "basho", "bdb", "wiredtiger"]),
-    ("cmake", &["wiredtiger"]),
-    ("npm", &["sqlite", "hyperleveldb", "basho"]),
-    ("python3-pip", &["lmdb", "leveldb", "wiredtiger"]),
-    ("maven", &["rocksdb"]),
-    ("libsnappy-dev", &["wiredtiger"]),
-    ("libdb5.3-dev", &["bdb"]),
-    ("libkyotocabinet-dev", &["kyoto"]),
+/// Packages with the libraries of engines, and what the others are fetched and built with; each with a program that makes it
+/// unnecessary, wherever that came from, and with the engines that it is for. The names of development packages, unlike those of
+/// the libraries, stay the same from release to release.
+const PACKAGES: &[(&str, Option<&str>, &[&str])] = &[
+    (
+        "g++",
+        Some("g++"),
+        &["lmdb", "leveldb", "sqlite", "hyperleveldb", "basho", "bdb", "wiredtiger"],
+    ),
+    ("cmake", Some("cmake"), &["wiredtiger"]),
+    ("npm", Some("npm"), &["sqlite", "hyperleveldb", "basho"]),
+    ("python3-pip", Some("pip3"), &["lmdb", "leveldb", "wiredtiger"]),
+    ("maven", Some("mvn"), &["rocksdb"]),
+    ("libsnappy-dev", None, &["wiredtiger"]),
+    ("libdb5.3-dev", None, &["bdb"]),
+    ("libkyotocabinet-dev", None, &["kyoto"]),
 ];
-
-/// A program that makes its package unnecessary, wherever it came from.
-fn stands_for(package: &str) -> Option<&'static str> {
-    match package {
-        "g++" => Some("g++"),
-        "cmake" => Some("cmake"),
-        "npm" => Some("npm"),
-        "python3-pip" => Some("pip3"),
-        "maven" => Some("mvn"),
-        _ => None,
-    }
-}
 
 /// Installs the packages that are missing.
 pub fn install(place: &Place) -> Vec<(String, Outcome)> {
-    let is_there = |package: &&str| {
-        installed(package) || stands_for(package).is_some_and(|program| find(program).is_some())
-    };
-    let is_wanted = |engines: &[&str]| engines.iter().any(|engine| place.wants(engine));
-    let wanted = PACKAGES.iter().filter(|(_, engines)| is_wanted(engines)).map(|(p, _)| *p);
-    let (present, missing): (Vec<&str>, Vec<&str>) = wanted.partition(is_there);
+    let (mut present, mut missing) = (Vec::new(), Vec::new());
+    for (package, program, engines) in PACKAGES {
+        if engines.iter().any(|engine| place.wants(engine)) {
+            let is_there = installed(package) || program.and_then(find).is_some();
+            if is_there { &mut present } else { &mut missing }.push(*package);
+        }
+    }
     let mut lines = Vec::new();
     if !present.is_empty() {
         let how = Outcome::Present("as packages or on the path".to_string());
