@@ -55,11 +55,9 @@ pub enum Cell<'a> {
         /// From where to where the median lies, where there were measurements enough.
         interval: Option<(f64, f64)>,
     },
-    /// It failed, or lost or falsified data, in at least one repetition.
+    /// Why it does not count: it failed, or lost or falsified data, in at least one repetition; or, in the words of
+    /// [`Unsupported`], the engine has no such operation or is too slow for it, or the machine has no means to measure it.
     Failed(&'a str),
-    /// The engine has no such operation or is too slow for it, or the machine has no means to
-    /// measure it: why.
-    Unsupported(&'a str),
     /// The engine is not installed: how to change that.
     Missing(&'a str),
     /// Nothing was reported.
@@ -138,7 +136,7 @@ impl Results {
             return Cell::Nothing;
         };
         if let Some(why) = samples.iter().find_map(|s| s.failed.as_deref()) {
-            return Unsupported::part_of(why).map_or(Cell::Failed(why), Cell::Unsupported);
+            return Cell::Failed(Unsupported::part_of(why).unwrap_or(why));
         }
         let runs: Vec<f64> = samples.iter().map(|s| s.value).collect();
         let mut sorted: Vec<&Sample> = samples.iter().collect();
@@ -238,10 +236,12 @@ mod tests {
         results.add("x", &row, failed("open: not supported: the engine has no reverse scan"));
         assert!(results.all_well());
         assert!(
-            matches!(results.cell("x", &row), Cell::Unsupported(why) if why.starts_with("not supported: the engine"))
+            matches!(results.cell("x", &row), Cell::Failed(why) if why.starts_with("not supported: the engine"))
         );
         results.add("y", &row, failed("Operation not supported (os error 95)"));
         assert!(!results.all_well());
-        assert!(matches!(results.cell("y", &row), Cell::Failed(_)));
+        assert!(
+            matches!(results.cell("y", &row), Cell::Failed(why) if why.starts_with("Operation"))
+        );
     }
 }

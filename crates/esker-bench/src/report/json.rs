@@ -44,9 +44,7 @@ fn record(results: &Results, place: Place<'_>, engine: &str) -> Option<Record> {
     Some(match results.cell(engine, place.row) {
         Cell::Nothing => return None,
         Cell::Missing(why) => Record { missing: Some(why.to_string()), ..asked_for },
-        Cell::Failed(why) | Cell::Unsupported(why) => {
-            Record { failed: Some(why.to_string()), ..asked_for }
-        }
+        Cell::Failed(why) => Record { failed: Some(why.to_string()), ..asked_for },
         Cell::Measured { value, median, runs, spread, interval } => Record {
             value: Some(value),
             ops_per_s: Some(value).filter(|_| place.row.unit == Unit::OpsPerSecond),

@@ -254,7 +254,7 @@ pub(crate) fn by_key<K: PartialEq, V>(pairs: impl Iterator<Item = (K, V)>) -> Ve
     groups
 }
 
-/// What a suite is called/// What a suite is called in headings.
+/// What a suite is called in headings.
 pub(crate) fn suite_title(suite: &str) -> &str {
     match suite {
         "core" => "Core rows",
