@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::options::Compression;
 use crate::read::{LoadedRun, LoadedTable};
 use crate::store::{Counters, KeyspaceState, Store};
+use crate::util::sum_of;
 
 /// One sorted run of tables.
 #[derive(Clone, Debug, Default)]
@@ -143,7 +144,8 @@ impl Store {
                 let part = offset(high, t.meta.size).saturating_sub(offset(low, 0));
                 // Separated values in proportion.
                 let separated = u128::from(t.meta.separated_bytes()) * u128::from(part);
-                bytes += part + (separated / u128::from(t.meta.size.max(1))) as u64;
+                let separated = (separated / u128::from(t.meta.size.max(1))) as u64;
+                bytes = sum_of([bytes, part, separated]);
             }
         }
         bytes
@@ -160,7 +162,7 @@ impl Store {
                 .map(|r| RunStats {
                     tables: r.tables().len(),
                     bytes: r.bytes(),
-                    raw_bytes: r.tables().iter().map(|t| t.meta.raw_bytes).sum(),
+                    raw_bytes: sum_of(r.tables().iter().map(|t| t.meta.raw_bytes)),
                     lz4_tables: packed_for(r, Compression::Lz4),
                     zstd_tables: packed_for(r, Compression::Zstd),
                     entries: r.entries(),

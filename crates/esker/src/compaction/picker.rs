@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use super::overlap::{self, OverlapGroup, TINY, WaitingMemtable};
 use crate::key::{KeyOrder, Seq};
+use crate::util::sum_of;
 use crate::version::{HasMeta, Run, TableMeta};
 
 /// Above so many runs some neighbours are merged when nothing is more urgent.
@@ -268,7 +269,7 @@ pub(crate) fn thin_out<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction>
 
 /// Bytes of dead values beside the live ones. Old versions that no compaction has met are none of these.
 fn borne_garbage<T>(s: &PickerInput<'_, T>) -> u64 {
-    let live: u64 = s.segments.iter().map(|g| g.live).sum();
+    let live = sum_of(s.segments.iter().map(|g| g.live));
     live.saturating_sub(s.repeated_values) / 2
 }
 
@@ -284,7 +285,7 @@ pub(crate) fn pressure<T: HasMeta>(s: &PickerInput<'_, T>) -> f64 {
     let live = total.saturating_sub(s.repeated).max(s.pending_cap) as f64;
     let repeated = s.repeated as f64 / live;
     let by_space = (repeated - PRESSING_SPACE.0) / (PRESSING_SPACE.1 - PRESSING_SPACE.0);
-    let dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    let dead = sum_of(s.segments.iter().map(|g| g.dead));
     let share = dead as f64 / (borne_garbage(s) + GARBAGE_AT_ONCE) as f64;
     // From half of what is borne on to all of it, and beyond.
     let by_garbage = if share < 1.0 { 2.0 * share - 1.0 } else { share.min(2.0) };
@@ -503,7 +504,7 @@ fn garbage<T: HasMeta>(s: &PickerInput<'_, T>, idle: bool) -> Option<Compaction>
 /// until the rest is bearable. When idle, those of which half is dead.
 fn to_empty<T: HasMeta>(s: &PickerInput<'_, T>, runs: &[Arc<Run<T>>], idle: bool) -> Vec<u64> {
     let borne = borne_garbage(s);
-    let mut dead: u64 = s.segments.iter().map(|g| g.dead).sum();
+    let mut dead = sum_of(s.segments.iter().map(|g| g.dead));
     let mut relocate = Vec::new();
     if !idle && dead <= borne + GARBAGE_FLOOR {
         return relocate;
@@ -511,20 +512,20 @@ fn to_empty<T: HasMeta>(s: &PickerInput<'_, T>, runs: &[Arc<Run<T>>], idle: bool
     let mut by_share: Vec<&SegmentUse> = s.segments.iter().filter(|g| g.dead > 0).collect();
     let share = |g: &SegmentUse| g.dead as f64 / (g.dead as f64 + g.live as f64);
     by_share.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.segment.cmp(&b.segment)));
-    let mut moved = 0;
+    let mut moved = 0u64;
     for g in by_share {
         // Below the cap by half, so that one byte more does not start it again.
         let enough = match idle {
             true => g.dead < g.live,
             false => dead <= borne + GARBAGE_FLOOR / 2,
         };
-        if enough || (moved > 0 && moved + g.live > GARBAGE_STEP) {
+        if enough || (moved > 0 && moved.saturating_add(g.live) > GARBAGE_STEP) {
             break;
         }
         // Segments that only other runs or keyspaces use are theirs to empty.
         if runs.iter().any(|r| uses(r, &[g.segment])) {
             relocate.push(g.segment);
-            moved += g.live;
+            moved = moved.saturating_add(g.live);
         }
         dead -= g.dead;
     }
@@ -542,13 +543,13 @@ fn too_many_segments<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let mut least: Vec<&SegmentUse> =
         s.segments.iter().filter(|g| used.contains(&g.segment)).collect();
     least.sort_by_key(|g| (g.live, g.segment));
-    let mut moved = 0;
+    let mut moved = 0u64;
     let mut relocate: Vec<u64> = Vec::new();
     for g in least.into_iter().take(over.min(SEGMENTS_STEP)) {
-        if moved > 0 && moved + g.live > GARBAGE_STEP {
+        if moved > 0 && moved.saturating_add(g.live) > GARBAGE_STEP {
             break;
         }
-        moved += g.live;
+        moved = moved.saturating_add(g.live);
         relocate.push(g.segment);
     }
     moving(s, relocate)

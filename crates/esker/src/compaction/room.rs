@@ -7,6 +7,7 @@ use super::picker::{Compaction, CompactionReason, PickerInput, SegmentUse};
 use crate::error::{Error, Result};
 use crate::read::LoadedTable;
 use crate::store::{KeyspaceState, Refused, Store};
+use crate::util::sum_of;
 
 impl Store {
     /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write, or else hope
@@ -103,5 +104,5 @@ impl Store {
 
 /// Bytes of values that emptying these segments moves, at most: of all keyspaces.
 pub(super) fn values_in(relocate: &[u64], segments: &[SegmentUse]) -> u64 {
-    segments.iter().filter(|s| relocate.contains(&s.segment)).map(|s| s.live).sum()
+    sum_of(segments.iter().filter(|s| relocate.contains(&s.segment)).map(|s| s.live))
 }

@@ -57,6 +57,11 @@ impl<F: FnMut()> Drop for AtEnd<F> {
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub T);
 
+/// The sum of numbers that a file may have made up: it stops at the greatest there is.
+pub(crate) fn sum_of(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Numbers of files and runs, sizes and sequences stay at or below this, so that adding to one
 /// cannot overflow. A file whose name has a higher number is none of a store's.
 pub(crate) const MAX_NUMBER: u64 = u64::MAX >> 2;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::file_bounds::FileBounds;
 use super::{HasMeta, Invalid};
 use crate::key::{KeyOrder, Seq};
+use crate::util::sum_of;
 
 /// Disjoint tables in key order.
 #[derive(Debug, Clone)]
@@ -163,7 +164,7 @@ impl<T: HasMeta> Run<T> {
                 }
             }
         }
-        let sum = |f: fn(&T) -> u64| tables.iter().fold(0, |s: u64, t| s.saturating_add(f(t)));
+        let sum = |f: fn(&T) -> u64| sum_of(tables.iter().map(f));
         Ok(Run {
             id,
             bytes: sum(|t| t.meta().size),

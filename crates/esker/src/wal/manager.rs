@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
+use crate::util::sum_of;
 use crate::wal::log_segment::LogSegment;
 use crate::wal::pool::FilePool;
 use crate::wal::reclaim::{PendingReclaim, Ranges};
@@ -193,7 +194,7 @@ impl SegmentManager {
         for r in added {
             let e = inner.references.entry(r.segment).or_default();
             e.tables += 1;
-            e.bytes += r.bytes;
+            e.bytes = e.bytes.saturating_add(r.bytes);
         }
         for r in removed {
             if let Some(e) = inner.references.get_mut(&r.segment) {
@@ -454,7 +455,7 @@ impl SegmentManager {
             let live = inner.references.get(number).map_or(0, |r| r.bytes);
             let disk = segment.allocated().unwrap_or(live);
             // Pages at the edges of values cannot be punched.
-            let dead = disk.saturating_sub(live + live / 8 + 64 * 1024);
+            let dead = disk.saturating_sub(sum_of([live, live / 8, 64 * 1024]));
             SegmentUse { segment: *number, live, dead }
         };
         inner.values.iter().map(use_of).collect()
@@ -470,7 +471,7 @@ impl SegmentManager {
             log_segments: inner.log.len(),
             open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
-            value_bytes: inner.references.values().map(|r| r.bytes).sum(),
+            value_bytes: sum_of(inner.references.values().map(|r| r.bytes)),
             value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
             pool_bytes: inner.pool.bytes() + retired(false).map(|s| s.capacity()).sum::<u64>(),
             pinned_bytes: pending_reclaim.map(PendingReclaim::bytes).sum::<u64>()

@@ -10,6 +10,7 @@
 use crate::error::{Error, Result};
 use crate::key::TableMeta;
 use crate::store::{NewSegment, Store};
+use crate::util::sum_of;
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -191,11 +192,13 @@ impl Store {
     fn reserve_bytes(&self, loaded: &[TableMeta]) -> u64 {
         let tombstones = |meta: &TableMeta| {
             let key = (meta.smallest.len() + meta.largest.len()) as u64 / 2;
-            meta.entries * (key + TOMBSTONE)
+            meta.entries.saturating_mul(key + TOMBSTONE)
         };
-        let mut most: u64 = loaded.iter().map(tombstones).sum();
+        let mut most = sum_of(loaded.iter().map(tombstones));
         for ks in self.all_keyspaces() {
-            most += ks.view.load().version.tables().map(|t| tombstones(&t.meta)).sum::<u64>();
+            let view = ks.view.load();
+            let of_tables = view.version.tables().map(|t| tombstones(&t.meta));
+            most = sum_of(of_tables.chain([most]));
         }
         RESERVE + most.min(RESERVE_MOST)
     }
