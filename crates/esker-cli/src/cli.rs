@@ -15,7 +15,7 @@ Examples:
   esker load --help                      every command has examples
 
 Exit codes: 0 done; 1 get found no such key, or bench compare a worse figure; 2 wrong usage;
-3 damage, bad input or an I/O error.";
+3 damage, bad input or an I/O error; 4 repair lost something, or could not check it.";
 
 /// Look into, load, dump, check and repair Esker stores
 ///

@@ -6,6 +6,7 @@
 //! | 1 | `get` found no such key; `bench compare`, of the other program, found a figure that is worse |
 //! | 2 | wrong usage: flags, arguments, a keyspace that is not there |
 //! | 3 | damage, bad input or an I/O error |
+//! | 4 | `repair` did its work, and something was lost or could not be checked |
 
 use std::fmt;
 use std::io::Write;
@@ -26,6 +27,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Damaged data, bad input, or the system refused.
     Broken(String),
+    /// Done, and not all was saved.
+    Lossy(String),
 }
 
 pub(crate) type Outcome = Result<(), Failure>;
@@ -37,6 +40,7 @@ impl Failure {
             Failure::NotFound(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Broken(_) => 3,
+            Failure::Lossy(_) => 4,
         }
     }
 
@@ -53,9 +57,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::ClosedPipe => f.write_str("the output was closed"),
-            Failure::NotFound(text) | Failure::Usage(text) | Failure::Broken(text) => {
-                f.write_str(text)
-            }
+            Failure::NotFound(text)
+            | Failure::Usage(text)
+            | Failure::Broken(text)
+            | Failure::Lossy(text) => f.write_str(text),
         }
     }
 }
