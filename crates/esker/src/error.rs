@@ -372,7 +372,7 @@ impl fmt::Display for Finding {
 }
 
 /// The beginning of a key, as text.
-struct Shown<'a>(&'a [u8]);
+pub(crate) struct Shown<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -214,6 +214,8 @@ mod store;
 mod table;
 mod util;
 mod verify;
+#[cfg(test)]
+mod verify_tests;
 mod version;
 mod wal;
 mod write;

@@ -11,6 +11,7 @@ use crate::key::{Comparator, KeyOrder, Stored};
 use crate::read::LoadedTable;
 use crate::store::{DirLock, Store, lock_dir};
 use crate::table::{DamagedTable, Remains, Table};
+use crate::util::sum_of;
 use crate::version::{self, Orders, State, TableMeta};
 use crate::wal::{self, End, Frame, LogReader, Lookup, Segment};
 
@@ -73,11 +74,11 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     fn at(&mut self, within_file: u64) {
-        (self.tell)((self.done + within_file).min(self.total), self.total);
+        (self.tell)(self.done.saturating_add(within_file).min(self.total), self.total);
     }
 
     fn finish_file(&mut self, bytes: u64) {
-        self.done += bytes;
+        self.done = self.done.saturating_add(bytes);
         self.at(0);
     }
 }
@@ -87,20 +88,17 @@ impl Store {
     pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
         self.check_process()?;
         let mut report = VerifyReport::default();
-        let views: Vec<_> = self.all_keyspaces().iter().map(|ks| ks.view.load_full()).collect();
-        let tables: Vec<&Arc<LoadedTable>> =
-            views.iter().flat_map(|v| v.version.tables()).collect();
+        let views: Vec<_> =
+            self.all_keyspaces().iter().map(|ks| (ks.id, ks.view.load_full())).collect();
+        let tables: Vec<(u32, &Arc<LoadedTable>)> =
+            views.iter().flat_map(|(id, v)| v.version.tables().map(|t| (*id, t))).collect();
         // Asked afterwards: the views of a store that is closed are empty.
         self.check_open()?;
-        let total = tables.iter().map(|t| t.meta.size).sum();
+        let total = tables.iter().map(|(_, t)| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };
-        for t in tables {
-            check_table(&t.table, &t.meta, &mut report, &mut progress)?;
-            check_pointers(
-                &t.table,
-                &|n| t.segments().iter().find(|s| s.number() == n).cloned(),
-                &mut report,
-            )?;
+        for (keyspace, t) in tables {
+            let segment = |n| t.segments().iter().find(|s| s.number() == n).cloned();
+            check_table(&t.table, keyspace, &t.meta, &segment, &mut report, &mut progress)?;
         }
         Ok(report)
     }
@@ -156,7 +154,8 @@ pub(crate) fn check_files(
     let state = &loaded.state;
     let names = env.list(dir).map_err(|e| Error::io("list", dir, e))?;
     let tables = || state.keyspaces.values().flat_map(|k| k.version.tables().map(move |t| (k, t)));
-    let total = tables().map(|(_, t)| t.size).sum();
+    // What no file has been asked yet may be anything.
+    let total = sum_of(tables().map(|(_, t)| t.size));
     let mut progress = Progress { done: 0, total, tell };
     let segments = open_segments(env, dir, state, &names, report, unordered);
     let segment = |n| segments.get(&n)?.clone().ok();
@@ -182,13 +181,12 @@ pub(crate) fn check_files(
                 progress.finish_file(meta.size);
             }
             Ok(t) if ks.order.is_none() => {
-                check_blocks(&t, &segment, report, unordered)?;
+                check_blocks(&t, ks.id, meta, &segment, report, unordered)?;
                 progress.finish_file(meta.size);
             }
             Ok(t) => {
                 let t = Arc::new(t);
-                check_table(&t, meta, report, &mut progress)?;
-                check_pointers(&t, &segment, report)?;
+                check_table(&t, ks.id, meta, &segment, report, &mut progress)?;
             }
         }
     }
@@ -197,9 +195,11 @@ pub(crate) fn check_files(
     Ok(checked)
 }
 
-/// The blocks of a table whose order is not known, and the values that it points to.
+/// The blocks of a table whose order is not known, the values that it points to, and what the manifest says of it.
 fn check_blocks(
     t: &Table,
+    keyspace: u32,
+    meta: &TableMeta,
     segment: &FindSegment<'_>,
     report: &mut VerifyReport,
     problems: &mut Vec<Finding>,
@@ -216,6 +216,7 @@ fn check_blocks(
     problems
         .extend(lost.iter().map(|l| Finding::from(&Error::corrupt(t.path(), l.offset, l.what()))));
     report.bytes += values.bytes;
+    problems.extend(contradictions(t, keyspace, meta).iter().map(Finding::from));
     problems.extend(values.problems(t));
     Ok(())
 }
@@ -254,54 +255,42 @@ pub(crate) fn lock_existing(env: &Arc<dyn Env>, dir: &Path, mode: LockMode) -> R
     lock_dir(&**env, dir, mode)?.ok_or_else(none)
 }
 
+/// All of a table; what the manifest says of it; and that every value that stayed in a log segment is there and whole, as
+/// far as the blocks that point to them can be read.
 fn check_table(
     t: &Arc<Table>,
+    keyspace: u32,
     meta: &TableMeta,
+    segment: &FindSegment<'_>,
     report: &mut VerifyReport,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     report.files += 1;
-    report.bytes += meta.size;
-    let problems = t.verify(&mut |bytes| progress.at(bytes))?;
+    let mut values = Values::new(segment);
+    let mut each = |_: &[u8], _, _, stored: Stored<'_>| {
+        values.look_at(stored);
+        Ok(())
+    };
+    let problems = t.verify_with(&mut |bytes| progress.at(bytes), &mut each)?;
     progress.finish_file(meta.size);
+    report.bytes += meta.size + values.bytes;
     report.entries += match problems.is_empty() {
         true => t.entries(),
         false => DamagedTable::Opened(Arc::clone(t)).intact_entries(meta),
     };
-    for p in problems {
-        report.problem(p);
-    }
-    let mut differ = |what: &str, table: u64, manifest: u64| {
-        if table != manifest {
-            report.problem(Error::corrupt(
-                t.path(),
-                0,
-                format!("the table has {table} {what}, the manifest says {manifest}"),
-            ));
-        }
-    };
-    differ("entries", t.entries(), meta.entries);
-    differ("tombstones", t.tombstones(), meta.tombstones);
-    if t.smallest() != meta.smallest || t.largest() != meta.largest {
-        report.problem(Error::corrupt(t.path(), 0, "its keys do not range as the manifest says"));
-    }
+    problems.into_iter().chain(contradictions(t, keyspace, meta)).for_each(|p| report.problem(p));
+    report.problems.extend(values.problems(t));
     Ok(())
 }
 
-/// Every value that stayed in a log segment is there and whole, as far as the blocks that point to them can be
-/// read: what is wrong with these was reported by the table's own verification.
-fn check_pointers(t: &Table, segment: &FindSegment<'_>, report: &mut VerifyReport) -> Result<()> {
-    if t.references().is_empty() {
-        return Ok(());
-    }
-    let mut values = Values::new(segment);
-    t.salvage(&mut |_, _, _, stored| {
-        values.look_at(stored);
-        Ok(())
-    })?;
-    report.bytes += values.bytes;
-    report.problems.extend(values.problems(t));
-    Ok(())
+/// What the manifest says wrong of a table that it has in this keyspace. What a read does follows from that: a key below
+/// the smallest that it names is not found.
+pub(crate) fn contradictions(t: &Table, keyspace: u32, meta: &TableMeta) -> Vec<Error> {
+    let (own, names) = (t.keyspace(), ("the manifest says", "the table has"));
+    let misplaced =
+        (own != keyspace).then(|| format!("keyspace: {} {keyspace}, {} {own}", names.0, names.1));
+    let of_meta = t.meta().contradictions(meta, |a, b| a == b, names);
+    misplaced.into_iter().chain(of_meta).map(|what| Error::corrupt(t.path(), 0, what)).collect()
 }
 
 /// Gives the segment of a number, `None` where it is missing or damaged.

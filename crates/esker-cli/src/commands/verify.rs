@@ -16,8 +16,9 @@ Examples:
   esker verify ./db                      check everything
   esker verify ./db --json | jq .problems
 
-Reads only, so it works where nothing can be written. Checks every checksum and the order of all
-keys, also of a store too damaged to open. Problems are printed one a line with file and offset;
+Reads only, so it works where nothing can be written. Checks every checksum, the order of all keys,
+and that what tables and the manifest say of keys, sequences, counts and large values is so, also of
+a store too damaged to open. Problems are printed one a line with file and offset;
 the exit code is then 3. `esker repair` saves what is intact. A keyspace whose order a program of
 its own compares is a problem each time: only that program can check the order of its keys.";
 

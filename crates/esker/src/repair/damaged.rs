@@ -9,6 +9,7 @@ use crate::error::{Error, Finding, Result};
 use crate::filename;
 use crate::key::{Codec, KeyOrder, Seq, Stored, ValuePointer};
 use crate::table::{self, DamagedTable, Dictionary, Table};
+use crate::util::sum_of;
 use crate::version::TableMeta;
 
 impl Repair<'_> {
@@ -88,27 +89,23 @@ impl Repair<'_> {
         t: Arc<Table>,
         meta: TableMeta,
     ) -> Result<()> {
-        if t.verify(&mut |_| {})?.is_empty() && self.values_are_whole(&t) {
+        // Whether all values that it points to are there.
+        let mut whole = t
+            .references()
+            .iter()
+            .all(|r| self.segment(r.segment).is_some() && !self.remains.contains_key(&r.segment));
+        let problems = t.verify_with(&mut |_| {}, &mut |_, _, _, stored| {
+            if let Stored::Pointer(p) = stored {
+                let segment = self.segment(p.segment);
+                whole = whole && segment.is_some_and(|s| s.value(&p).is_ok());
+            }
+            Ok(())
+        })?;
+        if problems.is_empty() && whole {
             self.found.push((id, run, meta));
             return Ok(());
         }
         self.copy_intact(id, run, order, &DamagedTable::Opened(t), &meta)
-    }
-
-    /// Whether all values that the table points to are there.
-    fn values_are_whole(&self, t: &Table) -> bool {
-        let mut whole = true;
-        let walked = t.salvage(&mut |_, _, _, stored| {
-            if let Stored::Pointer(p) = stored {
-                let segment = self.segment(p.segment);
-                whole &= segment.is_some_and(|s| s.value(&p).is_ok());
-            }
-            Ok(())
-        });
-        let referenced = |r: &table::SegmentRef| {
-            self.segment(r.segment).is_some() && !self.remains.contains_key(&r.segment)
-        };
-        whole && walked.is_ok() && t.references().iter().all(referenced)
     }
 
     /// A copy for tables of this keyspace. With the dictionary of what is copied its values stay
@@ -127,7 +124,7 @@ impl Repair<'_> {
         let options =
             table::TableOptions { order, keyspace: id, block_size, compression, dictionary };
         let tables = self.old.keyspaces.values().flat_map(|k| k.version.tables());
-        let stored = tables.map(|t| t.size).sum();
+        let stored = sum_of(tables.map(|t| t.size));
         Copy::new(&self.files, options, self.options.table_sizes(stored).full)
     }
 }

@@ -46,13 +46,15 @@ impl Repair<'_> {
         let (number, size) = (meta.number, meta.size);
         let path = self.dir.join(filename::table(number));
         match Table::open(&*self.env, &path, number, size, order.clone(), meta.base_seq) {
-            Ok(t) => {
+            Ok(t) if t.keyspace() == id => {
                 // Where the two do not agree the table is right: its checksums say so.
                 let own = t.meta();
-                let agree = (own.entries, own.tombstones) == (meta.entries, meta.tombstones)
-                    && (&own.smallest, &own.largest) == (&meta.smallest, &meta.largest);
-                let meta = if agree { meta.clone() } else { own };
-                self.keep_or_copy(id, run, order, Arc::new(t), meta)
+                self.keep_or_copy(id, run, order, Arc::new(t), own)
+            }
+            Ok(t) => {
+                let what = format!("it is a table of keyspace {}, not of {id}", t.keyspace());
+                self.lose_table(&Error::corrupt(&path, 0, what), meta);
+                Ok(())
             }
             Err(e) if is_no_damage(&e) => Err(e),
             Err(e) => {

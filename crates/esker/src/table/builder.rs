@@ -1,18 +1,18 @@
 //! Writes a table, front to back in large writes.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::TableOptions;
 use super::block::{PAGE, tag};
 use super::block_builder::{Added, BlockBuilder, BlockEntry};
 use super::codec::Compressor;
 use super::dictionary::SAMPLE;
 use super::footer::{FOOTER_LEN, Footer, Properties};
 use super::hash_index::{self, Geometry, Keyed};
+use super::tally::EntryTally;
 use super::wire::{ONLY, checksum};
-use super::{SegmentRef, TableOptions};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::key::{
@@ -36,8 +36,7 @@ pub(crate) struct TableBuilder {
     written: u64,
     last_key: Vec<u8>,
     last_seq: Seq,
-    references: BTreeMap<u64, SegmentRef>,
-    props: Properties,
+    tally: EntryTally,
 }
 
 /// The data blocks, and what is gathered while they are laid out.
@@ -109,8 +108,7 @@ impl TableBuilder {
             written: 0,
             last_key: Vec::new(),
             last_seq: 0,
-            references: BTreeMap::new(),
-            props,
+            tally: EntryTally::new(props),
             options,
         })
     }
@@ -132,13 +130,12 @@ impl TableBuilder {
             return Err(Error::KeyTooLong { len: key.len() });
         }
         let new_key = self.check_order(key, seq)?;
-        let (raw_len, value_tag, payload) = self.packer.encode(kind, value)?;
+        let (value_tag, payload) = self.packer.encode(kind, value)?;
         let tag = kind as u8 | value_tag | if seq.is_some() { tag::HAS_SEQ } else { 0 };
         let entry = BlockEntry { key, tag, seq: seq.unwrap_or(0), payload };
         let hash = self.options.order.equal_means_same_bytes() && new_key;
         self.blocks.add(entry, hash.then(|| key_hash(key)));
-        self.props.keys += u64::from(new_key);
-        self.count(key, seq, kind, value, raw_len);
+        self.tally.add(key, new_key, seq, kind, value);
         if self.blocks.out.len() >= WRITE {
             self.write_pieces()?;
         }
@@ -148,7 +145,7 @@ impl TableBuilder {
     /// Whether the key is a new one.
     fn check_order(&mut self, key: &[u8], seq: Option<Seq>) -> Result<bool> {
         let seq = seq.unwrap_or(0);
-        let side = if self.props.entries == 0 {
+        let side = if self.tally.props.entries == 0 {
             Ordering::Less
         } else {
             self.options.order.compare(&self.last_key, key)
@@ -167,39 +164,6 @@ impl TableBuilder {
         }
         self.last_seq = seq;
         Ok(side.is_lt())
-    }
-
-    fn count(
-        &mut self,
-        key: &[u8],
-        seq: Option<Seq>,
-        kind: Kind,
-        value: Stored<'_>,
-        raw_len: usize,
-    ) {
-        let p = &mut self.props;
-        match seq {
-            None => p.base_entries += 1,
-            Some(s) if p.entries == p.base_entries => (p.min_seq, p.max_seq) = (s, s),
-            Some(s) => {
-                p.min_seq = p.min_seq.min(s);
-                p.max_seq = p.max_seq.max(s);
-            }
-        }
-        if p.entries == 0 {
-            p.smallest = key.to_vec();
-        }
-        p.entries += 1;
-        p.tombstones += u64::from(kind == Kind::Delete);
-        p.raw_bytes += (key.len() + raw_len) as u64;
-        p.max_key_len = p.max_key_len.max(key.len() as u32);
-        if let (Stored::Pointer(v), Kind::Put) = (value, kind) {
-            let r = self
-                .references
-                .entry(v.segment)
-                .or_insert(SegmentRef { segment: v.segment, bytes: 0 });
-            r.bytes += u64::from(v.len);
-        }
     }
 
     /// Whether a packed value can be added as it is: it is packed the way this table packs. A short
@@ -231,15 +195,12 @@ impl TableBuilder {
     /// # Panics
     /// When there is no entry: an empty table is none.
     pub(crate) fn finish(mut self) -> Result<TableMeta> {
-        assert!(self.props.entries > 0, "an empty table is not finished");
+        assert!(self.tally.props.entries > 0, "an empty table is not finished");
         self.blocks.finish();
-        self.props.largest = std::mem::take(&mut self.last_key);
-        self.props.references = self.references.values().copied().collect();
-        let prefix = match self.options.order {
-            KeyOrder::Custom(_) => 0,
-            _ => common_prefix(&self.props.smallest, &self.props.largest),
-        };
-        self.props.prefix_len = prefix as u32;
+        let largest = std::mem::take(&mut self.last_key);
+        let mut props = std::mem::take(&mut self.tally).finish(largest);
+        let prefix = shared_by_keys(&self.options.order, &props);
+        props.prefix_len = prefix as u32;
 
         let none = Geometry { lines: 0, slot_bits: 0, place_bits: 0 };
         let keyed = &self.blocks.keyed;
@@ -253,8 +214,8 @@ impl TableBuilder {
         self.blocks.out.extend_from_slice(&sums);
         let block_index = self.blocks.block_index.encode(&self.options.order, prefix);
         self.blocks.out.extend_from_slice(&block_index);
-        let props = self.props.encode();
-        self.blocks.out.extend_from_slice(&props);
+        let section = props.encode();
+        self.blocks.out.extend_from_slice(&section);
         let blocks = self.blocks.block_index.pages.len() as u64;
         let footer = Footer {
             number: self.blocks.number,
@@ -262,19 +223,19 @@ impl TableBuilder {
             blocks: blocks as u32,
             geometry,
             guess_first: (self.blocks.first_offsets / blocks) as u32,
-            guess_stride: (self.blocks.record_bytes * 256 / self.props.entries)
-                .min(u64::from(u32::MAX)) as u32,
+            guess_stride: (self.blocks.record_bytes * 256 / props.entries).min(u64::from(u32::MAX))
+                as u32,
             sums_checksum: checksum(&sums, self.blocks.number, ONLY),
             block_index_checksum: checksum(&block_index, self.blocks.number, ONLY),
-            props_len: props.len() as u64,
-            props_checksum: checksum(&props, self.blocks.number, ONLY),
+            props_len: section.len() as u64,
+            props_checksum: checksum(&section, self.blocks.number, ONLY),
         };
         let size = self.written + (self.blocks.out.len() + FOOTER_LEN) as u64;
         let footer = footer.encode(size);
         self.blocks.out.extend_from_slice(&footer);
         self.write_out()?;
         self.file.sync().map_err(|e| Error::io("sync table", &self.path, e))?;
-        Ok(self.props.meta(self.blocks.number, size, 0))
+        Ok(props.meta(self.blocks.number, size, 0))
     }
 
     /// Writes what makes whole pieces; what is left over goes with the next one.
@@ -351,6 +312,14 @@ impl BlockIndexBuilder {
     }
 }
 
+/// What all keys begin with, in bytes, of properties that have the first and the last of them.
+pub(super) fn shared_by_keys(order: &KeyOrder, props: &Properties) -> usize {
+    match order {
+        KeyOrder::Custom(_) => 0,
+        _ => common_prefix(&props.smallest, &props.largest),
+    }
+}
+
 /// One checksum per chunk of the index.
 fn chunk_sums(index: &[u8], number: u64) -> Vec<u8> {
     index
@@ -361,10 +330,10 @@ fn chunk_sums(index: &[u8], number: u64) -> Vec<u8> {
 }
 
 impl Compressor {
-    /// Raw length, encoding bits of the tag, and bytes of a value to be stored.
-    fn encode<'a>(&'a mut self, kind: Kind, value: Stored<'a>) -> Result<(usize, u8, &'a [u8])> {
+    /// Encoding bits of the tag, and bytes of a value to be stored.
+    fn encode<'a>(&'a mut self, kind: Kind, value: Stored<'a>) -> Result<(u8, &'a [u8])> {
         if kind == Kind::Delete {
-            return Ok((0, tag::RAW, &[]));
+            return Ok((tag::RAW, &[]));
         }
         match value {
             Stored::Inline(bytes) => {
@@ -374,8 +343,8 @@ impl Compressor {
                 let dict = if self.dictionary().is_some() { tag::DICT } else { 0 };
                 let codec = self.codec();
                 match self.compress(bytes) {
-                    Some(compressed) => Ok((bytes.len(), codec_tag(codec) | dict, compressed)),
-                    None => Ok((bytes.len(), tag::RAW, bytes)),
+                    Some(compressed) => Ok((codec_tag(codec) | dict, compressed)),
+                    None => Ok((tag::RAW, bytes)),
                 }
             }
             Stored::Compressed { codec, dict, raw_len, bytes } => {
@@ -386,12 +355,9 @@ impl Compressor {
                 }
                 let dict = if dict != 0 { tag::DICT } else { 0 };
                 let compressed = self.pass_through(raw_len, bytes);
-                Ok((raw_len as usize, codec_tag(Some(codec)) | dict, compressed))
+                Ok((codec_tag(Some(codec)) | dict, compressed))
             }
-            Stored::Pointer(p) => {
-                let bytes = self.hold(&p.encode());
-                Ok((bytes.len(), tag::POINTER, bytes))
-            }
+            Stored::Pointer(p) => Ok((tag::POINTER, self.hold(&p.encode()))),
         }
     }
 }

@@ -61,7 +61,7 @@ fn read(table: &Arc<Table>, order: &KeyOrder) {
         assert!(steps < MOST_STEPS, "a walk back that does not end");
         moved = cursor.prev();
     }
-    keys.extend([vec![], b"key 001x".to_vec(), vec![0xff; 40], table.smallest().to_vec()]);
+    keys.extend([vec![], b"key 001x".to_vec(), vec![0xff; 40], table.props.smallest.clone()]);
     for key in &keys {
         for seq in [0, 40, u64::MAX] {
             if let Ok(Some(found)) = table.get(key_hash(key), key, seq) {

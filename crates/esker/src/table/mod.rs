@@ -34,6 +34,7 @@ mod read_ahead;
 mod reader;
 mod salvage;
 mod sample;
+mod tally;
 mod verify;
 mod wire;
 mod zstd;
@@ -54,6 +55,8 @@ pub(crate) mod fuzz;
 mod lost_block_tests;
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod verify_tests;
 
 pub(crate) use crate::key::SegmentRef;
 pub(crate) use builder::TableBuilder;

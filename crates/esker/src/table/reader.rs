@@ -105,6 +105,10 @@ impl Table {
             return Err(bad(props_at, "properties: checksum"));
         }
         let props = Properties::decode(props).ok_or_else(|| bad(props_at, "properties"))?;
+        let excess = TableMeta::excess(size, props.entries, props.raw_bytes, &props.references);
+        if let Some(what) = excess {
+            return Err(bad(props_at, what));
+        }
         if props.order != order.name() {
             return Err(Error::ComparatorMismatch {
                 keyspace: format!("number {}", props.keyspace),
@@ -179,18 +183,6 @@ impl Table {
     /// All entries, tombstones included.
     pub(crate) fn entries(&self) -> u64 {
         self.props.entries
-    }
-    /// Deletes among them.
-    pub(crate) fn tombstones(&self) -> u64 {
-        self.props.tombstones
-    }
-    /// The first key.
-    pub(crate) fn smallest(&self) -> &[u8] {
-        &self.props.smallest
-    }
-    /// The last key.
-    pub(crate) fn largest(&self) -> &[u8] {
-        &self.props.largest
     }
     /// Sequence of the entries that have none of their own.
     pub(crate) fn base_seq(&self) -> Seq {

@@ -3,10 +3,14 @@
 use std::cmp::Ordering;
 
 use super::block::Block;
+use super::builder::shared_by_keys;
+use super::footer::Properties;
 use super::hash_index::{CHUNK, LINE, LINE_BYTES, Line};
 use super::reader::Table;
+use super::salvage::Visit;
+use super::tally::EntryTally;
 use crate::error::{Error, Result};
-use crate::key::{Kind, Seq, key_hash};
+use crate::key::{Seq, TableMeta, key_hash};
 
 /// So many problems of one table are told one by one: a large one that is damaged all over has millions.
 const MOST_PROBLEMS: usize = 64;
@@ -37,24 +41,27 @@ impl TableProblems<'_> {
     }
 }
 
-/// What a walk over the blocks counts, to be compared with the properties.
-#[derive(Default)]
-struct WalkCounts {
-    entries: u64,
-    keys: u64,
-    tombstones: u64,
-    base_entries: u64,
+/// What a walk over the blocks finds, to be compared with the properties.
+struct BlockWalk<'a, 'v> {
+    each: &'a mut Visit<'v>,
+    /// Whether the hash index can be asked for all keys.
+    index_whole: bool,
+    tally: EntryTally,
     last: Option<(Vec<u8>, Seq)>,
     /// Whether blocks that cannot be read lie between that and what is next: they may begin the versions of its key.
     after_lost: bool,
 }
 
 impl Table {
-    /// Checks every block, the order of entries, all counts, and that the indexes agree with the
-    /// data; damage found before does not hide more. `progress` is told the bytes done. The errors
-    /// are all of kind [`Error::Corruption`], and the last may say how many there are besides; none means the table is
-    /// sound.
-    pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64)) -> Result<Vec<Error>> {
+    /// Checks every block, the order of entries, all that the properties say of them, and that the indexes agree with
+    /// the data; damage found before does not hide more. `progress` is told the bytes done, and `each` is called for every
+    /// entry of every intact block, in order. The errors are all of kind [`Error::Corruption`], and the last may say how
+    /// many there are besides; none means the table is sound.
+    pub(crate) fn verify_with(
+        &self,
+        progress: &mut dyn FnMut(u64),
+        each: &mut Visit<'_>,
+    ) -> Result<Vec<Error>> {
         let mut problems = TableProblems { table: self, told: Vec::new(), more: None };
         let mut index_whole = true;
         for chunk in 0..self.geometry().chunks() as u32 {
@@ -64,7 +71,8 @@ impl Table {
                 index_whole = false;
             }
         }
-        let mut seen = WalkCounts::default();
+        let (tally, last) = (EntryTally::default(), None);
+        let mut seen = BlockWalk { each, index_whole, tally, last, after_lost: false };
         let mut all_blocks = true;
         for i in 0..self.block_index.blocks {
             let page = self.block_index.page(i);
@@ -86,16 +94,22 @@ impl Table {
                     }
                     // SAFETY: `block_problem` has just validated it.
                     let block = unsafe { self.block_at(page) };
-                    self.verify_block(i, page, &block, index_whole, &mut seen, &mut problems);
+                    self.verify_block(i, page, &block, &mut seen, &mut problems)?;
                 }
             }
             progress(u64::from(end) * 4096);
         }
         if all_blocks {
-            self.verify_counts(&seen, index_whole, &mut problems);
+            self.verify_properties(seen, &mut problems);
         }
         progress(self.size());
         Ok(problems.list())
+    }
+
+    /// The problems alone.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn verify(&self, progress: &mut dyn FnMut(u64)) -> Result<Vec<Error>> {
+        self.verify_with(progress, &mut |_, _, _, _| Ok(()))
     }
 
     fn verify_block(
@@ -103,10 +117,9 @@ impl Table {
         ordinal: u32,
         page: u32,
         block: &Block<'_>,
-        index_whole: bool,
-        seen: &mut WalkCounts,
+        seen: &mut BlockWalk<'_, '_>,
         problems: &mut TableProblems<'_>,
-    ) {
+    ) -> Result<()> {
         let at = u64::from(page) * 4096;
         let mut key = block.prefix().to_vec();
         for slot in 0..block.count {
@@ -128,14 +141,13 @@ impl Table {
             if slot == 0 && !self.block_index.is_for(ordinal, &self.order, &key) {
                 problems.add(at, "the block index does not lead to this block");
             }
-            seen.entries += 1;
-            seen.keys += u64::from(new_key);
-            seen.tombstones += u64::from(r.kind() == Kind::Delete);
-            seen.base_entries += u64::from(r.seq.is_none());
+            let stored = r.stored(self.dict_id());
+            seen.tally.add(&key, new_key, r.seq, r.kind(), stored);
+            (seen.each)(&key, seq, r.kind(), stored)?;
             let may_be_older = std::mem::take(&mut seen.after_lost);
             if new_key
                 && !may_be_older
-                && index_whole
+                && seen.index_whole
                 && self.geometry().lines > 0
                 && !self.indexed(&key, page, slot)
             {
@@ -150,6 +162,7 @@ impl Table {
                 last => *last = Some((key.clone(), seq)),
             }
         }
+        Ok(())
     }
 
     /// Whether the index leads from the key to this place.
@@ -180,32 +193,42 @@ impl Table {
         unsafe { Line::new(bytes.as_ptr()) }
     }
 
-    fn verify_counts(
-        &self,
-        seen: &WalkCounts,
-        index_whole: bool,
-        problems: &mut TableProblems<'_>,
-    ) {
+    fn verify_properties(&self, seen: BlockWalk<'_, '_>, problems: &mut TableProblems<'_>) {
         let p = &self.props;
-        let mut check = |what: &str, found: u64, said: u64| {
-            if found != said {
-                let what = format!("properties say {said} {what}, there are {found}");
+        let found = seen.tally.finish(seen.last.map(|(key, _)| key).unwrap_or_default());
+        let names = ("the properties say", "the blocks have");
+        let mut check = |what: &str, found: u64, said: u64, fits: bool| {
+            if !fits {
+                let (sayer, holder) = names;
+                let what = format!("{what}: {sayer} {said}, {holder} {found}");
                 problems.add(self.layout.props, &what);
             }
         };
-        check("entries", seen.entries, p.entries);
-        check("keys", seen.keys, p.keys);
-        check("tombstones", seen.tombstones, p.tombstones);
-        check("entries without a sequence", seen.base_entries, p.base_entries);
-        if index_whole && self.geometry().lines > 0 {
+        for (what, found, said) in [
+            ("keys", found.keys, p.keys),
+            ("entries without a sequence", found.base_entries, p.base_entries),
+            ("longest key", found.max_key_len.into(), p.max_key_len.into()),
+        ] {
+            check(what, found, said, found == said);
+        }
+        let shared = shared_by_keys(&self.order, &found) as u64;
+        let said = u64::from(p.prefix_len);
+        check("bytes that all keys begin with", shared, said, said <= shared);
+        if seen.index_whole && self.geometry().lines > 0 {
             let indexed: u64 = (0..self.geometry().lines)
                 .map(|i| (0..LINE as u32).filter(|&e| self.line(i).entry(e) != 0).count() as u64)
                 .sum();
-            check("indexed keys", indexed, p.keys);
+            check("indexed keys", indexed, p.keys, indexed == p.keys);
         }
-        if seen.last.as_ref().is_some_and(|(last, _)| self.order.compare(last, &p.largest).is_ne())
-        {
-            problems.add(self.layout.props, "properties: largest key");
+        // The sequences that stand there, whatever the others count as.
+        let explicit = |p: &Properties| TableMeta {
+            min_seq: p.min_seq,
+            max_seq: p.max_seq,
+            ..p.meta(self.number(), self.size(), self.base_seq())
+        };
+        let same = |a: &[u8], b: &[u8]| self.order.compare(a, b).is_eq();
+        for what in explicit(&found).contradictions(&explicit(p), same, names) {
+            problems.add(self.layout.props, &what);
         }
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::wire::{Reader, put_bytes, put_u64};
 use super::{Invalid, MAX_NUMBER};
 use crate::key::{MAX_KEY_LEN, SegmentRef, Seq, TableMeta};
+use crate::util::sum_of;
 
 impl TableMeta {
     /// Bytes of values that stayed in log segments.
     pub(crate) fn separated_bytes(&self) -> u64 {
-        self.references.iter().fold(0, |sum, r| sum.saturating_add(r.bytes))
+        sum_of(self.references.iter().map(|r| r.bytes))
     }
 
     /// The same with a base sequence, which the builder does not know: entries without one of their own
@@ -84,7 +85,12 @@ impl TableMeta {
         if self.smallest.len() > MAX_KEY_LEN || self.largest.len() > MAX_KEY_LEN {
             return fail("a key is too long");
         }
-        if self.references.iter().any(|r| r.segment > MAX_NUMBER || r.bytes > MAX_NUMBER) {
+        if let Some(what) =
+            TableMeta::excess(self.size, self.entries, self.raw_bytes, &self.references)
+        {
+            return fail(what);
+        }
+        if self.references.iter().any(|r| r.segment > MAX_NUMBER) {
             return fail("segment reference out of range");
         }
         if !self.references.is_sorted_by(|a, b| a.segment < b.segment) {
