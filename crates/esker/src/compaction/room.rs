@@ -10,14 +10,16 @@ use crate::store::{KeyspaceState, Refused, Store};
 use crate::util::sum_of;
 
 impl Store {
-    /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write, or else hope
-    /// for what it is likely to; `begin` is told whether it is tried. Whether it was done: where it was not there is no
-    /// room, or a run that would have gone along with a flush is damaged.
+    /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write; where that
+    /// is worth a `try_hard` also if there is hope for what it is likely to, and without room the spare segment goes.
+    /// `begin` is told whether it is tried. Whether it was done: where it was not there is no room, or a run that would have
+    /// gone along with a flush is damaged.
     pub(super) fn compact_in_room(
         &self,
         ks: &KeyspaceState,
         inputs: CompactionInputs,
         moved: u64,
+        try_hard: bool,
         begin: impl FnOnce(bool),
     ) -> Result<bool> {
         let (flush, with_runs) = (!inputs.memtables.is_empty(), !inputs.runs.is_empty());
@@ -31,7 +33,7 @@ impl Store {
         } else {
             claim
         };
-        let tried = !tight || self.may_hope(likely);
+        let tried = !tight || try_hard && self.may_hope(likely);
         begin(tried);
         // All that the inputs keep, lest what follows a flush keeps what the flush is done with.
         let merged = tried.then(|| self.run_compaction(ks, inputs));
@@ -54,7 +56,9 @@ impl Store {
                 return Ok(true);
             }
         };
-        self.discard_spare();
+        if try_hard {
+            self.discard_spare();
+        }
         if refused {
             self.rest(ks, most);
         }

@@ -30,6 +30,22 @@ pub(super) enum Look<'a> {
     Between,
     /// The tables that somebody found, who waits until nothing is left to do about them. The outlook ends there too.
     Upto(&'a Horizon),
+    /// The tables alone, whatever waits for a flush: what bounds runs and space.
+    Bounds,
+    /// The runs, where there are more than flushes leave and somebody waits until they are fewer.
+    TooManyRuns,
+}
+
+impl Look<'_> {
+    /// Whether the memtables that wait go along.
+    fn takes_memtables(&self) -> bool {
+        !matches!(self, Look::Bounds | Look::TooManyRuns)
+    }
+
+    /// Whether somebody waits for the compactions, so that they do not rest.
+    fn is_awaited(&self) -> bool {
+        matches!(self, Look::Upto(_) | Look::TooManyRuns)
+    }
 }
 
 /// What the picker sees of the store beside a keyspace. It takes a look at each keyspace and segment, so those that are
@@ -100,7 +116,8 @@ impl Store {
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
         }
-        let mut memtables = self.sealed(&super_version);
+        let mut memtables =
+            if look.takes_memtables() { self.sealed(&super_version) } else { Vec::new() };
         let only_tidies = matches!(look, Look::Work { idle: true }) && memtables.is_empty();
         if only_tidies && self.may_not_tidy_yet(ks, &super_version) {
             return Ok(false);
@@ -109,11 +126,14 @@ impl Store {
         let picker_input = self.input_for(look, ks, &super_version, &waiting, outlook);
         let plan = match look {
             Look::Between => picker::flush(&picker_input),
-            _ => picker::pick(&picker_input),
+            Look::Bounds => picker::thin_out(&picker_input),
+            Look::TooManyRuns => picker::too_many_runs(&picker_input),
+            Look::Work { .. } | Look::Upto(_) => picker::pick(&picker_input),
         };
         // Where a flush is due, what has its turn after it says how urgent the rest is.
         let note = |pressure| match look {
-            Look::Work { .. } if waiting.is_empty() => self.note_pressure(ks, pressure),
+            Look::Between | Look::Upto(_) => {}
+            _ if waiting.is_empty() => self.note_pressure(ks, pressure),
             _ => {}
         };
         let Some(mut plan) = plan else {
@@ -125,7 +145,7 @@ impl Store {
             return Ok(false);
         };
         let flush = plan.memtables > 0;
-        let rests = !plan.runs.is_empty() && !matches!(look, Look::Upto(_)) && self.rests(ks);
+        let rests = !plan.runs.is_empty() && !look.is_awaited() && self.rests(ks);
         if rests && !flush {
             note(0.0);
             return Ok(false);
@@ -157,7 +177,9 @@ impl Store {
         memtables.truncate(plan.memtables);
         let (runs, relocate) = (plan.runs, plan.relocate);
         let inputs = CompactionInputs { super_version, memtables, runs, groups, relocate };
-        let done = self.compact_in_room(ks, inputs, moved, begin)?;
+        // Beside a flush that waits nothing is tried in hope.
+        let try_hard = look.takes_memtables();
+        let done = self.compact_in_room(ks, inputs, moved, try_hard, begin)?;
         match done {
             true if tidies => self.backpressure.note_tidied(written),
             // A flush makes do with what it needs; what can wait does.
@@ -175,49 +197,6 @@ impl Store {
         not_yet.as_ref().is_some_and(|(of, until)| is(of) && self.env.now() < *until)
     }
 
-    /// Merges some runs where there are more than flushes leave, and the disk has room for it; `awaited`: somebody waits
-    /// for it. The caller holds the right to merge.
-    pub(super) fn thin_out(
-        &self,
-        ks: &KeyspaceState,
-        outlook: &Outlook,
-        awaited: bool,
-    ) -> Result<bool> {
-        let super_version = ks.view.load_full();
-        let picker_input = self.picker_input(ks, &super_version, &[], outlook, false);
-        let plan = match awaited {
-            true => picker::too_many_runs(&picker_input),
-            false => picker::thin_out(&picker_input),
-        };
-        let Some(mut plan) = plan else {
-            self.note_pressure(ks, 0.0);
-            return Ok(false);
-        };
-        let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
-        self.note_pressure(ks, picker::pressure_of(&plan, &picker_input));
-        let most = overlap::written(&groups) + values_in(&plan.relocate, &outlook.segments);
-        let _claim = self.room.claim(most);
-        if !awaited && self.rests(ks) || self.is_tight(most) {
-            // Nobody is to slow down for what does not come.
-            self.note_pressure(ks, 0.0);
-            return Ok(false);
-        }
-        note_part(ks, plan.reason, next);
-        let (memtables, runs, relocate) = (Vec::new(), plan.runs, plan.relocate);
-        let inputs = CompactionInputs { super_version, memtables, runs, groups, relocate };
-        match self.run_compaction(ks, inputs) {
-            Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
-                self.rest(ks, most);
-                Ok(false)
-            }
-            Err(e) => Err(e),
-            Ok(()) => {
-                *ks.refused.lock() = None;
-                Ok(true)
-            }
-        }
-    }
-
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
     /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
     /// turn. The caller holds the right to merge, and not the writer.
@@ -225,7 +204,7 @@ impl Store {
         while ks.view.load().runs().len() >= RUNS_MOST {
             self.check_writable()?;
             let outlook = self.outlook();
-            if !comparator::catch(|| self.thin_out(ks, &outlook, true))? {
+            if !self.compact_picked(ks, &Look::TooManyRuns, &outlook)? {
                 break;
             }
         }

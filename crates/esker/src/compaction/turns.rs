@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use super::picker;
 use super::schedule::{Look, Outlook};
-use crate::comparator;
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
 
@@ -32,7 +31,7 @@ impl Store {
         // What bounds runs and space has its share of the time, where writes leave no other time for it.
         let thin_out = || {
             let outlook = self.outlook();
-            let work = |ks: &_| comparator::catch(|| self.thin_out(ks, &outlook, false));
+            let work = |ks: &_| self.compact_picked(ks, &Look::Bounds, &outlook);
             self.in_turn(&keyspaces, || false, work)
         };
         let share_left = self.backpressure.has_share_left() && !self.flush_is_due();
@@ -144,7 +143,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use crate::compaction::schedule::LOOKS;
+    use crate::compaction::schedule::{LOOKS, Look};
     use crate::env::sim::SimEnv;
     use crate::store::{KeyspaceState, Refused};
     use crate::{Compression, Db, Keyspace, KeyspaceOptions, Options};
@@ -222,7 +221,7 @@ mod tests {
         let store = db.store();
         let all = store.all_keyspaces();
         store.note_pressure(&all[0], 2.0);
-        assert!(store.thin_out(&all[1], &store.outlook(), false).unwrap());
+        assert!(store.compact_picked(&all[1], &Look::Bounds, &store.outlook()).unwrap());
         assert_eq!(store.backpressure.pressure(), (all[0].id, 1.0));
     }
 
