@@ -19,7 +19,7 @@ use crate::compaction::version_filter::{Decision, VersionFilter};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::key::{InternalCursor, Stored};
+use crate::key::{InternalCursor, Seq, Stored};
 use crate::memtable::Memtable;
 use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
@@ -27,7 +27,7 @@ use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, LoadedTable};
 use crate::store::apply::VersionEdit;
 use crate::store::{Counters, DirLock, KeyspaceState, Store};
-use crate::table::Dictionary;
+use crate::table::{Dictionary, TableBuilder};
 use crate::util::AtEnd;
 use crate::version::{KeyspaceVersion, Run};
 
@@ -322,29 +322,8 @@ impl<'a> CompactionJob<'a> {
                 }
                 decision => {
                     let seq = (decision == Decision::Keep).then_some(seq);
-                    if let (Stored::Pointer(p), SourceCursor::Memtable(_)) =
-                        (value, cursor.current())
-                    {
-                        written.live.entry(p.segment).or_default().push(p.range());
-                    }
                     let builder = outputs.builder(key, written)?;
-                    match (value, cursor.current()) {
-                        (Stored::Compressed { .. }, SourceCursor::Run(run))
-                            if !builder.accepts(&value) =>
-                        {
-                            run.table().table.decompress(value, &mut decompressed)?;
-                            builder.add(key, seq, kind, Stored::Inline(&decompressed))?;
-                        }
-                        (Stored::Pointer(p), SourceCursor::Run(run))
-                            if self.relocate.contains(&p.segment) =>
-                        {
-                            let moved = run.table().segment(&p)?.value(&p)?;
-                            bytes = moved.len();
-                            builder.add(key, seq, kind, Stored::Inline(moved))?;
-                            written.dead.entry(p.segment).or_default().push(p.range());
-                        }
-                        _ => builder.add(key, seq, kind, value)?,
-                    }
+                    bytes = self.add(builder, &cursor, seq, value, &mut decompressed, written)?;
                 }
             }
             cursor.next()?;
@@ -360,6 +339,39 @@ impl<'a> CompactionJob<'a> {
         drop(outputs);
         self.read = read;
         Ok(())
+    }
+
+    /// Adds the present entry to a table. A value that the table cannot hold as it is becomes another, and what points into
+    /// the log is noted. Bytes of the value.
+    #[inline]
+    fn add(
+        &self,
+        builder: &mut TableBuilder,
+        cursor: &MergeCursor,
+        seq: Option<Seq>,
+        value: Stored<'_>,
+        decompressed: &mut Vec<u8>,
+        written: &mut Written,
+    ) -> Result<usize> {
+        let (key, kind) = (cursor.key(), cursor.kind());
+        match (value, cursor.current()) {
+            (Stored::Compressed { .. }, SourceCursor::Run(run)) if !builder.accepts(&value) => {
+                run.table().table.decompress(value, decompressed)?;
+                builder.add(key, seq, kind, Stored::Inline(decompressed))?;
+            }
+            (Stored::Pointer(p), SourceCursor::Run(run)) if self.relocate.contains(&p.segment) => {
+                let moved = run.table().segment(&p)?.value(&p)?;
+                builder.add(key, seq, kind, Stored::Inline(moved))?;
+                written.dead.entry(p.segment).or_default().push(p.range());
+                return Ok(moved.len());
+            }
+            (Stored::Pointer(p), SourceCursor::Memtable(_)) => {
+                builder.add(key, seq, kind, value)?;
+                written.live.entry(p.segment).or_default().push(p.range());
+            }
+            _ => builder.add(key, seq, kind, value)?,
+        }
+        Ok(value.stored_len())
     }
 
     /// The value as the table will hold it: a large one stays where it was written.

@@ -37,6 +37,15 @@ pub(super) enum Look<'a> {
 }
 
 impl Look<'_> {
+    fn ask(&self, picker_input: &PickerInput<'_, Arc<LoadedTable>>) -> Option<Compaction> {
+        match self {
+            Look::Work { .. } | Look::Upto(_) => picker::pick(picker_input),
+            Look::Between => picker::flush(picker_input),
+            Look::Bounds => picker::thin_out(picker_input),
+            Look::TooManyRuns => picker::too_many_runs(picker_input),
+        }
+    }
+
     /// Whether the memtables that wait go along.
     fn takes_memtables(&self) -> bool {
         !matches!(self, Look::Bounds | Look::TooManyRuns)
@@ -46,6 +55,22 @@ impl Look<'_> {
     fn is_awaited(&self) -> bool {
         matches!(self, Look::Upto(_) | Look::TooManyRuns)
     }
+}
+
+/// What is done of a plan of the picker's before it is asked again.
+struct PickedPart {
+    inputs: CompactionInputs,
+    reason: CompactionReason,
+    /// Where the next part of such a plan begins.
+    next: Option<Vec<u8>>,
+    /// Bytes of values that are moved.
+    moved: u64,
+    /// How urgent it is, where that is told.
+    pressure: Option<f64>,
+    /// Its runs wait, as the last compaction found no room: only its memtables are flushed.
+    rests: bool,
+    /// What it writes, where it only makes the store tidier.
+    tidies: Option<u64>,
 }
 
 /// What the picker sees of the store beside a keyspace. It takes a look at each keyspace and segment, so those that are
@@ -112,6 +137,39 @@ impl Store {
         look: &Look<'_>,
         outlook: &Outlook,
     ) -> Result<bool> {
+        let Some(part) = self.pick_part(ks, look, outlook) else { return Ok(false) };
+        let flush = !part.inputs.memtables.is_empty();
+        if flush && !self.may_flush() {
+            return Ok(false);
+        }
+        if part.rests {
+            return self.flush_as_can_be(ks);
+        }
+        let begin = |tried| {
+            part.pressure.inspect(|p| self.note_pressure(ks, if tried { *p } else { 0.0 }));
+            if tried {
+                note_part(ks, part.reason, part.next);
+            }
+        };
+        // What bounds the runs is not tried in hope: a flush or a load comes right after it.
+        let try_hard = look.takes_memtables();
+        let done = self.compact_in_room(ks, part.inputs, part.moved, try_hard, begin)?;
+        match (done, part.tidies) {
+            (true, Some(written)) => self.backpressure.note_tidied(written),
+            // A flush makes do with what it needs; what can wait does.
+            (false, _) if flush => return self.flush_as_can_be(ks),
+            _ => {}
+        }
+        Ok(done)
+    }
+
+    /// Asks the picker, and takes of its plan what is done at once. `None`: nothing is due, or what is waits.
+    fn pick_part(
+        &self,
+        ks: &KeyspaceState,
+        look: &Look<'_>,
+        outlook: &Outlook,
+    ) -> Option<PickedPart> {
         let mut super_version = ks.view.load_full();
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
@@ -120,73 +178,46 @@ impl Store {
             if look.takes_memtables() { self.sealed(&super_version) } else { Vec::new() };
         let only_tidies = matches!(look, Look::Work { idle: true }) && memtables.is_empty();
         if only_tidies && self.may_not_tidy_yet(ks, &super_version) {
-            return Ok(false);
+            return None;
         }
         let waiting = describe(&memtables);
         let picker_input = self.input_for(look, ks, &super_version, &waiting, outlook);
-        let plan = match look {
-            Look::Between => picker::flush(&picker_input),
-            Look::Bounds => picker::thin_out(&picker_input),
-            Look::TooManyRuns => picker::too_many_runs(&picker_input),
-            Look::Work { .. } | Look::Upto(_) => picker::pick(&picker_input),
-        };
         // Where a flush is due, what has its turn after it says how urgent the rest is.
-        let note = |pressure| match look {
-            Look::Between | Look::Upto(_) => {}
-            _ if waiting.is_empty() => self.note_pressure(ks, pressure),
-            _ => {}
+        let tells = waiting.is_empty() && !matches!(look, Look::Between | Look::Upto(_));
+        let tell = |pressure| {
+            if tells {
+                self.note_pressure(ks, pressure);
+            }
         };
-        let Some(mut plan) = plan else {
-            note(0.0);
+        let Some(mut plan) = look.ask(&picker_input) else {
+            tell(0.0);
             // Runs that somebody else merges were not asked about.
             if picker_input.idle && waiting.is_empty() && picker_input.busy.is_empty() {
                 note_rest(ks, picker_input.runs.first().map_or(0, |r| r.id()));
             }
-            return Ok(false);
+            return None;
         };
-        let flush = plan.memtables > 0;
         let rests = !plan.runs.is_empty() && !look.is_awaited() && self.rests(ks);
-        if rests && !flush {
-            note(0.0);
-            return Ok(false);
+        if rests && plan.memtables == 0 {
+            tell(0.0);
+            return None;
         }
         let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
-        let written = overlap::written(&groups);
         let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled)
-            && !matches!(look, Look::Upto(_));
+            && !look.is_awaited();
+        let tidies = tidies.then(|| overlap::written(&groups));
         let user_bytes = || Counters::get(&self.counters.user_bytes);
-        if tidies && !self.backpressure.may_tidy(written, user_bytes()) {
+        if tidies.is_some_and(|written| !self.backpressure.may_tidy(written, user_bytes())) {
             let until = self.env.now() + LOOKED_AT_AGAIN;
             *ks.not_yet.lock() = Some((Arc::downgrade(&super_version), until));
-            return Ok(false);
+            return None;
         }
-        if flush && !self.may_flush() {
-            return Ok(false);
-        }
-        if rests {
-            return self.flush_as_can_be(ks);
-        }
-        let pressure = picker::pressure_of(&plan, &picker_input);
-        let moved = values_in(&plan.relocate, &outlook.segments);
-        let begin = |tried| {
-            note(if tried { pressure } else { 0.0 });
-            if tried {
-                note_part(ks, plan.reason, next);
-            }
-        };
+        let pressure = tells.then(|| picker::pressure_of(&plan, &picker_input));
         memtables.truncate(plan.memtables);
-        let (runs, relocate) = (plan.runs, plan.relocate);
+        let Compaction { runs, reason, relocate, .. } = plan;
+        let moved = values_in(&relocate, &outlook.segments);
         let inputs = CompactionInputs { super_version, memtables, runs, groups, relocate };
-        // Beside a flush that waits nothing is tried in hope.
-        let try_hard = look.takes_memtables();
-        let done = self.compact_in_room(ks, inputs, moved, try_hard, begin)?;
-        match done {
-            true if tidies => self.backpressure.note_tidied(written),
-            // A flush makes do with what it needs; what can wait does.
-            false if flush => return self.flush_as_can_be(ks),
-            _ => {}
-        }
-        Ok(done)
+        Some(PickedPart { inputs, reason, next, moved, pressure, rests, tidies })
     }
 
     /// Whether a merge of what this view has was refused a moment ago, as an idle store has written what it may: planning

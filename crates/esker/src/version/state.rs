@@ -365,14 +365,7 @@ impl Draft<'_> {
         let now = self.delta.marks;
         match change {
             Change::AddKeyspace { id, name, order_name, compression, blob_threshold } => {
-                if *id < now.next_keyspace {
-                    return Err(Invalid::new(format!("keyspace id {id} was used before")));
-                }
-                if changed(&self.delta.names, &self.before.names, name.as_str()).is_some() {
-                    return Err(Invalid::new(format!("keyspace {name:?} is there already")));
-                }
-                self.delta.marks.next_keyspace = *id + 1;
-                let k = KeyspaceDescription {
+                self.add_keyspace(KeyspaceDescription {
                     id: *id,
                     name: name.clone(),
                     order_name: order_name.clone(),
@@ -381,9 +374,7 @@ impl Draft<'_> {
                     blob_threshold: *blob_threshold,
                     flushed: 0,
                     version: KeyspaceVersion::default(),
-                };
-                self.delta.names.insert(name.clone(), Some(*id));
-                self.delta.keyspaces.insert(*id, Some(k));
+                })?;
             }
             Change::DropKeyspace { id } => {
                 let k = self.known(*id)?.clone();
@@ -432,6 +423,20 @@ impl Draft<'_> {
                 return Err(Invalid::new("an edit goes on in the midst of a record"));
             }
         }
+        Ok(())
+    }
+
+    fn add_keyspace(&mut self, k: KeyspaceDescription) -> Result<(), Invalid> {
+        let (id, name) = (k.id, &k.name);
+        if id < self.delta.marks.next_keyspace {
+            return Err(Invalid::new(format!("keyspace id {id} was used before")));
+        }
+        if changed(&self.delta.names, &self.before.names, name.as_str()).is_some() {
+            return Err(Invalid::new(format!("keyspace {name:?} is there already")));
+        }
+        self.delta.marks.next_keyspace = id + 1;
+        self.delta.names.insert(name.clone(), Some(id));
+        self.delta.keyspaces.insert(id, Some(k));
         Ok(())
     }
 

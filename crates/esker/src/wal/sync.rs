@@ -242,45 +242,59 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
                 }
                 Next::Lead => {
                     chosen = false;
-                    ledger = self.gather(ledger);
-                    ledger.syncing = false;
-                    // While others came it may have become durable in another way.
-                    if let Next::Done(result) = ledger.next(position, resets) {
-                        self.hand_over(ledger);
+                    if let Some(result) = self.lead(ledger, position, resets) {
                         return result;
                     }
-                    let plan = ledger.plan();
-                    if plan.is_empty() {
-                        self.hand_over(ledger);
-                        // A position that was never written: a bug of the caller's. It must not
-                        // pass for durable.
-                        let what = format!("{position:?} is beyond the log, and cannot be synced");
-                        return Err(Error::Internal { what });
-                    }
-                    ledger.syncing = true;
-                    drop(ledger);
-                    let began = self.env.now();
-                    let result = self.carry_out(&plan);
-                    ledger = self.ledger.lock();
-                    ledger.syncing = false;
-                    ledger.last_took = self.env.now().saturating_sub(began);
-                    if let Err(e) = result {
-                        let lost = plan.iter().any(|step| step.file.sync_failed())
-                            || self.dir_sync.failed().is_some();
-                        if !lost && ledger.failed.is_none() {
-                            // It was not tried. Those who wait try for themselves.
-                            let covered = position <= ledger.durable;
-                            self.hand_over(ledger);
-                            return if covered { Ok(()) } else { Err(e) };
-                        }
-                        self.failed.store(true, Ordering::Release);
-                        ledger.failed = Some(e);
-                    }
-                    self.hand_over(ledger);
                     ledger = self.ledger.lock();
                 }
             }
         }
+    }
+
+    /// A sync for this thread and all that wait, of whom one leads the next. What came of it for this thread; `None`: the
+    /// ledger says.
+    fn lead(
+        &self,
+        ledger: MutexGuard<'_, Ledger<S>>,
+        position: Position,
+        resets: u64,
+    ) -> Option<Result<()>> {
+        let mut ledger = self.gather(ledger);
+        ledger.syncing = false;
+        // While others came it may have become durable in another way.
+        if let Next::Done(result) = ledger.next(position, resets) {
+            self.hand_over(ledger);
+            return Some(result);
+        }
+        let plan = ledger.plan();
+        if plan.is_empty() {
+            self.hand_over(ledger);
+            // A position that was never written: a bug of the caller's. It must not
+            // pass for durable.
+            let what = format!("{position:?} is beyond the log, and cannot be synced");
+            return Some(Err(Error::Internal { what }));
+        }
+        ledger.syncing = true;
+        drop(ledger);
+        let began = self.env.now();
+        let result = self.carry_out(&plan);
+        let mut ledger = self.ledger.lock();
+        ledger.syncing = false;
+        ledger.last_took = self.env.now().saturating_sub(began);
+        if let Err(e) = result {
+            let lost =
+                plan.iter().any(|step| step.file.sync_failed()) || self.dir_sync.failed().is_some();
+            if !lost && ledger.failed.is_none() {
+                // It was not tried. Those who wait try for themselves.
+                let covered = position <= ledger.durable;
+                self.hand_over(ledger);
+                return Some(if covered { Ok(()) } else { Err(e) });
+            }
+            self.failed.store(true, Ordering::Release);
+            ledger.failed = Some(e);
+        }
+        self.hand_over(ledger);
+        None
     }
 
     /// Lets the threads that shared the last sync come back with their next writes: they were woken

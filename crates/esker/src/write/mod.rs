@@ -118,17 +118,8 @@ impl Store {
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
-            // Every keyspace is looked up before the first byte is written. They are in the places that the batch tells.
-            let keyspaces = {
-                let names = self.keyspaces.read();
-                let mut found = Vec::new();
-                for &id in batch.keyspaces() {
-                    let ks = names.by_id.get(&id).cloned();
-                    let ks = ks.ok_or_else(|| Error::KeyspaceDropped { name: format!("#{id}") })?;
-                    found.push(ks);
-                }
-                found
-            };
+            // Every one is looked up before the first byte is written.
+            let keyspaces = self.keyspaces_of(batch)?;
             if keyspaces.iter().any(|ks| ks.order.is_custom()) {
                 rehearse_batch(&keyspaces, &w, batch)?;
             }
@@ -143,37 +134,57 @@ impl Store {
                 let least = segment_bytes_for(bytes);
                 self.rotate_for(&mut w, Need { least, moves: bytes, keep, ahead: false })?;
             }
-            // One memtable for the usual batch in one keyspace.
-            let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
-                keyspaces.iter().map(|ks| (&**ks, self.memtable_of(ks, &w))).collect();
-            let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
-            let mut at = 0;
-            let mut failed = None;
-            appender
-                .append_batch(seq, batch, |r, keyspace, _, key, value| {
-                    if memtables[at].0.id != keyspace {
-                        at = batch.place(keyspace);
-                    }
-                    let (ks, memtable) = &memtables[at];
-                    let insert = || {
-                        memtable.insert(r, key, key_hash(key), seq, value.len());
-                        Ok(())
-                    };
-                    if failed.is_none() {
-                        failed = ks.order.guard(insert).err();
-                    }
-                })
-                .ok_or_else(|| too_large(bytes))?;
-            if let Some(e) = failed {
-                return Err(self.halt_unindexed(&mut w, seq, e));
-            }
-            let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
-            if grown > 0 {
-                self.account_index_memory(&mut w, grown);
-            }
+            self.append_and_index(&mut w, seq, batch, &keyspaces)?;
             Ok(self.publish(&mut w, seq, batch.entry_bytes()))
         })?;
         self.wait_if_synced(position, durability)
+    }
+
+    /// The keyspaces of a batch, in the places that it tells.
+    fn keyspaces_of(&self, batch: &WriteBatch) -> Result<Vec<Arc<KeyspaceState>>> {
+        let names = self.keyspaces.read();
+        let dropped = |id| Error::KeyspaceDropped { name: format!("#{id}") };
+        let of = |&id: &u32| names.by_id.get(&id).cloned().ok_or_else(|| dropped(id));
+        batch.keyspaces().iter().map(of).collect()
+    }
+
+    /// Puts a batch into the log as one frame, and its records into the memtables.
+    fn append_and_index(
+        &self,
+        w: &mut Writer,
+        seq: Seq,
+        batch: &WriteBatch,
+        keyspaces: &[Arc<KeyspaceState>],
+    ) -> Result<()> {
+        // One memtable for the usual batch in one keyspace.
+        let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
+            keyspaces.iter().map(|ks| (&**ks, self.memtable_of(ks, w))).collect();
+        let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
+        let mut at = 0;
+        let mut failed = None;
+        appender
+            .append_batch(seq, batch, |r, keyspace, _, key, value| {
+                if memtables[at].0.id != keyspace {
+                    at = batch.place(keyspace);
+                }
+                let (ks, memtable) = &memtables[at];
+                let insert = || {
+                    memtable.insert(r, key, key_hash(key), seq, value.len());
+                    Ok(())
+                };
+                if failed.is_none() {
+                    failed = ks.order.guard(insert).err();
+                }
+            })
+            .ok_or_else(|| too_large(batch.payload_len()))?;
+        if let Some(e) = failed {
+            return Err(self.halt_unindexed(w, seq, e));
+        }
+        let grown: usize = memtables.iter().map(|(_, m)| m.growth()).sum();
+        if grown > 0 {
+            self.account_index_memory(w, grown);
+        }
+        Ok(())
     }
 
     /// A frame is in the log, and a comparator panicked before all of it was in memory. Its sequence is
