@@ -35,9 +35,7 @@ pub(crate) struct Manifest {
     env: Arc<dyn Env>,
     dir: PathBuf,
     dir_sync: Arc<DirSync>,
-    file: Arc<dyn File>,
-    number: u64,
-    end: u64,
+    now: ManifestFile,
     /// The length that `CURRENT` tells, as far as is known here.
     told: u64,
     rollover_at: u64,
@@ -46,6 +44,7 @@ pub(crate) struct Manifest {
 }
 
 /// A manifest's file, and how long it is.
+#[derive(Debug)]
 struct ManifestFile {
     file: Arc<dyn File>,
     number: u64,
@@ -101,14 +100,8 @@ impl Manifest {
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         dir_sync.sync()?;
         remove_others(&*env, dir, number);
-        Ok(Manifest::of(
-            env,
-            dir,
-            dir_sync,
-            ManifestFile { file, number, end },
-            snapshot_bytes,
-            state,
-        ))
+        let now = ManifestFile { file, number, end };
+        Ok(Manifest::of(env, dir, dir_sync, now, snapshot_bytes, state))
     }
 
     /// Of the file in force, of which `CURRENT` does not tell the length as far as is known.
@@ -116,23 +109,12 @@ impl Manifest {
         env: Arc<dyn Env>,
         dir: &Path,
         dir_sync: Arc<DirSync>,
-        ManifestFile { file, number, end }: ManifestFile,
+        now: ManifestFile,
         snapshot_bytes: u64,
         state: State,
     ) -> Manifest {
         let (dir, rollover_at) = (dir.to_path_buf(), rollover_at(snapshot_bytes));
-        Manifest {
-            env,
-            dir,
-            dir_sync,
-            file,
-            number,
-            end,
-            told: 0,
-            rollover_at,
-            state,
-            failed: None,
-        }
+        Manifest { env, dir, dir_sync, now, told: 0, rollover_at, state, failed: None }
     }
 
     /// The state in force.
@@ -142,13 +124,13 @@ impl Manifest {
 
     /// Number of the file in force.
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.now.number
     }
 
     /// Length of the file in bytes.
     #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
-        self.end
+        self.now.end
     }
 
     /// Syncs of the directory in which it is.
@@ -177,13 +159,14 @@ impl Manifest {
     pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();
-        let refuse = |what| Error::corrupt(&path, self.end, format!("edit refused: {what}"));
+        let refuse = |what| Error::corrupt(&path, self.now.end, format!("edit refused: {what}"));
         let delta = self.state.check(edit).map_err(|e| refuse(e.to_string()))?;
-        if self.end > self.rollover_at {
+        if self.now.end > self.rollover_at {
             let mut next = self.state.clone();
             next.take(delta.clone());
             let fresh = write_fresh(&*self.env, &self.dir, &next);
-            match fresh.map(|f| (self.sync_name(&f), f)) {
+            let name = |number| sync_name(&*self.env, &self.dir, &self.dir_sync, number);
+            match fresh.map(|f| (name(f.number), f)) {
                 Ok((Ok(()), fresh)) => {
                     self.put_in_force(fresh)?;
                     self.state = next;
@@ -191,30 +174,30 @@ impl Manifest {
                 }
                 Ok((Err(e), _)) if self.dir_sync.failed().is_some() => return self.note(Err(e)),
                 // The old file is as good as before; try again when it has grown as much again.
-                _ => self.rollover_at = self.end.saturating_mul(2),
+                _ => self.rollover_at = self.now.end.saturating_mul(2),
             }
         }
-        let mut end = self.end;
-        let records = encode(self.number, &mut end, edit);
+        let mut end = self.now.end;
+        let records = encode(self.now.number, &mut end, edit);
         let records = records.ok_or_else(|| refuse("it has no changes".to_owned()))?;
-        let mut at = self.end;
+        let mut at = self.now.end;
         for record in &records {
             // Each is durable before the next, as a crash may only touch the last one.
-            let written = self.file.write_all_at(record, at);
+            let written = self.now.file.write_all_at(record, at);
             let written = written.map_err(|e| Error::io("write", &path, e));
             if let Err(e) = &written
-                && at == self.end
+                && at == self.now.end
                 && e.is_no_space()
-                && self.file.set_len(at).is_ok()
+                && self.now.file.set_len(at).is_ok()
             {
                 return written;
             }
-            let synced =
-                written.and_then(|()| self.file.sync().map_err(|e| Error::io("sync", &path, e)));
+            let synced = written
+                .and_then(|()| self.now.file.sync().map_err(|e| Error::io("sync", &path, e)));
             self.note(synced)?;
             at += record.len() as u64;
         }
-        self.end = end;
+        self.now.end = end;
         self.state.take(delta);
         Ok(())
     }
@@ -222,7 +205,7 @@ impl Manifest {
     /// Writes the state in force to a new manifest. The way out of a failure; harmless otherwise.
     pub(crate) fn replace(&mut self) -> Result<()> {
         let fresh = write_fresh(&*self.env, &self.dir, &self.state)?;
-        let named = self.sync_name(&fresh);
+        let named = sync_name(&*self.env, &self.dir, &self.dir_sync, fresh.number);
         self.note(named)?;
         self.put_in_force(fresh)
     }
@@ -230,13 +213,13 @@ impl Manifest {
     /// Lets `CURRENT` tell how long the manifest is: from now on it shows when it loses its end.
     pub(crate) fn tell_length(&mut self) -> Result<()> {
         self.check_failed()?;
-        if self.told == self.end {
+        if self.told == self.now.end {
             return Ok(());
         }
-        let manifest = ManifestEnd { number: self.number, end: self.end };
+        let manifest = ManifestEnd { number: self.now.number, end: self.now.end };
         current::prepare(&*self.env, &self.dir, manifest)?;
         current::put_in_place(&*self.env, &self.dir)?;
-        self.told = self.end;
+        self.told = self.now.end;
         Ok(())
     }
 
@@ -244,15 +227,11 @@ impl Manifest {
         let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
-        (self.file, self.number, self.end) = (fresh.file, fresh.number, fresh.end);
-        self.told = self.end;
+        self.now = fresh;
+        self.told = self.now.end;
         self.failed = None;
-        remove_others(&*self.env, &self.dir, self.number);
+        remove_others(&*self.env, &self.dir, self.now.number);
         Ok(())
-    }
-
-    fn sync_name(&self, fresh: &ManifestFile) -> Result<()> {
-        sync_name(&*self.env, &self.dir, &self.dir_sync, fresh.number)
     }
 
     fn check_failed(&self) -> Result<()> {
@@ -271,7 +250,7 @@ impl Manifest {
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.join(filename::manifest(self.number))
+        self.dir.join(filename::manifest(self.now.number))
     }
 }
 
