@@ -273,7 +273,7 @@ impl Store {
         found
     }
 
-    /// The same for all keyspaces.
+    /// Looks at what the picker sees beside a keyspace, for all that are asked about next.
     pub(super) fn outlook(&self) -> Outlook {
         #[cfg(test)]
         LOOKS.set(LOOKS.get() + 1);

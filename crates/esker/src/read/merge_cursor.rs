@@ -1,10 +1,9 @@
 //! Many sorted sources as one.
 //!
-//! The sources stand in a small array ordered by their current entry, the next one first. Moving on
-//! advances the first and sifts it to its place: one comparison when the same source stays in
-//! front, which is what runs of neighbouring keys do. There are few sources (memtables plus runs),
-//! so an array beats a heap. A store that had
-//! hundreds (before a repair is merged down) is read more slowly, and rightly.
+//! The sources stand in a small array in the order of their current entries, the next one first. [`MergeQueue`] keeps that
+//! order by abbreviated keys. Moving on advances the first source and sifts it to its place. Where the same source stayed in
+//! front for some moves, as in runs of neighbouring keys, one look tells for how many more it does, and these compare
+//! nothing. There are few sources (memtables plus runs), so an array beats a heap; a walk over many memtables is slower.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What a compaction reads from: a memtable or a run, without dynamic dispatch.
+//! What a merge reads from, for a reader or a compaction: a memtable or a run, without dynamic dispatch.
 
 use super::run_cursor::RunCursor;
 use crate::Result;

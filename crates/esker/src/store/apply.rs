@@ -306,7 +306,7 @@ impl Store {
     }
 }
 
-/// Publishes the version that an outcome leads to.
+/// Publishes the version that an edit leads to, and counts what came since the keyspace was at rest.
 fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
     ks.publish(|view| {
         let mut next = view.with_version(version.clone());

@@ -2,7 +2,7 @@
 //!
 //! A write is copied once, into a preallocated, memory-mapped file (a *segment*), and stays there:
 //! the memtable's index points at it, a full segment becomes level 0 as it stands, and a large
-//! value remains in it for good. `docs/format/log.md` describes the bytes, `docs/design/log.md` the
+//! value remains in it when the rest is in tables. `docs/format/log.md` describes the bytes, `docs/design/log.md` the
 //! decisions.
 //!
 //! Data flows through the files of this folder in this order:
@@ -15,9 +15,9 @@
 //! - [`frames`]: what a segment holds, for recovery: never trusts a byte;
 //! - [`scanner`]: which segments are the log, and whether a crash explains its end;
 //! - [`verified`]: which separated values were checked;
-//! - [`sync`]: group commit over several segments;
+//! - [`sync`]: group commit over several segments; [`waiters`]: the threads that wait for one;
 //! - [`manager`]: the life of the segments, from creation to recycling; [`log_segment`]: one of those that recovery reads;
-//!   [`reclaim`]: what is to be given back of them;
+//!   [`reclaim`]: what is to be given back of them; [`pool`]: the files that new ones are made from;
 //! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
 
 mod format;

@@ -320,8 +320,8 @@ impl Store {
         result
     }
 
-    /// A synced write is done: that the segment which it is in exists is to be known elsewhere, or
-    /// nobody would miss that file. Mostly the seal before it says so.
+    /// A synced write is done: that its segment exists is to be known outside of it, or nobody would miss that file. The
+    /// first one in a segment tells the manifest; those after it find it told.
     #[inline]
     fn track_segment(&self, segment: u64) -> Result<()> {
         match segment > self.tracked_segment.load(Ordering::Acquire) {
