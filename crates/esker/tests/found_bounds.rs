@@ -129,6 +129,40 @@ fn many_keyspaces_with_a_few_entries_take_little_memory() {
     assert!(resident < 16 << 20, "{resident} bytes");
 }
 
+/// Each open table had made its dictionary ready for packing, which only who writes a table needs, and counted none of it:
+/// some 48 KiB.
+#[test]
+fn many_tables_with_dictionaries_take_little_memory() {
+    const COUNT: u64 = 200;
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        // Where all have the same dictionary it is there once; one of its own each is a few KiB of bytes, which count.
+        for (own, least, most) in [(0, 0, 1 << 10), (1000, 2 << 10, 4 << 10)] {
+            let dir = tempdir().unwrap();
+            let options = || Options::new().compression(compression);
+            let db = options().open(dir.path().join("db")).unwrap();
+            for space in 0..COUNT {
+                let name = format!("k{space}");
+                let space_of = db.create_keyspace(&name, KeyspaceOptions::new()).unwrap();
+                for n in 0..400 {
+                    let digits = (n + space * own).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    let value = format!("{{\"name\": \"{digits:016x}\", \"active\": true}}");
+                    space_of.put(n.to_be_bytes(), value).unwrap();
+                }
+            }
+            db.close().unwrap();
+            let db = options().open(dir.path().join("db")).unwrap();
+            let with_dictionary = |s: &Stats| -> u64 {
+                let runs = s.keyspaces.iter().flat_map(|k| &k.runs);
+                runs.map(|r| (r.lz4_tables + r.zstd_tables) as u64).sum()
+            };
+            assert_eq!(with_dictionary(&db.stats()), COUNT);
+            let used = db.stats().memory_used / COUNT;
+            println!("{compression:?}: {used} bytes a table");
+            assert!((least..most).contains(&used), "{compression:?}, {own}: {used} bytes a table");
+        }
+    }
+}
+
 /// A segment is full as well when the memtables over it take their share of the memory.
 #[test]
 fn indexes_over_the_active_segment_are_bounded() {

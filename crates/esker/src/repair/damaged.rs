@@ -48,7 +48,7 @@ impl Repair<'_> {
                     },
                 },
                 Stored::Compressed { .. } => source
-                    .decompress(stored, &mut buf)
+                    .decompress(stored, &mut buf)?
                     .map(|()| if copy.takes(&stored) { stored } else { Stored::Inline(&buf) }),
                 Stored::Inline(_) => Ok(stored),
             };

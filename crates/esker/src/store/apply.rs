@@ -285,7 +285,8 @@ impl Store {
     fn map_table(&self, ks: &KeyspaceState, meta: &TableMeta) -> Result<Table> {
         let path = self.dir.join(filename::table(meta.number));
         let order = ks.order.clone();
-        Table::open(&*self.env, &path, meta.number, meta.size, order, meta.base_seq)
+        let table = Table::open(&*self.env, &path, meta.number, meta.size, order, meta.base_seq)?;
+        Ok(table.sharing(&self.dictionaries))
     }
 
     /// Finds the segments that the values of a table are in.

@@ -24,6 +24,7 @@ use crate::snapshot::SnapshotList;
 use crate::stall::backpressure::Backpressure;
 use crate::stall::cost::CostModel;
 use crate::stall::readers::Searches;
+use crate::table::Dictionaries;
 use crate::util::{AtEnd, Padded};
 use crate::version::{Manifest, State};
 use crate::wal::SyncGroup;
@@ -83,6 +84,8 @@ pub(crate) struct Store {
     pub sync: SyncGroup,
     pub snapshots: Arc<SnapshotList>,
     pub obsolete: Arc<ObsoleteFiles>,
+    /// Those of open tables.
+    pub dictionaries: Dictionaries,
     pub backpressure: Backpressure,
     pub signal: Signal,
     pub counters: Counters,
@@ -326,6 +329,7 @@ impl Store {
             sync: parts.sync,
             snapshots: Arc::default(),
             obsolete: parts.obsolete,
+            dictionaries: Dictionaries::default(),
             signal: Signal::default(),
             counters: Counters::default(),
             next_file: AtomicU64::new(parts.next_file),
@@ -484,7 +488,7 @@ impl Store {
 
     /// Bytes that the store uses of its budget: indexes of memtables and open tables.
     pub(crate) fn memory_used(&self) -> u64 {
-        let mut bytes = 0;
+        let mut bytes = self.dictionaries.memory() as u64;
         for ks in self.all_keyspaces() {
             let view = ks.view.load();
             bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();

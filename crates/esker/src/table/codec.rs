@@ -21,6 +21,8 @@ pub(super) struct Compressor {
     dictionary: Option<Arc<Dictionary>>,
     out: Vec<u8>,
     lz4: lz4::Lz4Encoder,
+    /// The dictionary made ready, from the first value on that is packed here.
+    lz4_dictionary: Option<lz4::Lz4Dictionary>,
     zstd: Option<zstd::ZstdEncoder>,
     /// Values in a row that did not pay.
     failures: u32,
@@ -38,6 +40,7 @@ impl Compressor {
             dictionary,
             out: Vec::new(),
             lz4: lz4::Lz4Encoder::default(),
+            lz4_dictionary: None,
             zstd,
             failures: 0,
         }
@@ -70,8 +73,10 @@ impl Compressor {
         let max = value.len() - value.len() / 8 - varint_len(raw_len.into());
         let pays = match codec {
             Codec::Lz4 => {
-                let dict = self.dictionary.as_ref().and_then(|d| d.lz4());
-                self.lz4.compress(value, dict, max, &mut self.out)
+                if let (None, Some(d)) = (&self.lz4_dictionary, &self.dictionary) {
+                    self.lz4_dictionary = Some(lz4::Lz4Dictionary::new(d.bytes()));
+                }
+                self.lz4.compress(value, self.lz4_dictionary.as_ref(), max, &mut self.out)
             }
             Codec::Zstd => {
                 self.zstd.as_mut().is_some_and(|z| z.compress(value, max, &mut self.out))
@@ -127,6 +132,9 @@ pub(super) fn decompress(
             dictionary.filter(|d| d.id() == id).ok_or(damaged("value of another dictionary"))?,
         ),
     };
+    if dictionary.is_some_and(|d| d.codec() != codec) {
+        return Err(damaged("dictionary of another codec"));
+    }
     shrink_for(out, raw_len);
     let whole = match codec {
         Codec::Lz4 => {
@@ -134,11 +142,7 @@ pub(super) fn decompress(
             if raw_len > bytes.len().saturating_mul(255) {
                 return Err(damaged("packed value: length"));
             }
-            let dict = match dictionary {
-                Some(d) => Some(d.lz4().ok_or(damaged("dictionary of another codec"))?),
-                None => None,
-            };
-            lz4::decompress(bytes, dict, raw_len, out)
+            lz4::decompress(bytes, dictionary.map(Dictionary::bytes), raw_len, out)
         }
         Codec::Zstd => zstd::decompress(bytes, dictionary, raw_len, out)?,
     };

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::codec::{Compressor, decompress};
-use super::dictionary::Dictionary;
 use super::dictionary::Problem;
+use super::dictionary::{Dictionaries, Dictionary};
 use super::wire::get_varint32;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
@@ -247,6 +247,35 @@ fn a_dictionary_that_zstandard_refuses_is_refused() {
     for &(compression, codec) in BUILT_IN {
         let made = Dictionary::choose(compression, [&dictionary], &samples);
         assert_eq!(made.is_some(), codec == Codec::Lz4);
+    }
+}
+
+/// Each table had one of its own, though most are given that of what they were made from.
+#[test]
+fn tables_share_dictionaries_of_the_same_bytes() {
+    let shared = Dictionaries::default();
+    let of = |codec, n: u8| Dictionary::new(codec, &[n; 1000]);
+    let first = shared.share(of(Codec::Lz4, 1));
+    assert!(Arc::ptr_eq(&first, &shared.share(of(Codec::Lz4, 1))));
+    assert_eq!(shared.memory(), first.memory());
+    // The same bytes for another codec have the same identity, and are another.
+    let zstd = shared.share(of(Codec::Zstd, 1));
+    assert_eq!((zstd.id(), zstd.codec()), (first.id(), Codec::Zstd));
+    assert!(Arc::ptr_eq(&zstd, &shared.share(of(Codec::Zstd, 1))));
+    let other = shared.share(of(Codec::Lz4, 2));
+    assert_eq!(other.bytes(), [2; 1000]);
+    // So have other bytes, where somebody made them for that.
+    let forged = shared.share(first.forged(&[3; 1000]));
+    assert_eq!((forged.id(), forged.bytes()), (first.id(), &[3; 1000][..]));
+    assert_eq!(shared.share(first.forged(&[3; 1000])).bytes(), [3; 1000]);
+    let all = [&first, &zstd, &other, &forged];
+    assert_eq!(shared.memory(), all.iter().map(|d| d.memory()).sum::<usize>());
+    drop((first, zstd, other, forged));
+    assert_eq!(shared.memory(), 0);
+    // What is gone leaves no trace for long.
+    for n in 0..1000u32 {
+        shared.share(Dictionary::new(Codec::Lz4, &n.to_le_bytes()));
+        assert!(shared.identities() <= 3, "{n}");
     }
 }
 

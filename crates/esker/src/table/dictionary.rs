@@ -1,9 +1,12 @@
 //! What the values of a table have in common, given once, so that even a short value finds
 //! something to refer to.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
-use super::lz4;
+use parking_lot::Mutex;
+
+use super::zstd;
 use crate::key::Codec;
 use crate::options::Compression;
 
@@ -23,43 +26,20 @@ pub(crate) const SAMPLE: usize = 1024;
 /// About so many samples are packed to see what a dictionary saves.
 const TRIALS: usize = 128;
 
-/// A dictionary, ready for use by one codec.
+/// A dictionary for one codec. What only packing needs of it is made by who packs.
 pub(crate) struct Dictionary {
     id: u64,
     codec: Codec,
-    bytes: Vec<u8>,
-    prepared: Prepared,
-}
-
-enum Prepared {
-    Lz4(lz4::Lz4Dictionary),
-    #[cfg(feature = "zstd")]
-    Zstd(zstd::zstd_safe::DDict<'static>),
-    /// Its codec is not built in, or refuses it.
-    Unusable,
-}
-
-#[cfg(feature = "zstd")]
-fn prepare_zstd(bytes: &[u8]) -> Prepared {
-    // Refused is what begins like a dictionary of Zstandard's own format and is none.
-    zstd::zstd_safe::DDict::try_create(bytes).map_or(Prepared::Unusable, Prepared::Zstd)
-}
-
-#[cfg(not(feature = "zstd"))]
-fn prepare_zstd(_: &[u8]) -> Prepared {
-    Prepared::Unusable
+    bytes: Box<[u8]>,
+    zstd: zstd::ReadyDictionary,
 }
 
 impl Dictionary {
     /// A dictionary of these bytes.
     pub(crate) fn new(codec: Codec, bytes: &[u8]) -> Arc<Dictionary> {
-        let prepared = match codec {
-            Codec::Lz4 => Prepared::Lz4(lz4::Lz4Dictionary::new(bytes)),
-            Codec::Zstd => prepare_zstd(bytes),
-        };
         // 0 stands for "no dictionary".
         let id = xxhash_rust::xxh3::xxh3_64(bytes).max(1);
-        Arc::new(Dictionary { id, codec, bytes: bytes.to_vec(), prepared })
+        Arc::new(Dictionary { id, codec, bytes: bytes.into(), zstd: Default::default() })
     }
 
     /// The dictionary for values like these samples: one of those `known`, first come first served,
@@ -127,19 +107,74 @@ impl Dictionary {
         &self.bytes
     }
 
-    pub(super) fn lz4(&self) -> Option<&lz4::Lz4Dictionary> {
-        match &self.prepared {
-            Prepared::Lz4(p) => Some(p),
-            _ => None,
-        }
+    /// What Zstandard makes of the bytes, for one of its dictionaries.
+    #[cfg(feature = "zstd")]
+    pub(super) fn zstd(&self) -> &zstd::ReadyDictionary {
+        &self.zstd
     }
 
-    #[cfg(feature = "zstd")]
-    pub(super) fn zstd(&self) -> Option<&zstd::zstd_safe::DDict<'static>> {
-        match &self.prepared {
-            Prepared::Zstd(p) => Some(p),
-            _ => None,
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Dictionary>() + self.bytes.len() + self.zstd.memory()
+    }
+
+    /// Whether the other does the same. Bytes of one identity may differ where somebody made them so.
+    fn is_same(&self, other: &Dictionary) -> bool {
+        self.codec == other.codec && self.bytes == other.bytes
+    }
+}
+
+#[cfg(test)]
+impl Dictionary {
+    /// Other bytes that pretend to be these.
+    pub(super) fn forged(&self, bytes: &[u8]) -> Arc<Dictionary> {
+        let zstd = Default::default();
+        Arc::new(Dictionary { id: self.id, codec: self.codec, bytes: bytes.into(), zstd })
+    }
+}
+
+#[cfg(test)]
+impl Dictionaries {
+    /// How many are known, those that are gone included.
+    pub(super) fn identities(&self) -> usize {
+        self.0.lock().by_id.len()
+    }
+}
+
+/// The dictionaries of a store's open tables, each of which is there once: compactions give what they write that of
+/// their inputs, so most tables have one that others have too.
+#[derive(Default)]
+pub(crate) struct Dictionaries(Mutex<ByIdentity>);
+
+#[derive(Default)]
+struct ByIdentity {
+    /// By identity.
+    by_id: HashMap<u64, Vec<Weak<Dictionary>>>,
+    /// With so many identities those that are gone are left out.
+    clear_at: usize,
+}
+
+impl Dictionaries {
+    /// The one that is there already, or this one.
+    pub(crate) fn share(&self, new: Arc<Dictionary>) -> Arc<Dictionary> {
+        let mut known = self.0.lock();
+        let of_id = known.by_id.entry(new.id).or_default();
+        if let Some(same) = of_id.iter().filter_map(Weak::upgrade).find(|d| d.is_same(&new)) {
+            return same;
         }
+        of_id.retain(|d| d.strong_count() > 0);
+        of_id.push(Arc::downgrade(&new));
+        if known.by_id.len() > known.clear_at {
+            known.by_id.retain(|_, of_id| of_id.iter().any(|d| d.strong_count() > 0));
+            known.clear_at = known.by_id.len() * 2;
+        }
+        new
+    }
+
+    /// Bytes of memory that they take.
+    pub(crate) fn memory(&self) -> usize {
+        let known = self.0.lock();
+        known.by_id.values().flatten().filter_map(Weak::upgrade).map(|d| d.memory()).sum()
     }
 }
 
@@ -167,6 +202,9 @@ impl std::fmt::Debug for Dictionary {
 pub(super) enum Problem {
     /// What is wrong with it.
     Damaged(&'static str),
+    /// The system has no memory for what unpacks it, which says nothing of the value.
+    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "of builds with it"))]
+    NoMemory,
     /// This build has no Zstandard.
     #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
     NoZstd,

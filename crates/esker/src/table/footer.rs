@@ -183,6 +183,12 @@ impl Properties {
         }
     }
 
+    /// Bytes of memory that it takes besides itself and its dictionary.
+    pub fn memory(&self) -> usize {
+        let keys = self.smallest.len() + self.largest.len();
+        self.order.len() + keys + size_of_val(&self.references[..])
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut w = SectionWriter::default();
         w.u32(self.keyspace);

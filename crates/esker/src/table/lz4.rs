@@ -27,7 +27,7 @@ const LONG: usize = 4096;
 /// short value most bytes are the last.
 const BEHIND: usize = 32;
 
-/// A dictionary made ready.
+/// A dictionary made ready for packing: 32 KiB and its bytes, which unpacking needs nothing of.
 pub(super) struct Lz4Dictionary {
     bytes: Vec<u8>,
     /// Where four bytes of this hash last occur, plus 1; 0 for nowhere.
@@ -38,13 +38,17 @@ impl Lz4Dictionary {
     /// Only the last 64 KiB can be referred to; matches are looked for there.
     pub fn new(bytes: &[u8]) -> Lz4Dictionary {
         let mut table = vec![0; 1 << DICT_BITS];
-        let start = bytes.len().saturating_sub(MAX_OFFSET);
-        let near = &bytes[start..];
+        let near = near(bytes);
         for at in 0..(near.len() + 1).saturating_sub(MIN_MATCH) {
             table[hash(load(near, at), DICT_BITS)] = (at + 1) as u16;
         }
         Lz4Dictionary { bytes: near.to_vec(), table }
     }
+}
+
+/// What of a dictionary can be referred to.
+fn near(dict: &[u8]) -> &[u8] {
+    &dict[dict.len().saturating_sub(MAX_OFFSET)..]
 }
 
 #[inline(always)]
@@ -223,13 +227,13 @@ fn put_rest(out: &mut Vec<u8>, len: usize) {
 /// this length.
 pub(super) fn decompress(
     compressed: &[u8],
-    dict: Option<&Lz4Dictionary>,
+    dict: Option<&[u8]>,
     len: usize,
     out: &mut Vec<u8>,
 ) -> bool {
     out.resize(len + BEHIND, 0);
     let n = match dict {
-        Some(d) => lz4_flex::block::decompress_into_with_dict(compressed, out, &d.bytes),
+        Some(d) => lz4_flex::block::decompress_into_with_dict(compressed, out, near(d)),
         None => lz4_flex::block::decompress_into(compressed, out),
     };
     out.truncate(len);
@@ -245,7 +249,7 @@ mod tests {
         let mut compressed = Vec::new();
         assert!(e.compress(value, Some(&prepared), usize::MAX / 2, &mut compressed));
         let mut out = vec![0xEE; 7];
-        assert!(decompress(&compressed, Some(&prepared), value.len(), &mut out));
+        assert!(decompress(&compressed, Some(dict), value.len(), &mut out));
         assert_eq!(out, value);
         let mut alone = Vec::new();
         assert!(e.compress(value, None, usize::MAX / 2, &mut alone));

@@ -61,7 +61,7 @@ mod verify_tests;
 pub(crate) use crate::key::SegmentRef;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
-pub(crate) use dictionary::{Dictionary, SAMPLE};
+pub(crate) use dictionary::{Dictionaries, Dictionary, SAMPLE};
 pub(crate) use reader::Table;
 pub(crate) use salvage::{DamagedTable, Remains};
 

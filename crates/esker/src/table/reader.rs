@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
 use super::block_index::{self, BlockIndex, HeadSearch};
-use super::dictionary::Dictionary;
-use super::dictionary::Problem;
+use super::dictionary::{Dictionaries, Dictionary, Problem};
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
 use super::wire::{ONLY, checksum};
@@ -160,6 +159,12 @@ impl Table {
     /// a sixth of the first walk over it.
     pub(crate) fn just_written(self) -> Table {
         Table { reads_groups: false, ..self }
+    }
+
+    /// The same with its dictionary as other tables have it, where one does.
+    pub(crate) fn sharing(mut self, dictionaries: &Dictionaries) -> Table {
+        self.props.dictionary = self.props.dictionary.map(|d| dictionaries.share(d));
+        self
     }
 
     // ---- what it says of itself
@@ -519,9 +524,10 @@ impl Table {
         Ok(())
     }
 
-    /// Bytes of memory that it takes besides its mapping.
+    /// Bytes of memory that it takes besides its mapping, and its dictionary, which others may have too.
     pub(crate) fn memory(&self) -> usize {
-        std::mem::size_of::<Table>() + self.blocks_seen.memory() + self.chunks_seen.memory()
+        let bits = self.blocks_seen.memory() + self.chunks_seen.memory();
+        size_of::<Table>() + bits + self.props.memory() + self.block_index.prefix.len()
     }
 
     // ---- values, errors
@@ -529,8 +535,10 @@ impl Table {
     /// Unpacks a value of this table into `out`, whose contents it replaces.
     pub(crate) fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<()> {
         super::codec::decompress(stored, self.props.dictionary.as_deref(), out).map_err(|problem| {
-            let Problem::Damaged(what) = problem else {
-                return Error::NoZstd { path: self.path.clone() };
+            let what = match problem {
+                Problem::Damaged(what) => what,
+                Problem::NoMemory => return no_memory(&self.path),
+                Problem::NoZstd => return Error::NoZstd { path: self.path.clone() },
             };
             let at = match stored {
                 // Where in the file the bytes are, if they are ours.
@@ -563,6 +571,11 @@ impl Table {
             let _ = unsafe { rustix::mm::madvise(start.cast(), len, advice) };
         }
     }
+}
+
+/// There is no memory to unpack a value of this table.
+pub(super) fn no_memory(path: &Path) -> Error {
+    Error::io("unpack a value of", path, std::io::ErrorKind::OutOfMemory.into())
 }
 
 impl std::fmt::Debug for Table {

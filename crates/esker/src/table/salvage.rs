@@ -6,14 +6,14 @@
 //! of, in which order and with which dictionary, is in the properties; those are found by the name
 //! of the order in them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
 use super::dictionary::{Dictionary, Problem};
 use super::footer::{FOOTER_LEN, Properties};
 use super::memory::SLACK;
-use super::reader::Table;
+use super::reader::{self, Table};
 use super::wire::checksum;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Finding, Result};
@@ -148,13 +148,18 @@ impl DamagedTable {
         }
     }
 
-    /// Unpacks a value into `out`, whose contents it replaces. The error says why it cannot.
-    pub(crate) fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    /// Unpacks a value into `out`, whose contents it replaces; or says why nobody can.
+    ///
+    /// # Errors
+    /// When it cannot be told for want of memory.
+    pub(crate) fn decompress(
+        &self,
+        stored: Stored<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<(), String>> {
         match self {
-            DamagedTable::Opened(t) => {
-                t.decompress(stored, out).map_err(|e| Finding::from(&e).what)
-            }
-            DamagedTable::Remains(r) => r.decompress(stored, out).map_err(str::to_string),
+            DamagedTable::Opened(t) => unless_passing(t.decompress(stored, out)),
+            DamagedTable::Remains(r) => r.decompress(stored, out),
         }
     }
 
@@ -171,15 +176,25 @@ impl DamagedTable {
         let (mut entries, mut buf) = (0, Vec::new());
         drop(self.salvage(meta, &mut |_, _, _, stored| {
             let packed = matches!(stored, Stored::Compressed { .. });
-            entries += u64::from(!packed || self.decompress(stored, &mut buf).is_ok());
+            let lost = packed && matches!(self.decompress(stored, &mut buf), Ok(Err(_)));
+            entries += u64::from(!lost);
             Ok(())
         }));
         entries
     }
 }
 
+/// What is wrong, in words, unless that says nothing of the file.
+fn unless_passing(done: Result<()>) -> Result<Result<(), String>> {
+    match done {
+        Err(e) if e.is_passing() => Err(e),
+        done => Ok(done.map_err(|e| Finding::from(&e).what)),
+    }
+}
+
 /// What a table has that does not open.
 pub(crate) struct Remains {
+    path: PathBuf,
     map: Option<Map>,
     props: Option<Properties>,
     /// The table's number: blocks of others are none of it.
@@ -223,7 +238,7 @@ impl Remains {
             _ => Some(file.map(size, false).map_err(|e| Error::io("map table", path, e))?),
         };
         let end = size.min(limit) as usize;
-        let mut remains = Remains { end, map, props: None, number };
+        let mut remains = Remains { path: path.to_path_buf(), end, map, props: None, number };
         if let Some((at, props)) = find_properties(&remains.bytes()[..remains.end], number, orders)
         {
             (remains.end, remains.props) = (at, Some(props));
@@ -252,14 +267,17 @@ impl Remains {
         self.props.as_ref()?.dictionary.as_ref()
     }
 
-    fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    fn decompress(&self, stored: Stored<'_>, out: &mut Vec<u8>) -> Result<Result<(), String>> {
         let lost = matches!(stored, Stored::Compressed { dict: NO_DICTIONARY, .. });
         let decompressed = super::codec::decompress(stored, self.dictionary().map(|d| &**d), out);
-        decompressed.map_err(|problem| match problem {
-            _ if lost => "the dictionary it is packed with is lost",
-            Problem::Damaged(what) => what,
-            Problem::NoZstd => "this build has no Zstandard",
-        })
+        let what = match decompressed {
+            Ok(()) => return Ok(Ok(())),
+            Err(_) if lost => "the dictionary it is packed with is lost",
+            Err(Problem::Damaged(what)) => what,
+            Err(Problem::NoMemory) => return Err(reader::no_memory(&self.path)),
+            Err(Problem::NoZstd) => "this build has no Zstandard",
+        };
+        Ok(Err(what.to_string()))
     }
 
     /// Its entries as they lie in the file.
@@ -341,6 +359,17 @@ fn find_properties<'o>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A repair left out what it had no memory to unpack.
+    #[test]
+    fn want_of_memory_is_no_loss() {
+        let path = Path::new("0000000007.tbl");
+        let error = reader::no_memory(path);
+        assert!(!error.is_corruption(), "{error}");
+        assert!(matches!(unless_passing(Err(error)), Err(Error::Io { .. })));
+        assert!(matches!(unless_passing(Err(Error::corrupt(path, 0, "bad"))), Ok(Err(_))));
+        assert!(matches!(unless_passing(Ok(())), Ok(Ok(()))));
+    }
 
     #[test]
     fn the_rest_of_many_losses_was_told_by_the_cause_of_its_first() {

@@ -1,9 +1,9 @@
 //! Zstandard frames of single values: the library, or what stands in for it in a build without.
 
 #[cfg(feature = "zstd")]
-pub(super) use with::decompress;
+pub(super) use with::{ReadyDictionary, decompress};
 #[cfg(not(feature = "zstd"))]
-pub(super) use without::decompress;
+pub(super) use without::{ReadyDictionary, decompress};
 
 /// Packs values. Packs none when the library refuses a context. A build without the library packs
 /// nothing either: options that ask for it are refused before a table is begun.
@@ -12,8 +12,9 @@ pub(super) struct ZstdEncoder(#[cfg(feature = "zstd")] Option<zstd::zstd_safe::C
 #[cfg(feature = "zstd")]
 mod with {
     use std::cell::RefCell;
+    use std::sync::OnceLock;
 
-    use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
+    use zstd::zstd_safe::{CCtx, CParameter, DCtx, DDict, compress_bound};
 
     use super::ZstdEncoder;
     use crate::table::dictionary::{Dictionary, Problem};
@@ -61,10 +62,60 @@ mod with {
         Some(context)
     }
 
+    /// What the library unpacks with, made of a dictionary for the first value that is: a copy of its bytes, and some
+    /// 27 KiB of tables. `None` when the library refuses it.
+    #[derive(Default)]
+    pub(in crate::table) struct ReadyDictionary(OnceLock<Option<DDict<'static>>>);
+
+    impl ReadyDictionary {
+        /// The same for each call: `bytes` are those of the one dictionary that has this.
+        fn of(&self, bytes: &[u8]) -> Result<&DDict<'static>, Problem> {
+            let made = match self.0.get() {
+                Some(made) => made,
+                None => {
+                    let made = ready(bytes, DDict::try_create)?;
+                    self.0.get_or_init(|| made)
+                }
+            };
+            made.as_ref().ok_or(Problem::Damaged("dictionary that Zstandard refuses"))
+        }
+
+        /// Bytes of memory that it takes, besides itself.
+        pub fn memory(&self) -> usize {
+            self.0.get().and_then(|d| d.as_ref()).map_or(0, |d| d.sizeof())
+        }
+    }
+
+    /// What `make` makes of a dictionary; nothing of one that begins like those of Zstandard's own format and is none.
+    /// The library does not say whether it was that or the memory: as many other bytes do.
+    fn ready<D>(bytes: &[u8], make: impl Fn(&[u8]) -> Option<D>) -> Result<Option<D>, Problem> {
+        let made = make(bytes);
+        if made.is_none() && make(&vec![0; bytes.len()]).is_none() {
+            return Err(Problem::NoMemory);
+        }
+        Ok(made)
+    }
+
     /// A decompressor and room for a frame with its magic number.
     struct Unpacker {
         context: DCtx<'static>,
         frame: Vec<u8>,
+    }
+
+    impl Unpacker {
+        /// That in `slot`, with a context that `make` makes where there is none.
+        fn of(
+            slot: &mut Option<Unpacker>,
+            make: impl FnOnce() -> Option<DCtx<'static>>,
+        ) -> Result<&mut Unpacker, Problem> {
+            match slot {
+                Some(there) => Ok(there),
+                None => {
+                    let context = make().ok_or(Problem::NoMemory)?;
+                    Ok(slot.insert(Unpacker { context, frame: Vec::new() }))
+                }
+            }
+        }
     }
 
     thread_local! {
@@ -80,7 +131,7 @@ mod with {
         out: &mut Vec<u8>,
     ) -> Result<bool, Problem> {
         let dict = match dictionary {
-            Some(d) => Some(d.zstd().ok_or(Problem::Damaged("dictionary of another codec"))?),
+            Some(d) => Some(d.zstd().of(d.bytes())?),
             None => None,
         };
         // A block of a frame takes at least three bytes and stands for at most 128 KiB.
@@ -88,11 +139,7 @@ mod with {
             return Ok(false);
         }
         let mut unpack = |slot: &mut Option<Unpacker>| {
-            if slot.is_none() {
-                let context = DCtx::try_create();
-                *slot = context.map(|context| Unpacker { context, frame: Vec::new() });
-            }
-            let Some(u) = slot else { return Ok(false) };
+            let u = Unpacker::of(slot, DCtx::try_create)?;
             u.frame.clear();
             u.frame.extend_from_slice(&MAGIC);
             u.frame.extend_from_slice(bytes);
@@ -111,6 +158,34 @@ mod with {
             unpack(&mut None)
         })
     }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// It was told as damage, and a repair left the value out.
+        #[test]
+        fn no_memory_for_a_context_is_no_damage() {
+            let mut slot = None;
+            assert_eq!(Unpacker::of(&mut slot, || None).err(), Some(Problem::NoMemory));
+            assert!(Unpacker::of(&mut slot, DCtx::try_create).is_ok());
+            assert!(Unpacker::of(&mut slot, || None).is_ok(), "it is there");
+        }
+
+        #[test]
+        fn no_memory_for_a_dictionary_is_no_damage() {
+            let refuses = |first: u8| move |b: &[u8]| (b[0] != first).then_some(());
+            assert_eq!(ready(&[7; 9], |_| None::<()>), Err(Problem::NoMemory));
+            assert_eq!(ready(&[7; 9], refuses(7)), Ok(None));
+            assert_eq!(ready(&[7; 9], refuses(8)), Ok(Some(())));
+            let none = ReadyDictionary::default();
+            assert!(none.of(&[0x37, 0xA4, 0x30, 0xEC, 1, 2, 3, 4, 5]).is_err());
+            assert_eq!(none.memory(), 0);
+            let one = ReadyDictionary::default();
+            assert!(one.of(&[7; 5000]).is_ok());
+            assert!(one.memory() > 5000);
+        }
+    }
 }
 
 #[cfg(not(feature = "zstd"))]
@@ -125,6 +200,16 @@ mod without {
 
         pub fn compress(&mut self, _: &[u8], _: usize, _: &mut Vec<u8>) -> bool {
             false
+        }
+    }
+
+    /// Nothing: this build unpacks nothing with it.
+    #[derive(Default)]
+    pub(in crate::table) struct ReadyDictionary;
+
+    impl ReadyDictionary {
+        pub fn memory(&self) -> usize {
+            0
         }
     }
 
