@@ -75,6 +75,14 @@ impl Segment {
         self.complete(p.key_at + p.key_len, p.value_len)
     }
 
+    /// A separated value that [`value`](Segment::value) has given, without another look at its checksum.
+    ///
+    /// # Panics
+    /// When `p` is of another segment and reaches beyond this one.
+    pub(crate) fn checked_value(&self, p: &ValuePointer) -> &[u8] {
+        self.complete(p.offset as usize, p.len as usize)
+    }
+
     /// Key and value of a record of this segment.
     ///
     /// # Panics
