@@ -123,7 +123,7 @@ fn end_log(store: &Store) -> Result<()> {
         store.sync.sync_all()?;
         return store.sync.check_settled(Position { segment: u64::MAX, end: 0 });
     }
-    let last = w.appender.take().map(|a| a.segment().number());
+    let last = w.log_writer.take().map(|a| a.segment().number());
     w.segment = None;
     w.recent = None;
     // Held to the end: whatever came after would end the clean close.

@@ -32,7 +32,7 @@ impl Store {
         if self.sync.failed().is_some() {
             self.rotate_after_failure(&mut w)?;
         }
-        // Nobody else has written to the manifest meanwhile: that takes the right to merge, the writer, or a store that
+        // Nobody else has written to the manifest meanwhile: that takes `jobs`, the writer, or a store that
         // is not halted. A sync that failed since then found it halted.
         self.end_halt();
         self.halt_if_unsynced();

@@ -175,7 +175,7 @@ impl Store {
         }
     }
 
-    /// Does a piece of work, which says whether there was any, with the right to merge. `false` when none is done.
+    /// Does a piece of work, which says whether there was any, with `jobs` held. `false` when none is done.
     pub(super) fn work_once(&self, work: impl FnOnce() -> Result<bool>) -> bool {
         // A failure stops writes while nobody can resume: told later, it would stop them once more.
         let job = self.jobs.lock();

@@ -30,7 +30,7 @@ impl Store {
     }
 
     /// Seals the active segment. Where another has no room, what waits goes into tables first, which needs less. The
-    /// caller holds the right to merge.
+    /// caller holds `jobs`.
     pub(crate) fn seal_making_room(&self) -> Result<()> {
         match self.seal_active() {
             Err(e) if e.is_no_space() => {}
@@ -103,7 +103,7 @@ impl Store {
         self.all_keyspaces().iter().try_for_each(|ks| self.flush_upto(ks, upto))
     }
 
-    /// The caller holds the right to merge, in the middle of a compaction.
+    /// The caller holds `jobs`, in the middle of a compaction.
     pub(super) fn flush_sealed_between(&self) -> Result<()> {
         self.flush_waiting(&self.all_keyspaces(), &Look::Between).map(drop)
     }
@@ -134,7 +134,7 @@ impl Store {
 
     /// Writes all memtables below segment `upto` into tables, on this thread, and makes those of all
     /// keyspaces the truth at once: the log may not hold what is older in one than the tables of
-    /// another any more. The caller holds the writer and the right to merge.
+    /// another any more. The caller holds the writer and `jobs`.
     pub(crate) fn flush_together(&self, upto: u64) -> Result<()> {
         let keyspaces = self.all_keyspaces();
         let mut edits = Vec::new();

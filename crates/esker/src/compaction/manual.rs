@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Compacts tables up to run `newest` that hold keys of the range, the first of them. Where the rest begins. The
-    /// caller holds the right to merge.
+    /// caller holds `jobs`.
     fn compact_part(
         &self,
         ks: &KeyspaceState,
@@ -100,7 +100,7 @@ impl Store {
             };
             let horizon = Horizon { run, seq };
             let look = Look::Upto(&horizon);
-            // With the right to merge held: the background thread may have changed what is dead meanwhile.
+            // With `jobs` held: the background thread may have changed what is dead meanwhile.
             while self.work_once(|| {
                 let merges = Counters::get(&self.counters.merges);
                 let now = seen.take().filter(|(of, _)| *of == merges);

@@ -97,7 +97,7 @@ impl Store {
 
     /// A compaction that writes so many bytes found no room where there was to be some.
     pub(super) fn rest(&self, ks: &KeyspaceState, writes: u64) {
-        // Set by who has the right to merge alone.
+        // Set by who holds `jobs` alone.
         let before = *ks.refused.lock();
         let refused = Refused::again(before, &*self.env, &self.dir, writes);
         *ks.refused.lock() = Some(refused);

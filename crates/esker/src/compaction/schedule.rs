@@ -230,7 +230,7 @@ impl Store {
 
     /// What adds a run by other means than a flush comes here first: it merges, where there are too many
     /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
-    /// turn. The caller holds the right to merge, and not the writer.
+    /// turn. The caller holds `jobs`, and not the writer.
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
         while ks.view.load().runs().len() >= RUNS_MOST {
             self.check_writable()?;

@@ -13,12 +13,12 @@ use super::schedule::{Look, Outlook};
 use crate::error::Result;
 use crate::store::{KeyspaceState, Store};
 
-/// So many keyspaces are flushed in one round, at most: whoever waits for the right to merge waits for all of it.
+/// So many keyspaces are flushed in one round, at most: whoever waits for `jobs` waits for all of it.
 const ROUND: usize = 16;
 
 impl Store {
-    /// The most urgent work there is: whether there was any. `idle`: nothing was written for a while. The caller holds the
-    /// right to merge.
+    /// The most urgent work there is: whether there was any. `idle`: nothing was written for a while. The caller holds
+    /// `jobs`.
     pub(super) fn flush_or_compact(&self, idle: bool) -> Result<bool> {
         if idle && self.should_flush_active() {
             match self.seal_active() {
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Flushes what waits in these keyspaces, in each as the picker says: those that have waited longest first, and, but
-    /// between two slices, so many at a time. Whether anything was flushed. The caller holds the right to merge.
+    /// between two slices, so many at a time. Whether anything was flushed. The caller holds `jobs`.
     pub(super) fn flush_waiting(
         &self,
         keyspaces: &[Arc<KeyspaceState>],
@@ -111,8 +111,8 @@ impl Store {
     }
 
     /// How urgent the compactions of a keyspace are. Writers slow down for the most urgent of those that
-    /// are written to: what a quiet one lacks waits until the others leave time for it. The caller holds the
-    /// right to merge.
+    /// are written to: what a quiet one lacks waits until the others leave time for it. The caller holds
+    /// `jobs`.
     pub(super) fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
         let written_to =
             |ks: &KeyspaceState| ks.view.load().memtables.iter().any(|m| !m.is_empty());

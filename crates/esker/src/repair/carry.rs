@@ -135,18 +135,18 @@ impl Repair<'_> {
         let bytes = wal::segment_bytes_for(bytes);
         let made = Segment::create(&self.env, &self.dir, number, bytes, None)?;
         let made = Arc::new(made);
-        let mut appender = LogWriter::new(Arc::clone(&made));
+        let mut log_writer = LogWriter::new(Arc::clone(&made));
         for frame in from.frames() {
             let mut batch = WriteBatch::new();
             for (_, r) in frame.records() {
                 batch.push(r.keyspace, r.kind, r.key, r.value);
             }
             batch.check()?;
-            appender.append_batch(frame.seq, &batch, |_, _, _, _, _| {}).ok_or_else(|| {
+            log_writer.append_batch(frame.seq, &batch, |_, _, _, _, _| {}).ok_or_else(|| {
                 Error::corrupt(from.path(), frame.offset, "a batch does not fit where it should")
             })?;
         }
-        appender.seal(last_seq, next);
+        log_writer.seal(last_seq, next);
         made.sync()?;
         Ok(Position { segment: number, end: made.end() })
     }

@@ -10,7 +10,7 @@ use crate::wal::{FIRST_FRAME, LogWriter, Segment};
 /// The end of the log. Whoever holds it is the one writer.
 pub(crate) struct Writer {
     /// `None` when the store is open read-only.
-    pub appender: Option<LogWriter>,
+    pub log_writer: Option<LogWriter>,
     pub segment: Option<Arc<Segment>>,
     pub last_seq: Seq,
     /// Bytes of the log in the segments before, since the store was opened.
@@ -36,7 +36,7 @@ impl Writer {
     /// Without a segment yet.
     pub(crate) fn new(last_seq: Seq) -> Writer {
         Writer {
-            appender: None,
+            log_writer: None,
             segment: None,
             last_seq,
             log_before: 0,
@@ -48,13 +48,13 @@ impl Writer {
 
     /// Whether the active segment holds anything. Entries of no bytes count too.
     pub(crate) fn has_entries(&self) -> bool {
-        self.appender.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+        self.log_writer.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
     }
 
     /// What was written to is followed by another segment.
     pub(crate) fn end_segment(&mut self) -> Option<LogWriter> {
-        self.log_before += self.appender.as_ref().map_or(0, LogWriter::end);
-        self.appender.take()
+        self.log_before += self.log_writer.as_ref().map_or(0, LogWriter::end);
+        self.log_writer.take()
     }
 
     /// Number of the active segment; all memtables over lower ones are sealed.

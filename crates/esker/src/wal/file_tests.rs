@@ -21,7 +21,7 @@ fn on_the_real_file_system() {
     for number in 1..4 {
         let segment = Segment::create(&env, dir.path(), number, 1 << 20, old.as_deref()).unwrap();
         let segment = Arc::new(segment);
-        let mut appender = LogWriter::new(segment.clone());
+        let mut log_writer = LogWriter::new(segment.clone());
         let mut batch = WriteBatch::new();
         (0..900).for_each(|i| batch.push(0, Kind::Put, &[i as u8], &[2; 80]));
         let mut expected = vec![];
@@ -30,7 +30,7 @@ fn on_the_real_file_system() {
         for size in [0usize, 100, 70_000, 8, 65_536, 4095, 100_001] {
             for value in [vec![number as u8; size], vec![0xff; 17]] {
                 seq += 1;
-                let r = appender.append_one(seq, 0, Kind::Put, b"key", &value).unwrap();
+                let r = log_writer.append_one(seq, 0, Kind::Put, b"key", &value).unwrap();
                 assert_eq!(segment.record(r).value, value);
                 expected.push((seq, 0, Kind::Put, b"key".to_vec(), value));
             }
@@ -38,9 +38,9 @@ fn on_the_real_file_system() {
         }
         seq += 1;
         assert!(batch.byte_len() > 64 << 10);
-        appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
+        log_writer.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
         let expect_batch = |e: &Entry| e.0 == seq && e.4 == [2; 80];
-        appender.seal(seq, 99);
+        log_writer.seal(seq, 99);
         let opened = Segment::open(&env, dir.path(), number, number == 2).unwrap();
         let (entries, end) = read_all(&opened);
         assert_eq!(entries[..expected.len()], expected);
@@ -62,14 +62,14 @@ fn on_the_real_file_system() {
 #[test]
 fn a_refused_call_loses_nothing() {
     let (env, segment) = testing::segment(4, 1 << 20);
-    let mut appender = LogWriter::new(segment.clone());
+    let mut log_writer = LogWriter::new(segment.clone());
     env.file(segment.path()).fail_write.store(true, Ordering::Relaxed);
     let value = vec![7; 100_000];
-    let r = appender.append_one(1, 0, Kind::Put, b"long", &value).unwrap();
+    let r = log_writer.append_one(1, 0, Kind::Put, b"long", &value).unwrap();
     assert_eq!(segment.record(r).value, value);
     let mut batch = WriteBatch::new();
     (0..900).for_each(|i: u32| batch.push(0, Kind::Put, &i.to_be_bytes(), &[2; 200]));
-    appender.append_batch(2, &batch, |_, _, _, _, _| ()).unwrap();
+    log_writer.append_batch(2, &batch, |_, _, _, _, _| ()).unwrap();
     let (entries, end) = read_all(&segment);
     assert_eq!(entries.len(), 901);
     assert!(entries[1..].iter().all(|e| e.4 == [2; 200]), "{end:?}");

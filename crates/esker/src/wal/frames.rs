@@ -345,14 +345,14 @@ mod tests {
     #[test]
     fn marks_are_passed_over_and_remembered() {
         let (env, segment) = testing::segment(1, 8192);
-        let mut appender = LogWriter::new(segment);
+        let mut log_writer = LogWriter::new(segment);
         let durable = Position { segment: 1, end: FIRST_FRAME + 40 };
-        appender.mark(0, Position { segment: 1, end: FIRST_FRAME });
-        appender.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
-        let torn_at = appender.end();
-        appender.append_one(2, 0, Kind::Put, b"key", b"value").unwrap();
-        appender.mark(2, durable);
-        appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
+        log_writer.mark(0, Position { segment: 1, end: FIRST_FRAME });
+        log_writer.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
+        let torn_at = log_writer.end();
+        log_writer.append_one(2, 0, Kind::Put, b"key", b"value").unwrap();
+        log_writer.mark(2, durable);
+        log_writer.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
         let reopened = testing::reopen(&env, 1).unwrap();
         assert_eq!((reopened.frames().count(), reopened.frames().finish().is_sealed()), (3, false));
         assert_eq!(
@@ -376,12 +376,12 @@ mod tests {
     fn a_frame_out_of_sequence_is_the_end_and_not_behind_it() {
         for more in [false, true] {
             let (env, segment) = testing::segment(1, 8192);
-            let mut appender = LogWriter::new(segment);
-            appender.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
-            let end = appender.end();
-            appender.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
+            let mut log_writer = LogWriter::new(segment);
+            log_writer.append_one(1, 0, Kind::Put, b"key", b"value").unwrap();
+            let end = log_writer.end();
+            log_writer.append_one(3, 0, Kind::Put, b"key", b"value").unwrap();
             if more {
-                appender.append_one(4, 0, Kind::Put, b"key", b"value").unwrap();
+                log_writer.append_one(4, 0, Kind::Put, b"key", b"value").unwrap();
             }
             let reopened = testing::reopen(&env, 1).unwrap();
             let why = StopReason::Sequence;

@@ -176,14 +176,14 @@ pub(crate) fn batch(env: &Arc<dyn Env>, dir: &Path, data: &[u8]) {
     drop(env.remove(&dir.join(filename::segment(NUMBER))));
     let bytes = format::segment_bytes_for(batch.payload_len());
     let made = Segment::create(env, dir, NUMBER, bytes, None).expect("a segment");
-    let mut appender = LogWriter::new(Arc::new(made));
+    let mut log_writer = LogWriter::new(Arc::new(made));
     let mut at = 0;
-    let appended = appender.append_batch(9, &batch, |_, keyspace, kind, key, value| {
+    let appended = log_writer.append_batch(9, &batch, |_, keyspace, kind, key, value| {
         assert_eq!((keyspace, kind, key, value), wanted[at]);
         at += 1;
     });
     assert!(appended.is_some() && at == wanted.len());
-    appender.seal(9, NUMBER + 1);
+    log_writer.seal(9, NUMBER + 1);
     let segment = Segment::open(env, dir, NUMBER, false).expect("what was just written");
     let mut frames = segment.frames();
     let frame = frames.next().expect("one frame");

@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Segment {
-    /// The record that `r` names, a reference that this segment's appender or its frames gave out,
+    /// The record that `r` names, a reference that this segment's log writer or its frames gave out,
     /// for a caller that needs its parts more than once.
     ///
     /// # Panics

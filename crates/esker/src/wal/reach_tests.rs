@@ -48,18 +48,18 @@ fn a_reference_reaches_to_the_last_byte() {
 #[test]
 fn sequences_end_where_the_next_would_not_be_a_number() {
     let (env, segment) = testing::segment(1, BYTES as u64);
-    let mut appender = LogWriter::new(segment);
-    appender.append_one(MAX_NUMBER, 0, Kind::Put, b"last", b"").unwrap();
-    let end = appender.end();
-    appender.append_one(MAX_NUMBER + 1, 0, Kind::Put, b"none", b"").unwrap();
+    let mut log_writer = LogWriter::new(segment);
+    log_writer.append_one(MAX_NUMBER, 0, Kind::Put, b"last", b"").unwrap();
+    let end = log_writer.end();
+    log_writer.append_one(MAX_NUMBER + 1, 0, Kind::Put, b"none", b"").unwrap();
     let segment = testing::reopen(&env, 1).unwrap();
     let torn = End::Torn { offset: end, why: StopReason::Sequence };
     assert_eq!((segment.frames().count(), segment.frames().finish()), (1, torn));
     // As the first of a segment, too, which has none before it to follow.
     for seq in [MAX_NUMBER + 1, u64::MAX] {
         let (env, segment) = testing::segment(1, BYTES as u64);
-        let mut appender = LogWriter::new(segment);
-        appender.append_one(seq, 0, Kind::Put, b"none", b"").unwrap();
+        let mut log_writer = LogWriter::new(segment);
+        log_writer.append_one(seq, 0, Kind::Put, b"none", b"").unwrap();
         let torn = End::Torn { offset: FIRST_FRAME as u64, why: StopReason::Sequence };
         assert_eq!(testing::reopen(&env, 1).unwrap().frames().finish(), torn);
     }

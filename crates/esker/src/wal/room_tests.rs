@@ -12,27 +12,31 @@ const BYTES: u64 = 256 << 10;
 /// A segment with so much room left for frames, and how many frames are in it.
 fn with_room(room: u64) -> (std::sync::Arc<testing::HeapEnv>, LogWriter, u64) {
     let (env, segment) = testing::segment(1, BYTES);
-    let mut appender = LogWriter::new(segment);
+    let mut log_writer = LogWriter::new(segment);
     let mut seq = 0;
     let overhead = (FRAME_HEADER + RECORD_HEADER) as u64;
-    while appender.remaining() > room {
+    while log_writer.remaining() > room {
         // In pieces below the size from which values are written in another way; what is left at
         // the end is enough for one more.
-        let fill = (appender.remaining() - room).min(60_000);
-        let rest = appender.remaining() - room - fill;
+        let fill = (log_writer.remaining() - room).min(60_000);
+        let rest = log_writer.remaining() - room - fill;
         let fill = if rest > 0 && rest < overhead { fill - overhead } else { fill };
         seq += 1;
         let value = vec![1; (fill - overhead) as usize];
-        appender.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
+        log_writer.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
     }
-    assert_eq!(appender.remaining(), room);
-    (env, appender, seq)
+    assert_eq!(log_writer.remaining(), room);
+    (env, log_writer, seq)
 }
 
 /// Seals the segment, and reads it as recovery would: how many frames, the last record's value.
-fn sealed(env: &std::sync::Arc<testing::HeapEnv>, appender: LogWriter, seq: u64) -> (u64, Vec<u8>) {
-    let end = appender.end();
-    appender.seal(seq, 2);
+fn sealed(
+    env: &std::sync::Arc<testing::HeapEnv>,
+    log_writer: LogWriter,
+    seq: u64,
+) -> (u64, Vec<u8>) {
+    let end = log_writer.end();
+    log_writer.seal(seq, 2);
     let segment = testing::reopen(env, 1).unwrap();
     let found = segment.frames().finish();
     assert_eq!(found, End::Clean { offset: end, last_seq: seq, next: 2 });
@@ -48,17 +52,17 @@ fn a_value_takes_the_last_byte_and_no_byte_more() {
     for len in [100usize, 4000, 70_000, 100_000] {
         let frame = (FRAME_HEADER + RECORD_HEADER + 3 + len).next_multiple_of(8);
         let value = vec![7; len];
-        let (env, mut appender, seq) = with_room(frame as u64 - 8);
-        let end = appender.end();
-        assert_eq!(appender.append_one(seq + 1, 0, Kind::Put, b"key", &value), None, "{len}");
-        assert_eq!((appender.end(), appender.remaining()), (end, frame as u64 - 8));
-        assert_eq!(sealed(&env, appender, seq).0, seq, "nothing was written");
+        let (env, mut log_writer, seq) = with_room(frame as u64 - 8);
+        let end = log_writer.end();
+        assert_eq!(log_writer.append_one(seq + 1, 0, Kind::Put, b"key", &value), None, "{len}");
+        assert_eq!((log_writer.end(), log_writer.remaining()), (end, frame as u64 - 8));
+        assert_eq!(sealed(&env, log_writer, seq).0, seq, "nothing was written");
 
-        let (env, mut appender, seq) = with_room(frame as u64);
-        let r = appender.append_one(seq + 1, 0, Kind::Put, b"key", &value).unwrap();
-        assert_eq!(appender.segment().record(r).value, value);
-        assert_eq!(appender.remaining(), 0);
-        assert_eq!(sealed(&env, appender, seq + 1), (seq + 1, value));
+        let (env, mut log_writer, seq) = with_room(frame as u64);
+        let r = log_writer.append_one(seq + 1, 0, Kind::Put, b"key", &value).unwrap();
+        assert_eq!(log_writer.segment().record(r).value, value);
+        assert_eq!(log_writer.remaining(), 0);
+        assert_eq!(sealed(&env, log_writer, seq + 1), (seq + 1, value));
     }
 }
 
@@ -69,16 +73,16 @@ fn a_batch_takes_the_last_byte_and_no_byte_more() {
         batch.push(0, Kind::Put, b"a", &vec![7; len / 2]);
         batch.push(1, Kind::Put, b"b", &vec![8; len / 2]);
         let frame = batch.byte_len() as u64;
-        let (env, mut appender, seq) = with_room(frame - 8);
+        let (env, mut log_writer, seq) = with_room(frame - 8);
         let mut calls = 0;
-        assert_eq!(appender.append_batch(seq + 1, &batch, |_, _, _, _, _| calls += 1), None);
-        assert_eq!((calls, appender.remaining()), (0, frame - 8));
-        assert_eq!(sealed(&env, appender, seq).0, seq, "nothing was written");
+        assert_eq!(log_writer.append_batch(seq + 1, &batch, |_, _, _, _, _| calls += 1), None);
+        assert_eq!((calls, log_writer.remaining()), (0, frame - 8));
+        assert_eq!(sealed(&env, log_writer, seq).0, seq, "nothing was written");
 
-        let (env, mut appender, seq) = with_room(frame);
-        appender.append_batch(seq + 1, &batch, |_, _, _, _, _| calls += 1).unwrap();
-        assert_eq!((calls, appender.remaining()), (2, 0));
-        assert_eq!(sealed(&env, appender, seq + 1), (seq + 1, vec![8; len / 2]));
+        let (env, mut log_writer, seq) = with_room(frame);
+        log_writer.append_batch(seq + 1, &batch, |_, _, _, _, _| calls += 1).unwrap();
+        assert_eq!((calls, log_writer.remaining()), (2, 0));
+        assert_eq!(sealed(&env, log_writer, seq + 1), (seq + 1, vec![8; len / 2]));
     }
 }
 
@@ -86,10 +90,10 @@ fn a_batch_takes_the_last_byte_and_no_byte_more() {
 fn a_mark_is_left_out_where_it_does_not_fit() {
     let durable = Position { segment: 1, end: FIRST_FRAME as u64 };
     for (room, fits) in [(SYNC_MARKER as u64, true), (SYNC_MARKER as u64 - 8, false)] {
-        let (env, mut appender, seq) = with_room(room);
-        appender.mark(seq, durable);
-        assert_eq!(appender.remaining(), if fits { 0 } else { room });
-        assert_eq!(sealed(&env, appender, seq).0, seq);
+        let (env, mut log_writer, seq) = with_room(room);
+        log_writer.mark(seq, durable);
+        assert_eq!(log_writer.remaining(), if fits { 0 } else { room });
+        assert_eq!(sealed(&env, log_writer, seq).0, seq);
         let said = testing::reopen(&env, 1).unwrap().frames().survey().durable;
         assert_eq!(said, if fits { durable } else { Position::default() });
     }
@@ -110,8 +114,8 @@ fn a_segment_made_for_a_batch_holds_it() {
         batch.push(0, Kind::Put, b"b", b"");
         let payload = (batch.byte_len() - FRAME_HEADER) as u64;
         let (_, segment) = testing::segment(1, segment_bytes_for(payload));
-        let mut appender = LogWriter::new(segment);
-        appender.append_batch(1, &batch, |_, _, _, _, _| ()).unwrap();
-        assert!(appender.remaining() < 4096);
+        let mut log_writer = LogWriter::new(segment);
+        log_writer.append_batch(1, &batch, |_, _, _, _, _| ()).unwrap();
+        assert!(log_writer.remaining() < 4096);
     }
 }

@@ -31,7 +31,7 @@ impl Store {
     pub(crate) fn rotate_for(&self, w: &mut Writer, need: Need) -> Result<()> {
         self.rotate_to(w, self.next_segment_bytes().max(need.least), need).or_else(|e| {
             // It may have been full only because of the memory that it takes.
-            let goes_on = w.appender.as_mut().is_some_and(|a| a.go_on(need.least));
+            let goes_on = w.log_writer.as_mut().is_some_and(|a| a.go_on(need.least));
             if goes_on { Ok(()) } else { Err(e) }
         })
     }
@@ -43,10 +43,10 @@ impl Store {
             // The writer is in a hurry: it does not wait for the device.
             None => self.new_segment(want, need)?,
         };
-        if let Some(appender) = w.end_segment() {
-            let old = Arc::clone(appender.segment());
-            self.segments.note_sealed(old.number(), appender.end());
-            appender.seal(w.last_seq, next.segment.number());
+        if let Some(log_writer) = w.end_segment() {
+            let old = Arc::clone(log_writer.segment());
+            self.segments.note_sealed(old.number(), log_writer.end());
+            log_writer.seal(w.last_seq, next.segment.number());
             // Whoever syncs it opens it again: many may wait for a flush.
             old.release();
         }
@@ -160,9 +160,9 @@ impl Store {
     /// its seal. The caller writes all memtables into tables before it lets go of the writer.
     pub(crate) fn rotate_after_failure(&self, w: &mut Writer) -> Result<()> {
         let next = self.first_segment()?;
-        if let Some(appender) = w.end_segment() {
-            self.segments.note_sealed(appender.segment().number(), appender.end());
-            appender.segment().release();
+        if let Some(log_writer) = w.end_segment() {
+            self.segments.note_sealed(log_writer.segment().number(), log_writer.end());
+            log_writer.segment().release();
         }
         self.failed_sync_below.store(next.segment.number(), Ordering::Release);
         self.sync.reset(Arc::clone(&next.segment), next.durable);
@@ -184,7 +184,7 @@ impl Store {
         self.active.store(number, Ordering::Release);
         w.recent = None;
         w.index_bytes = 0;
-        w.appender = Some(LogWriter::new(Arc::clone(&segment)));
+        w.log_writer = Some(LogWriter::new(Arc::clone(&segment)));
         w.segment = Some(segment);
         self.note_pending(number);
         self.signal.wake();

@@ -29,7 +29,7 @@ use crate::key::{Seq, ValuePointer};
 /// the highest of 32.
 pub(crate) const LARGEST: u64 = ALIGN as u64 * (1 << 31);
 
-/// One file of the log. Shared by `Arc`: by the appender, the memtable over it, and every pointer
+/// One file of the log. Shared by `Arc`: by the log writer, the memtable over it, and every pointer
 /// to a value that stayed in it.
 pub(crate) struct Segment {
     /// First byte of the mapping, and its length: here as well as in `map`, so that the way to a
@@ -50,7 +50,7 @@ pub(crate) struct Segment {
     recycled: bool,
     /// Where the next frame goes: all bytes before it are complete.
     end: AtomicU64,
-    /// Whether an appender is at work, or was: a segment is written in one go.
+    /// Whether an log writer is at work, or was: a segment is written in one go.
     taken: AtomicBool,
     verified: Verified,
     /// Bytes that recovery found, and whether this process has written them since. See `write_again`.
@@ -461,13 +461,13 @@ impl Segment {
         &self.map
     }
 
-    /// For the appender: makes it the only one, for good. `false` when there was one, or when the
+    /// For the log writer: makes it the only one, for good. `false` when there was one, or when the
     /// segment was opened and not created.
     pub(super) fn take(&self) -> bool {
         self.writable && !self.taken.swap(true, Ordering::AcqRel)
     }
 
-    /// For the appender: everything before `end` is complete.
+    /// For the log writer: everything before `end` is complete.
     #[inline]
     pub(super) fn publish_end(&self, end: u64) {
         self.end.store(end, Ordering::Release);

@@ -28,19 +28,19 @@ fn log_speed() {
     };
     for _ in 0..9 {
         let fresh = create(None);
-        let mut appender = LogWriter::new(fresh.clone());
-        let mut fill = |appender: &mut LogWriter, cost: &mut Vec<f64>| {
+        let mut log_writer = LogWriter::new(fresh.clone());
+        let mut fill = |log_writer: &mut LogWriter, cost: &mut Vec<f64>| {
             let start = Instant::now();
             for i in 0..puts {
-                let r = appender.append_one(i, 0, Kind::Put, &format_key(i), &[7; 100]);
+                let r = log_writer.append_one(i, 0, Kind::Put, &format_key(i), &[7; 100]);
                 refs[i as usize] = r.unwrap();
             }
             cost.push(start.elapsed().as_nanos() as f64 / puts as f64);
         };
-        fill(&mut appender, &mut costs[0]);
+        fill(&mut log_writer, &mut costs[0]);
         let recycled = create(Some(&fresh));
-        let mut appender = LogWriter::new(recycled.clone());
-        fill(&mut appender, &mut costs[1]);
+        let mut log_writer = LogWriter::new(recycled.clone());
+        fill(&mut log_writer, &mut costs[1]);
 
         let start = Instant::now();
         let sum: u64 = refs
@@ -56,11 +56,11 @@ fn log_speed() {
         env.remove(recycled.path()).unwrap();
 
         let large = create(None);
-        let mut appender = LogWriter::new(large.clone());
+        let mut log_writer = LogWriter::new(large.clone());
         let value = vec![3; 100 << 10];
         let start = Instant::now();
         let mut n = 0;
-        while appender.append_one(n + 1, 0, Kind::Put, &format_key(n), &value).is_some() {
+        while log_writer.append_one(n + 1, 0, Kind::Put, &format_key(n), &value).is_some() {
             n += 1;
         }
         costs[4].push(start.elapsed().as_nanos() as f64 / n as f64);
@@ -68,12 +68,13 @@ fn log_speed() {
         env.remove(large.path()).unwrap();
 
         let batched = create(None);
-        let mut appender = LogWriter::new(batched.clone());
+        let mut log_writer = LogWriter::new(batched.clone());
         let mut batch = WriteBatch::new();
         (0..1000).for_each(|i| batch.push(0, Kind::Put, &format_key(i), &[7; 100]));
         let start = Instant::now();
         let (mut n, mut keys) = (0, 0);
-        while appender.append_batch(n + 1, &batch, |_, _, _, key, _| keys += key.len()).is_some() {
+        while log_writer.append_batch(n + 1, &batch, |_, _, _, key, _| keys += key.len()).is_some()
+        {
             n += 1;
         }
         costs[5].push(start.elapsed().as_nanos() as f64 / (n * 1000) as f64);

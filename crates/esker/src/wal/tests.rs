@@ -38,12 +38,12 @@ pub(super) fn read_all(segment: &Segment) -> (Vec<Entry>, End) {
 #[test]
 fn single_puts_come_back() {
     let (env, segment) = testing::segment(7, 64 << 10);
-    let mut appender = LogWriter::new(segment.clone());
+    let mut log_writer = LogWriter::new(segment.clone());
     let mut expected = Vec::new();
     for i in 0..100u64 {
         let (key, value) = (vec![i as u8; i as usize % 20], vec![b'v'; i as usize]);
         let (kind, value) = if i % 7 == 3 { (Kind::Delete, vec![]) } else { (Kind::Put, value) };
-        let r = appender.append_one(i + 5, i as u32, kind, &key, &value).unwrap();
+        let r = log_writer.append_one(i + 5, i as u32, kind, &key, &value).unwrap();
         let record = segment.record(r);
         assert_eq!((record.seq, record.keyspace, record.kind), (i + 5, i as u32, kind));
         assert_eq!((record.key, record.value), (&key[..], &value[..]));
@@ -51,9 +51,9 @@ fn single_puts_come_back() {
     }
     let (entries, end) = read_all(&segment);
     assert_eq!(entries, expected);
-    assert_eq!(end, End::Torn { offset: appender.end(), why: StopReason::Unwritten });
-    let end = appender.end();
-    appender.seal(104, 99);
+    assert_eq!(end, End::Torn { offset: log_writer.end(), why: StopReason::Unwritten });
+    let end = log_writer.end();
+    log_writer.seal(104, 99);
     let reopened = testing::reopen(&env, 7).unwrap();
     assert_eq!(
         read_all(&reopened),
@@ -64,21 +64,21 @@ fn single_puts_come_back() {
 #[test]
 fn a_full_segment_refuses_and_still_has_room_for_its_seal() {
     let (env, segment) = testing::segment(1, 8192);
-    let mut appender = LogWriter::new(segment);
+    let mut log_writer = LogWriter::new(segment);
     let mut seq = 0;
-    while appender.append_one(seq + 1, 0, Kind::Put, b"key", &[1; 61]).is_some() {
+    while log_writer.append_one(seq + 1, 0, Kind::Put, b"key", &[1; 61]).is_some() {
         seq += 1;
     }
-    assert!(seq > 10 && appender.remaining() < 32 + 64);
+    assert!(seq > 10 && log_writer.remaining() < 32 + 64);
     // A smaller one may still fit, to the last byte.
-    let left = appender.remaining() as usize;
+    let left = log_writer.remaining() as usize;
     if left >= 32 {
         let value = vec![2; left - 32];
         seq += 1;
-        appender.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
-        assert_eq!(appender.remaining(), 0);
+        log_writer.append_one(seq, 0, Kind::Put, b"", &value).unwrap();
+        assert_eq!(log_writer.remaining(), 0);
     }
-    appender.seal(seq, 99);
+    log_writer.seal(seq, 99);
     let (entries, end) = read_all(&testing::reopen(&env, 1).unwrap());
     assert_eq!(entries.len() as u64, seq);
     assert!(matches!(end, End::Clean { last_seq, .. } if last_seq == seq));
@@ -87,13 +87,13 @@ fn a_full_segment_refuses_and_still_has_room_for_its_seal() {
 #[test]
 fn a_batch_is_one_frame() {
     let (_, segment) = testing::segment(1, 64 << 10);
-    let mut appender = LogWriter::new(segment.clone());
+    let mut log_writer = LogWriter::new(segment.clone());
     let mut batch = WriteBatch::new();
     batch.push(1, Kind::Put, b"a", b"1");
     batch.push(2, Kind::Delete, b"bb", b"");
     batch.push(3, Kind::Put, b"", &[9; 1000]);
     let mut seen = Vec::new();
-    appender
+    log_writer
         .append_batch(42, &batch, |r, keyspace, kind, key, _| {
             let record = segment.record(r);
             assert_eq!((record.keyspace, record.kind, record.key), (keyspace, kind, key));
@@ -102,7 +102,7 @@ fn a_batch_is_one_frame() {
         })
         .unwrap();
     assert_eq!(seen, [b"1".to_vec(), vec![], vec![9; 1000]]);
-    assert_eq!(appender.end() as usize, FIRST_FRAME + batch.byte_len());
+    assert_eq!(log_writer.end() as usize, FIRST_FRAME + batch.byte_len());
     let (entries, _) = read_all(&segment);
     assert_eq!(entries.len(), 3);
     assert!(entries.iter().all(|e| e.0 == 42));
@@ -111,15 +111,15 @@ fn a_batch_is_one_frame() {
 /// A small sealed segment with frames of all sorts: the environment, and what is in it.
 fn small_segment(number: u64) -> (Arc<HeapEnv>, Vec<Entry>, End) {
     let (env, segment) = testing::segment(number, 8192);
-    let mut appender = LogWriter::new(segment.clone());
-    appender.append_one(10, 0, Kind::Put, b"first", b"value").unwrap();
+    let mut log_writer = LogWriter::new(segment.clone());
+    log_writer.append_one(10, 0, Kind::Put, b"first", b"value").unwrap();
     let mut batch = WriteBatch::new();
     batch.push(1, Kind::Put, b"k1", &[3; 40]);
     batch.push(0, Kind::Delete, b"first", b"");
     batch.push(2, Kind::Put, b"", b"");
-    appender.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
-    appender.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
-    appender.seal(12, 99);
+    log_writer.append_batch(11, &batch, |_, _, _, _, _| ()).unwrap();
+    log_writer.append_one(12, 9, Kind::Delete, b"k1", b"").unwrap();
+    log_writer.seal(12, 99);
     let (entries, end) = read_all(&segment);
     assert_eq!(entries.len(), 5);
     assert!(end.is_sealed());
@@ -242,12 +242,12 @@ fn a_recycled_file_keeps_its_past_to_itself() {
         let segment = Arc::new(segment);
         assert_eq!(segment.recycled(), old.is_some());
         assert_eq!(read_all(&segment).0, [], "before the first frame of life {number}");
-        let mut appender = LogWriter::new(segment.clone());
+        let mut log_writer = LogWriter::new(segment.clone());
         for seq in 1..=(20 - number) {
-            appender.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
+            log_writer.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
             let (entries, end) = read_all(&segment);
             assert_eq!(entries.len() as u64, seq);
-            assert_eq!(end.offset(), appender.end());
+            assert_eq!(end.offset(), log_writer.end());
         }
         old = Some(segment.path().to_path_buf());
     }
@@ -340,11 +340,11 @@ fn a_newer_format_is_named_as_such() {
 #[test]
 fn a_recovered_segment_is_sealed_where_it_was_torn() {
     let (env, segment) = testing::segment(1, 8192);
-    let mut appender = LogWriter::new(segment.clone());
+    let mut log_writer = LogWriter::new(segment.clone());
     let mut ends = vec![];
     for seq in 1..=3 {
-        appender.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
-        ends.push(appender.end());
+        log_writer.append_one(seq, 0, Kind::Put, b"key", b"value").unwrap();
+        ends.push(log_writer.end());
     }
     // The second frame is lost, the third is not.
     env.file(segment.path()).write_all_at(&[0; 4], ends[0]).unwrap();
@@ -361,12 +361,12 @@ fn a_recovered_segment_is_sealed_where_it_was_torn() {
 #[test]
 fn separated_values_are_verified_once() {
     let (env, segment) = testing::segment(1, 64 << 10);
-    let mut appender = LogWriter::new(segment.clone());
-    let large = appender.append_one(1, 0, Kind::Put, b"large", &[5; 5000]).unwrap();
-    let small = appender.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
+    let mut log_writer = LogWriter::new(segment.clone());
+    let large = log_writer.append_one(1, 0, Kind::Put, b"large", &[5; 5000]).unwrap();
+    let small = log_writer.append_one(2, 0, Kind::Put, b"small", &[6; 100]).unwrap();
     let (large, small) = (segment.pointer_to(large), segment.pointer_to(small));
     let offset = small.offset;
-    appender.seal(2, 99);
+    log_writer.seal(2, 99);
     let segment = testing::reopen(&env, 1).unwrap();
     assert_eq!(segment.value(&large).unwrap(), [5; 5000]);
     assert_eq!(segment.value(&small).unwrap(), [6; 100]);
@@ -404,7 +404,7 @@ fn a_failed_sync_is_final() {
 
 #[test]
 #[should_panic(expected = "not to be appended to")]
-fn a_segment_has_one_appender() {
+fn a_segment_has_one_log_writer() {
     let (_, segment) = testing::segment(1, 8192);
     drop(LogWriter::new(segment.clone()));
     LogWriter::new(segment);
@@ -436,7 +436,7 @@ proptest! {
         damage in proptest::option::of((0..4000usize, any::<u8>())),
     ) {
         let (env, segment) = testing::segment(first ^ 5, 64 << 10);
-        let mut appender = LogWriter::new(segment.clone());
+        let mut log_writer = LogWriter::new(segment.clone());
         let mut expected = vec![];
         let mut seq = first;
         let mut batch = WriteBatch::new();
@@ -454,13 +454,13 @@ proptest! {
                 // A batch of one, the short way.
                 let kind = if value.is_some() { Kind::Put } else { Kind::Delete };
                 let value = value.as_deref().unwrap_or_default();
-                appender.append_one(seq, *keyspace, kind, key, value).unwrap();
+                log_writer.append_one(seq, *keyspace, kind, key, value).unwrap();
             } else {
-                appender.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
+                log_writer.append_batch(seq, &batch, |_, _, _, _, _| ()).unwrap();
             }
         }
-        let end = appender.end();
-        appender.seal(seq, 99);
+        let end = log_writer.end();
+        log_writer.seal(seq, 99);
         let reopened = testing::reopen(&env, first ^ 5).unwrap();
         let (entries, found) = read_all(&reopened);
         prop_assert_eq!(&entries, &expected);
@@ -496,12 +496,12 @@ proptest! {
 #[test]
 fn the_documented_example() {
     let (env, segment) = testing::segment(7, 8192);
-    let mut appender = LogWriter::new(segment);
+    let mut log_writer = LogWriter::new(segment);
     let mut batch = WriteBatch::new();
     batch.push(0, Kind::Put, b"city", b"Bern");
     batch.push(1, Kind::Delete, b"old", b"");
-    appender.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
-    appender.seal(300, 8);
+    log_writer.append_batch(300, &batch, |_, _, _, _, _| ()).unwrap();
+    log_writer.seal(300, 8);
     let bytes = env.bytes(Path::new(&filename::segment(7)));
     let hex = |range: std::ops::Range<usize>| -> String {
         let rows = bytes[range.clone()].chunks(16).zip(range.step_by(16));

@@ -45,7 +45,7 @@ pub(crate) struct LogWriter {
 }
 
 // SAFETY: `base` points into the segment's mapping, which may be used from any thread; the
-// appender is its only writer, and a value of this type is used by one thread at a time.
+// log writer is its only writer, and a value of this type is used by one thread at a time.
 unsafe impl Send for LogWriter {}
 
 impl LogWriter {
@@ -334,44 +334,44 @@ mod tests {
     const BYTES: usize = 1 << 20;
 
     /// Appends a value of so many bytes; where frames end now, and how far pages are ready.
-    fn append(appender: &mut LogWriter, seq: Seq, value: usize) -> (usize, usize) {
-        appender.append_one(seq, 0, Kind::Put, b"key", &vec![1; value]).unwrap();
-        (appender.end, appender.ready)
+    fn append(log_writer: &mut LogWriter, seq: Seq, value: usize) -> (usize, usize) {
+        log_writer.append_one(seq, 0, Kind::Put, b"key", &vec![1; value]).unwrap();
+        (log_writer.end, log_writer.ready)
     }
 
     #[test]
     fn pages_are_made_ready_some_way_ahead_and_not_at_each_frame() {
         let (_env, segment) = testing::segment(1, BYTES as u64);
-        let mut appender = LogWriter::new(segment);
-        let (end, ready) = append(&mut appender, 1, 100);
+        let mut log_writer = LogWriter::new(segment);
+        let (end, ready) = append(&mut log_writer, 1, 100);
         assert_eq!(ready, end + AHEAD);
         // As long as there are some, none are added.
-        assert_eq!(append(&mut appender, 2, 60_000).1, ready);
-        let left = ready - appender.end - FRAME_HEADER - RECORD_HEADER - b"key".len();
-        assert_eq!(append(&mut appender, 3, left), (ready, ready));
-        let (end, ready) = append(&mut appender, 4, 0);
+        assert_eq!(append(&mut log_writer, 2, 60_000).1, ready);
+        let left = ready - log_writer.end - FRAME_HEADER - RECORD_HEADER - b"key".len();
+        assert_eq!(append(&mut log_writer, 3, left), (ready, ready));
+        let (end, ready) = append(&mut log_writer, 4, 0);
         assert_eq!(ready, end + AHEAD);
         // A value that is written with a call needs none.
-        let (end, after) = append(&mut appender, 5, 100_000);
+        let (end, after) = append(&mut log_writer, 5, 100_000);
         assert_eq!((after, end > ready), (end, true));
         // Never behind the segment's end.
-        let left = appender.remaining() as usize;
-        append(&mut appender, 6, left - 40_000);
-        assert_eq!(append(&mut appender, 7, 100).1, BYTES);
+        let left = log_writer.remaining() as usize;
+        append(&mut log_writer, 6, left - 40_000);
+        assert_eq!(append(&mut log_writer, 7, 100).1, BYTES);
     }
 
     #[test]
     fn synced_writes_have_more_pages_made_ready() {
         let (_env, segment) = testing::segment(1, BYTES as u64);
-        let mut appender = LogWriter::new(Arc::clone(&segment));
-        let (_, ready) = append(&mut appender, 1, 100);
+        let mut log_writer = LogWriter::new(Arc::clone(&segment));
+        let (_, ready) = append(&mut log_writer, 1, 100);
         segment.sync().unwrap();
         // What is ready is used up first.
-        assert_eq!(append(&mut appender, 2, 60_000).1, ready);
-        let (end, ready) = append(&mut appender, 3, 60_000);
+        assert_eq!(append(&mut log_writer, 2, 60_000).1, ready);
+        let (end, ready) = append(&mut log_writer, 3, 60_000);
         assert_eq!(ready, end + AHEAD_SYNCED);
         // No sync since then.
-        while append(&mut appender, 4, 60_000).1 == ready {}
-        assert_eq!(appender.ready, appender.end + AHEAD);
+        while append(&mut log_writer, 4, 60_000).1 == ready {}
+        assert_eq!(log_writer.ready, log_writer.end + AHEAD);
     }
 }

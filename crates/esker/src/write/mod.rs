@@ -70,13 +70,13 @@ impl Store {
                 ks.note_put(seq, key)?;
             }
             self.write_sync_marker(&mut w);
-            let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
-            let r = match appender.append_one(seq, ks.id, kind, key, value) {
+            let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
+            let r = match log_writer.append_one(seq, ks.id, kind, key, value) {
                 Some(r) => r,
                 None => {
                     self.rotate_for(&mut w, need_of(ks, kind, key, value))?;
-                    let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
-                    appender
+                    let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
+                    log_writer
                         .append_one(seq, ks.id, kind, key, value)
                         .ok_or_else(|| too_large(bytes))?
                 }
@@ -128,7 +128,7 @@ impl Store {
                 note_batch(&keyspaces, seq, batch)?;
             }
             self.write_sync_marker(&mut w);
-            if w.appender.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
+            if w.log_writer.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
                 let least = segment_bytes_for(bytes);
@@ -159,10 +159,10 @@ impl Store {
         // One memtable for the usual batch in one keyspace.
         let memtables: Vec<(&KeyspaceState, Arc<Memtable>)> =
             keyspaces.iter().map(|ks| (&**ks, self.memtable_of(ks, w))).collect();
-        let appender = w.appender.as_mut().ok_or(Error::ReadOnly)?;
+        let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
         let mut at = 0;
         let mut failed = None;
-        appender
+        log_writer
             .append_batch(seq, batch, |r, keyspace, _, key, value| {
                 if memtables[at].0.id != keyspace {
                     at = batch.place(keyspace);
@@ -272,8 +272,8 @@ impl Store {
         if rounds != w.marker_round {
             w.marker_round = rounds;
             let (last_seq, durable) = (w.last_seq, self.sync.durable());
-            if let Some(appender) = &mut w.appender {
-                appender.mark(last_seq, durable);
+            if let Some(log_writer) = &mut w.log_writer {
+                log_writer.mark(last_seq, durable);
             }
         }
     }
@@ -282,7 +282,7 @@ impl Store {
     pub(crate) fn sync_all(&self) -> Result<()> {
         refuse_from_comparator()?;
         self.check_open()?;
-        let position = self.writer.lock().appender.as_ref().map(position);
+        let position = self.writer.lock().log_writer.as_ref().map(position);
         match position {
             Some(p) => self.wait_if_synced(p, Durability::Synced),
             // Open for reading only; or closed since it was asked, and whether that made all durable is its caller's to know.
@@ -293,7 +293,7 @@ impl Store {
     #[inline]
     fn publish(&self, w: &mut Writer, seq: Seq, bytes: u64) -> Position {
         w.last_seq = seq;
-        let position = position(w.appender.as_ref().expect("just appended to"));
+        let position = position(w.log_writer.as_ref().expect("just appended to"));
         Counters::add_exclusive(&self.counters.user_bytes, bytes);
         self.counters.log_bytes.store(w.log_before + position.end, Ordering::Relaxed);
         self.visible.0.set(seq);
@@ -349,9 +349,9 @@ impl Store {
     fn account_index_memory(&self, w: &mut Writer, grown: usize) {
         w.index_bytes += grown as u64;
         if w.index_bytes > (self.options.memory / 8).max(LEAST_INDEX_SHARE)
-            && let Some(appender) = &mut w.appender
+            && let Some(log_writer) = &mut w.log_writer
         {
-            appender.stop();
+            log_writer.stop();
         }
     }
 
@@ -415,8 +415,8 @@ fn note_batch(keyspaces: &[Arc<KeyspaceState>], seq: Seq, batch: &WriteBatch) ->
 }
 
 #[inline]
-fn position(appender: &LogWriter) -> Position {
-    Position { segment: appender.segment().number(), end: appender.end() }
+fn position(log_writer: &LogWriter) -> Position {
+    Position { segment: log_writer.segment().number(), end: log_writer.end() }
 }
 
 /// What a segment for this entry needs.

@@ -154,12 +154,12 @@ impl TestDir {
         let segment =
             Segment::create(&self.env, self.path(), self.number(), 1 << 20, None).unwrap();
         let segment = Arc::new(segment);
-        let mut appender = LogWriter::new(Arc::clone(&segment));
+        let mut log_writer = LogWriter::new(Arc::clone(&segment));
         let memtable = Arc::new(Memtable::new(segment, order.clone(), usize::MAX, Arc::default()));
         let mut by_age: Vec<&Expected> = entries.iter().collect();
         by_age.sort_by_key(|e| e.seq);
         for e in by_age {
-            let r = appender.append_one(e.seq, 0, e.kind, &e.key, &e.value).unwrap();
+            let r = log_writer.append_one(e.seq, 0, e.kind, &e.key, &e.value).unwrap();
             memtable.insert(r, &e.key, key_hash(&e.key), e.seq, e.value.len());
         }
         memtable
