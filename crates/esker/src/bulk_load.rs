@@ -274,7 +274,7 @@ impl BulkLoad<'_> {
         store.check_writable()?;
         store.check_names(&self.numbers)?;
         // What is in memtables is older than the load and must not lie above it.
-        if self.ks.view.load().memtables.iter().any(|m| !m.is_empty()) {
+        if self.ks.super_version.load().memtables.iter().any(|m| !m.is_empty()) {
             store.rotate(&mut w)?;
             // Writers wait for it, behind the lock.
             let _awaited = store.signal.await_flush();
@@ -366,7 +366,7 @@ mod tests {
         let db = Db::open_in(env, Path::new("/db"), Options::new()).unwrap();
         let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
         other.put("key", "value").unwrap();
-        let memtable = Arc::downgrade(&other.state.view.load().memtables[0]);
+        let memtable = Arc::downgrade(&other.state.super_version.load().memtables[0]);
         drop(other);
         db.drop_keyspace("other").unwrap();
         assert!(memtable.upgrade().is_none());

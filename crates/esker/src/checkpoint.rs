@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// A version with everything that was written before the call in tables, in all keyspaces up
-    /// to the same moment, and views that keep its files. No compaction can run meanwhile, as the jobs
+    /// to the same moment, and super versions that keep its files. No compaction can run meanwhile, as the jobs
     /// lock is held while it is taken.
     fn flushed_version(&self) -> Result<(State, Vec<Arc<crate::read::SuperVersion>>)> {
         let _job = self.jobs.lock();
@@ -92,8 +92,9 @@ impl Store {
         for ks in self.all_keyspaces() {
             self.flush_upto(&ks, upto)?;
         }
-        let views = self.all_keyspaces().iter().map(|k| k.view.load_full()).collect();
-        Ok((self.version_set.lock().state().clone(), views))
+        let super_versions =
+            self.all_keyspaces().iter().map(|k| k.super_version.load_full()).collect();
+        Ok((self.version_set.lock().state().clone(), super_versions))
     }
 
     /// Links a file into `dir`, or copies it where the file system cannot. It is in `made` once it is

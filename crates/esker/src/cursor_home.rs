@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use crate::error::{Error, Result};
 use crate::key::{KeyOrder, Seq};
 use crate::read::SuperVersion;
-use crate::read::refresh::{CursorHome, NewerView};
+use crate::read::refresh::{CursorHome, NewerSuperVersion};
 use crate::snapshot::WeakSnapshot;
 use crate::store::{KeyspaceState, Store};
 
@@ -25,18 +25,18 @@ impl CursorKeyspace {
     #[cold]
     fn present(&self, seq: Seq, snapshot: Option<&WeakSnapshot>) -> Option<Arc<SuperVersion>> {
         let store = self.store.upgrade()?;
-        let views = &self.keyspace.view;
-        let view = match snapshot {
+        let super_versions = &self.keyspace.super_version;
+        let super_version = match snapshot {
             Some(snapshot) => {
-                // Held until the view is taken: until then every compaction keeps what the snapshot sees.
+                // Held until the super version is taken: until then every compaction keeps what the snapshot sees.
                 let _held = snapshot.upgrade()?;
-                views.load_full()
+                super_versions.load_full()
             }
-            None => views.unchanged_since(&store.visible.0, seq)?,
+            None => super_versions.unchanged_since(&store.visible.0, seq)?,
         };
-        // Asked afterwards: the view of a store that is closed is empty.
+        // Asked afterwards: the super version of a store that is closed is empty.
         store.check_open().and_then(|()| self.keyspace.check_alive()).ok()?;
-        Some(view)
+        Some(super_version)
     }
 }
 
@@ -56,16 +56,16 @@ impl CursorHome for CursorKeyspace {
         held: &Arc<SuperVersion>,
         seq: Seq,
         snapshot: Option<&WeakSnapshot>,
-    ) -> NewerView {
-        if Arc::ptr_eq(&self.keyspace.view.load(), held) {
-            return NewerView::None;
+    ) -> NewerSuperVersion {
+        if Arc::ptr_eq(&self.keyspace.super_version.load(), held) {
+            return NewerSuperVersion::None;
         }
-        self.present(seq, snapshot).map_or(NewerView::Other, NewerView::Same)
+        self.present(seq, snapshot).map_or(NewerSuperVersion::Other, NewerSuperVersion::Same)
     }
 
     fn now(&self) -> Result<(Arc<SuperVersion>, Seq)> {
         let store = self.store.upgrade().ok_or(Error::Closed)?;
-        let now = store.consistent_view(&self.keyspace);
+        let now = store.consistent_super_version(&self.keyspace);
         // Asked afterwards, as above.
         store.check_open()?;
         self.keyspace.check_alive()?;

@@ -290,13 +290,14 @@ impl Db {
             names.by_name.remove(name);
             names.by_id.remove(&ks.id);
         }
-        let view = ks.view.load_full();
-        for table in view.version.tables() {
+        let super_version = ks.super_version.load_full();
+        for table in super_version.version.tables() {
             table.retire();
         }
-        store
-            .segments
-            .account(std::iter::empty(), view.version.tables().flat_map(|t| &t.meta.references));
+        store.segments.account(
+            std::iter::empty(),
+            super_version.version.tables().flat_map(|t| &t.meta.references),
+        );
         store.segments.forget_keyspace(ks.id);
         // Writers may wait for what was to be flushed of it.
         store.note_pending(store.active_number());
@@ -304,12 +305,12 @@ impl Db {
         ks.publish(|_| SuperVersion::empty());
         w.recent = None;
         // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
-        let mut views = store.dropped_views.lock();
-        views.retain(|view| view.strong_count() > 0);
-        views.extend(ks.old_views());
-        drop(views);
-        let tables = view.version.tables().cloned().collect();
-        drop((version_set, w, view, changing));
+        let mut super_versions = store.dropped_views.lock();
+        super_versions.retain(|super_version| super_version.strong_count() > 0);
+        super_versions.extend(ks.old_super_versions());
+        drop(super_versions);
+        let tables = super_version.version.tables().cloned().collect();
+        drop((version_set, w, super_version, changing));
         store.release_values(ks, tables);
         store.signal.wake();
         Ok(())

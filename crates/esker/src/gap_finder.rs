@@ -30,11 +30,11 @@ impl CursorKeyspace {
         drop(writer);
         let finder = self.of_measurement();
         let measuring = Measuring::new(Arc::clone(&finder) as _, held);
-        let (view, seq) = store.consistent_view(keyspace);
-        // Asked afterwards: the view of a store that is closed is empty.
+        let (super_version, seq) = store.consistent_super_version(keyspace);
+        // Asked afterwards: the super version of a store that is closed is empty.
         store.check_open()?;
         keyspace.check_alive()?;
-        let mut cursor = Cursor::new(view, order, seq, true, Some(finder));
+        let mut cursor = Cursor::new(super_version, order, seq, true, Some(finder));
         let found = cursor.position(near.key().map_or(Move::Edge, Move::Search), forward)?;
         let (key, near) = (cursor.key().to_vec(), near.clone());
         let (from, to) = match (found, forward) {

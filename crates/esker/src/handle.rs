@@ -116,7 +116,7 @@ fn end_log(store: &Store) -> Result<()> {
     // the lock.
     let mut w = store.writer.lock();
     let in_memory =
-        |ks: &Arc<KeyspaceState>| ks.view.load().memtables.iter().any(|m| !m.is_empty());
+        |ks: &Arc<KeyspaceState>| ks.super_version.load().memtables.iter().any(|m| !m.is_empty());
     if w.has_entries() || store.all_keyspaces().iter().any(in_memory) {
         // Nothing was to be flushed; or someone wrote between the flush and the close, and perhaps sealed
         // what he wrote. It stays in the log.
@@ -136,7 +136,7 @@ fn end_log(store: &Store) -> Result<()> {
             Change::CleanClose,
         ];
         store.commit(&mut version_set, ManifestEdit::from(changes))?;
-        store.segments.advance(segment + 1, || store.old_views());
+        store.segments.advance(segment + 1, || store.old_super_versions());
     }
     drop(w);
     if let Some(spare) = store.spare.lock().take() {

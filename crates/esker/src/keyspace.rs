@@ -66,26 +66,26 @@ pub trait ReadableKeyspace: sealed::Moment {
     #[inline]
     fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let (ks, key) = (self.keyspace_of(), key.as_ref());
-        let (view, seq) = ks.view_now(self.moment())?;
+        let (super_version, seq) = ks.super_version_now(self.moment())?;
         let order = &ks.state.order;
-        order.guard(|| get::get(view, order, key, seq))
+        order.guard(|| get::get(super_version, order, key, seq))
     }
 
     /// The values of several keys as of one moment; see [`Keyspace::multi_get`].
     fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
         let ks = self.keyspace_of();
-        let ((view, seq), open) = ks.consistent_view(self.moment());
+        let ((super_version, seq), open) = ks.consistent_super_version(self.moment());
         open?;
         let order = &ks.state.order;
-        order.guard(|| get::multi_get(&view, order, keys, seq))
+        order.guard(|| get::multi_get(&super_version, order, keys, seq))
     }
 
     /// Whether `key` has a value; see [`Keyspace::contains_key`].
     fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let (ks, key) = (self.keyspace_of(), key.as_ref());
-        let (view, seq) = ks.view_now(self.moment())?;
+        let (super_version, seq) = ks.super_version_now(self.moment())?;
         let order = &ks.state.order;
-        order.guard(|| get::contains(&view, order, key, seq))
+        order.guard(|| get::contains(&super_version, order, key, seq))
     }
 
     /// All keys and values, in order; see [`Keyspace::iter`].
@@ -96,15 +96,16 @@ pub trait ReadableKeyspace: sealed::Moment {
     /// Keys and values of a range, in order; see [`Keyspace::range`].
     fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         let ks = self.keyspace_of();
-        let ((view, seq), open) = ks.consistent_view(self.moment());
-        Iter::new(view, &ks.state.order, seq, ks.gaps(), &range).provided(open)
+        let ((super_version, seq), open) = ks.consistent_super_version(self.moment());
+        Iter::new(super_version, &ks.state.order, seq, ks.gaps(), &range).provided(open)
     }
 
     /// Keys that start with `prefix`, and their values; see [`Keyspace::prefix`].
     fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let ks = self.keyspace_of();
-        let ((view, seq), open) = ks.consistent_view(self.moment());
-        Iter::with_prefix(view, &ks.state.order, seq, ks.gaps(), prefix.as_ref()).provided(open)
+        let ((super_version, seq), open) = ks.consistent_super_version(self.moment());
+        Iter::with_prefix(super_version, &ks.state.order, seq, ks.gaps(), prefix.as_ref())
+            .provided(open)
     }
 
     /// A cursor; see [`Keyspace::cursor`].
@@ -262,34 +263,34 @@ impl Keyspace {
 
     /// What a read of one key needs.
     #[inline]
-    pub(crate) fn view_now(
+    pub(crate) fn super_version_now(
         &self,
         at: Option<&Snapshot>,
     ) -> Result<(Guard<Arc<SuperVersion>>, Seq)> {
         let seen = match at {
-            None => self.state.view.now(&self.handle.store.visible.0),
-            Some(snapshot) => (self.state.view.load(), snapshot.sequence()),
+            None => self.state.super_version.now(&self.handle.store.visible.0),
+            Some(snapshot) => (self.state.super_version.load(), snapshot.sequence()),
         };
         self.check_readable(at)?;
         Ok(seen)
     }
 
     /// What a read of several keys needs, and whether it may be used.
-    pub(crate) fn consistent_view(
+    pub(crate) fn consistent_super_version(
         &self,
         at: Option<&Snapshot>,
     ) -> ((Arc<SuperVersion>, Seq), Result<()>) {
         let seen = match at {
-            None => self.handle.store.consistent_view(&self.state),
-            Some(snapshot) => (self.state.view.load_full(), snapshot.sequence()),
+            None => self.handle.store.consistent_super_version(&self.state),
+            Some(snapshot) => (self.state.super_version.load_full(), snapshot.sequence()),
         };
         (seen, self.check_readable(at))
     }
 
     fn cursor_at(&self, at: Option<&Snapshot>, keys_only: bool) -> Cursor {
-        let ((view, seq), open) = self.consistent_view(at);
+        let ((super_version, seq), open) = self.consistent_super_version(at);
         let refresher = Refresher::new(Arc::clone(&self.home), seq, at);
-        Cursor::new(view, &self.state.order, seq, keys_only, Some(self.gaps()))
+        Cursor::new(super_version, &self.state.order, seq, keys_only, Some(self.gaps()))
             .refreshed(refresher)
             .provided(open)
     }

@@ -1,6 +1,6 @@
 //! What is to be given back to the file system once the last reader has let go of it.
 //!
-//! Readers drop their views at any time and on any thread, and must not pay for unlinking a table.
+//! Readers drop their super versions at any time and on any thread, and must not pay for unlinking a table.
 //! So a drop only notes here what can go, and the background worker does it.
 
 use std::path::{Path, PathBuf};

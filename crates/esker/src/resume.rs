@@ -63,7 +63,7 @@ impl Store {
     fn check_unsynced(&self, upto: u64) -> Result<()> {
         let mut checked = HashSet::new();
         for ks in self.all_keyspaces() {
-            for memtable in ks.view.load().memtables_below(upto) {
+            for memtable in ks.super_version.load().memtables_below(upto) {
                 let segment = memtable.segment();
                 if checked.insert(segment.number()) {
                     let sound = segment.check_frames();

@@ -133,9 +133,9 @@ impl Store {
         {
             return 0;
         }
-        let view = ks.view.load();
-        let mut bytes = view.memtables.iter().map(|m| m.approximate_size(low, high)).sum();
-        for run in view.version.runs() {
+        let super_version = ks.super_version.load();
+        let mut bytes = super_version.memtables.iter().map(|m| m.approximate_size(low, high)).sum();
+        for run in super_version.version.runs() {
             for t in &run.tables()[run.overlapping(&ks.order, low, high)] {
                 let offset = |bound: Bound<&[u8]>, open: u64| match bound {
                     Bound::Unbounded => open,
@@ -155,8 +155,8 @@ impl Store {
         let mut keyspaces = Vec::new();
         let mut table_bytes = 0;
         for ks in self.all_keyspaces() {
-            let view = ks.view.load();
-            let runs: Vec<RunStats> = view
+            let super_version = ks.super_version.load();
+            let runs: Vec<RunStats> = super_version
                 .runs()
                 .iter()
                 .map(|r| RunStats {
@@ -177,8 +177,8 @@ impl Store {
                 compression: ks.compression.name().to_string(),
                 blob_threshold: ks.blob_threshold,
                 runs,
-                memtable_entries: view.memtables.iter().map(|m| m.len() as u64).sum(),
-                memtable_bytes: view
+                memtable_entries: super_version.memtables.iter().map(|m| m.len() as u64).sum(),
+                memtable_bytes: super_version
                     .memtables
                     .iter()
                     .map(|m| m.inline_bytes() + m.blob_bytes())

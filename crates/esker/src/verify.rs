@@ -88,11 +88,13 @@ impl Store {
     pub(crate) fn verify(&self, tell: &mut dyn FnMut(u64, u64)) -> Result<VerifyReport> {
         self.check_process()?;
         let mut report = VerifyReport::default();
-        let views: Vec<_> =
-            self.all_keyspaces().iter().map(|ks| (ks.id, ks.view.load_full())).collect();
-        let tables: Vec<(u32, &Arc<LoadedTable>)> =
-            views.iter().flat_map(|(id, v)| v.version.tables().map(|t| (*id, t))).collect();
-        // Asked afterwards: the views of a store that is closed are empty.
+        let super_versions: Vec<_> =
+            self.all_keyspaces().iter().map(|ks| (ks.id, ks.super_version.load_full())).collect();
+        let tables: Vec<(u32, &Arc<LoadedTable>)> = super_versions
+            .iter()
+            .flat_map(|(id, v)| v.version.tables().map(|t| (*id, t)))
+            .collect();
+        // Asked afterwards: the super versions of a store that is closed are empty.
         self.check_open()?;
         let total = tables.iter().map(|(_, t)| t.meta.size).sum();
         let mut progress = Progress { done: 0, total, tell };

@@ -58,7 +58,7 @@ impl Store {
         // One that is flushed has nothing below for good: it is not looked at each time that something was done.
         let mut keyspaces = self.all_keyspaces();
         let waits = |ks: &Arc<KeyspaceState>| {
-            ks.view.load().memtables.iter().any(|m| m.segment().number() < upto)
+            ks.super_version.load().memtables.iter().any(|m| m.segment().number() < upto)
         };
         self.signal.wait_until(|| {
             if let Some(cause) = self.halt_cause() {
@@ -84,7 +84,7 @@ impl Store {
         let mut in_memory = 0;
         let mut in_tables = 0;
         for ks in self.all_keyspaces() {
-            let super_version = ks.view.load();
+            let super_version = ks.super_version.load();
             in_memory += super_version
                 .memtables
                 .iter()
@@ -110,7 +110,7 @@ impl Store {
 
     pub(super) fn has_sealed(&self, ks: &KeyspaceState) -> bool {
         let active = self.active_number();
-        ks.view.load().memtables.last().is_some_and(|m| m.segment().number() < active)
+        ks.super_version.load().memtables.last().is_some_and(|m| m.segment().number() < active)
     }
 
     /// Sealed memtables, oldest first.
@@ -120,7 +120,7 @@ impl Store {
 
     /// All memtables below segment `upto`, to be written into a run of their own, if there are any.
     fn whole_flush(&self, ks: &KeyspaceState, upto: u64) -> Result<Option<CompactionInputs>> {
-        let super_version = ks.view.load_full();
+        let super_version = ks.super_version.load_full();
         let memtables = super_version.memtables_below(upto);
         if memtables.is_empty() {
             return Ok(None);
@@ -194,7 +194,7 @@ impl Store {
         }
         // What compactions are done with may be room enough.
         self.discard_spare();
-        let oldest = ks.view.load().memtables.last().map(|m| m.segment().number());
+        let oldest = ks.super_version.load().memtables.last().map(|m| m.segment().number());
         match oldest {
             Some(oldest) => self.note_flush(self.flush_upto(ks, oldest + 1)),
             None => Ok(true),

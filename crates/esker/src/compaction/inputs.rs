@@ -1,4 +1,4 @@
-//! What one compaction reads, chosen from a view.
+//! What one compaction reads, chosen from a super version.
 
 use std::ops::Range;
 use std::sync::Arc;

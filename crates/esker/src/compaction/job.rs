@@ -148,7 +148,7 @@ impl Store {
     /// A number for a run newer than all of the keyspace, those being written included.
     pub(crate) fn next_run(&self, ks: &KeyspaceState) -> u64 {
         let busy = ks.busy_runs.lock().iter().max().copied().unwrap_or(0);
-        ks.view.load().version.next_run().max(busy + 1)
+        ks.super_version.load().version.next_run().max(busy + 1)
     }
 }
 
@@ -237,9 +237,9 @@ impl<'a> CompactionJob<'a> {
         };
         let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
         let mut written = Written::default();
-        // Not for longer than the step, as it keeps the inputs of the steps before, nor the view, as that keeps the
+        // Not for longer than the step, as it keeps the inputs of the steps before, nor the super version, as that keeps the
         // memtables that are flushed meanwhile.
-        let now = self.ks.view.load().version.clone();
+        let now = self.ks.super_version.load().version.clone();
         let mut add = |group: &Group| {
             match group.inputs.tables.iter().flatten().next() {
                 Some(table) if group.trivial_move => edit.added.push((self.run, Arc::clone(table))),

@@ -29,14 +29,14 @@ impl Store {
         // What is sealed while this is flushed does not count.
         let upto = self.active_number();
         self.make_room_for_a_run(ks)?;
-        let oldest = || ks.view.load().memtables.last().map(|m| m.segment().number());
+        let oldest = || ks.super_version.load().memtables.last().map(|m| m.segment().number());
         while oldest().is_some_and(|number| number < upto) {
             if !comparator::catch(|| self.flush_as_can_be(ks))? {
                 self.room.why_no_flush().map_or(Ok(()), Err)?;
             }
         }
         // What is flushed meanwhile stays above these, and the parts are those of what is there now.
-        let runs: Vec<u64> = ks.view.load().runs().iter().map(|r| r.id()).collect();
+        let runs: Vec<u64> = ks.super_version.load().runs().iter().map(|r| r.id()).collect();
         let Some(&newest) = runs.first() else { return self.check_open() };
         let _held = ks.hold_runs(runs);
         let all = matches!((low, high), (Bound::Unbounded, Bound::Unbounded));
@@ -63,7 +63,7 @@ impl Store {
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
     ) -> Result<Option<Vec<u8>>> {
-        let super_version = std::sync::Arc::new(ks.view.load().tables_upto(newest));
+        let super_version = std::sync::Arc::new(ks.super_version.load().tables_upto(newest));
         // Asked afterwards: the super-version of a store that is closed is empty.
         self.check_writable()?;
         let runs = super_version.version.runs();
@@ -95,7 +95,8 @@ impl Store {
         for ks in self.all_keyspaces() {
             let (run, _held) = {
                 let _job = self.jobs.lock();
-                let runs: Vec<u64> = ks.view.load().runs().iter().map(|r| r.id()).collect();
+                let runs: Vec<u64> =
+                    ks.super_version.load().runs().iter().map(|r| r.id()).collect();
                 (runs.first().copied().unwrap_or(0), ks.hold_runs(runs))
             };
             let horizon = Horizon { run, seq };
@@ -171,7 +172,7 @@ mod tests {
         let (db, written) = (db.clone(), Arc::new(AtomicU32::new(0)));
         let count = Arc::clone(&written);
         *order.0.lock() = Some(Box::new(move || {
-            if db.store().all_keyspaces()[0].view.load().memtables.len() < 2 {
+            if db.store().all_keyspaces()[0].super_version.load().memtables.len() < 2 {
                 let n = count.fetch_add(1, Ordering::Relaxed);
                 assert!(n < 50, "it goes on and on");
                 let put = || {
@@ -197,7 +198,7 @@ mod tests {
         load(&db, ['a', 'z'], 100);
         let tables = |first: u8| {
             let mut found: Vec<Vec<u64>> = Vec::new();
-            for run in db.store().all_keyspaces()[0].view.load().version.runs() {
+            for run in db.store().all_keyspaces()[0].super_version.load().version.runs() {
                 let of = run.tables().iter().filter(|t| t.meta.smallest[0] == first);
                 found.push(of.map(|t| t.meta.number).collect());
             }

@@ -102,8 +102,8 @@ pub(super) struct Horizon {
 
 /// Bytes of the runs that came after this one, as they are now.
 fn later_bytes(ks: &KeyspaceState, run: u64) -> u64 {
-    let view = ks.view.load();
-    view.runs().iter().filter(|r| r.id() > run).map(|r| r.bytes()).sum()
+    let super_version = ks.super_version.load();
+    super_version.runs().iter().filter(|r| r.id() > run).map(|r| r.bytes()).sum()
 }
 
 /// Up to this run a keyspace is as merged as it gets; what came later has still to come to rest.
@@ -170,7 +170,7 @@ impl Store {
         look: &Look<'_>,
         outlook: &Outlook,
     ) -> Option<PickedPart> {
-        let mut super_version = ks.view.load_full();
+        let mut super_version = ks.super_version.load_full();
         if let Look::Upto(horizon) = look {
             super_version = Arc::new(super_version.tables_upto(horizon.run));
         }
@@ -220,11 +220,11 @@ impl Store {
         Some(PickedPart { inputs, reason, next, moved, pressure, rests, tidies })
     }
 
-    /// Whether a merge of what this view has was refused a moment ago, as an idle store has written what it may: planning
+    /// Whether a merge of what this super version has was refused a moment ago, as an idle store has written what it may: planning
     /// looks at each table, and it may take hours until there is enough to write for a large part.
-    fn may_not_tidy_yet(&self, ks: &KeyspaceState, view: &Arc<SuperVersion>) -> bool {
+    fn may_not_tidy_yet(&self, ks: &KeyspaceState, super_version: &Arc<SuperVersion>) -> bool {
         let not_yet = ks.not_yet.lock();
-        let is = |of: &Weak<SuperVersion>| of.as_ptr() == Arc::as_ptr(view);
+        let is = |of: &Weak<SuperVersion>| of.as_ptr() == Arc::as_ptr(super_version);
         not_yet.as_ref().is_some_and(|(of, until)| is(of) && self.env.now() < *until)
     }
 
@@ -232,7 +232,7 @@ impl Store {
     /// runs, and so takes the time that merging takes. It waits for nobody, so nothing can wait for it in
     /// turn. The caller holds `jobs`, and not the writer.
     pub(crate) fn make_room_for_a_run(&self, ks: &KeyspaceState) -> Result<()> {
-        while ks.view.load().runs().len() >= RUNS_MOST {
+        while ks.super_version.load().runs().len() >= RUNS_MOST {
             self.check_writable()?;
             let outlook = self.outlook();
             if !self.compact_picked(ks, &Look::TooManyRuns, &outlook)? {
@@ -382,7 +382,7 @@ mod tests {
             db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [round; 1000]))).unwrap();
         }
         let (store, all) = (db.store(), db.store().all_keyspaces());
-        let super_version = all[0].view.load_full();
+        let super_version = all[0].super_version.load_full();
         let outlook = store.outlook();
         let picker_input = store.picker_input(&all[0], &super_version, &[], &outlook, false);
         let first_of = |reason, runs| {
@@ -434,12 +434,13 @@ mod tests {
         watched.put("key", "value").unwrap();
         let all = db.store().all_keyspaces();
         let ks = all.iter().find(|ks| ks.name == "watched").unwrap();
-        *watching.memtables.lock() = ks.view.load().memtables.iter().map(Arc::downgrade).collect();
+        *watching.memtables.lock() =
+            ks.super_version.load().memtables.iter().map(Arc::downgrade).collect();
         watched.put("other", "value").unwrap();
         assert_eq!(watching.alive.load(Ordering::Relaxed), 1);
         db.store().seal_active().unwrap();
         db.store().step(Duration::ZERO);
-        assert!(ks.view.load().runs().len() < 9, "runs were merged after the flush");
+        assert!(ks.super_version.load().runs().len() < 9, "runs were merged after the flush");
         assert_eq!(watching.alive.load(Ordering::Relaxed), 0);
     }
 

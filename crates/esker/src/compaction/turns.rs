@@ -56,8 +56,9 @@ impl Store {
         look: &Look<'_>,
     ) -> Result<bool> {
         let (start, mut flushed) = (Instant::now(), false);
-        let since =
-            |ks: &KeyspaceState| ks.view.load().memtables.last().map(|m| m.segment().number());
+        let since = |ks: &KeyspaceState| {
+            ks.super_version.load().memtables.last().map(|m| m.segment().number())
+        };
         let mut waiting: Vec<_> = keyspaces.iter().filter(|ks| self.has_sealed(ks)).collect();
         if waiting.is_empty() {
             return Ok(false);
@@ -115,7 +116,7 @@ impl Store {
     /// `jobs`.
     pub(super) fn note_pressure(&self, ks: &KeyspaceState, pressure: f64) {
         let written_to =
-            |ks: &KeyspaceState| ks.view.load().memtables.iter().any(|m| !m.is_empty());
+            |ks: &KeyspaceState| ks.super_version.load().memtables.iter().any(|m| !m.is_empty());
         let (most_urgent, most) = self.backpressure.pressure();
         let other = (most_urgent != ks.id && pressure < most)
             .then(|| self.keyspaces.read().by_id.get(&most_urgent).cloned())
@@ -129,7 +130,7 @@ impl Store {
     /// it would have no time beside flushes, and nothing else would be begun. So it is given time, and writers are not
     /// slowed down whatever waits: not even where it is what gives space back (a fifth of the writes, for a sixth of the disk).
     fn note_pressure_between(&self, ks: &KeyspaceState, outlook: &Outlook) {
-        let super_version = ks.view.load_full();
+        let super_version = ks.super_version.load_full();
         let picker_input = self.picker_input(ks, &super_version, &[], outlook, false);
         let pressure = picker::pressure(&picker_input).min(1.0);
         self.note_pressure(ks, if self.rests(ks) { 0.0 } else { pressure });
@@ -170,7 +171,7 @@ mod tests {
         let store = db.store();
         load(db.default_keyspace(), 30, 10_000);
         others.iter().for_each(|ks| load(ks, 12, 10_000));
-        let runs = |of: usize| store.all_keyspaces()[of].view.load().runs().len();
+        let runs = |of: usize| store.all_keyspaces()[of].super_version.load().runs().len();
         let before = [runs(0), runs(1), runs(2)];
         // Writers wait for flushes all the time.
         let _awaited = store.signal.await_flush();
@@ -201,7 +202,7 @@ mod tests {
         db.put("key", "value").unwrap();
         store.seal_active().unwrap();
         store.step(Duration::ZERO);
-        assert!(store.has_sealed(ks) && ks.view.load().runs().len() < 10);
+        assert!(store.has_sealed(ks) && ks.super_version.load().runs().len() < 10);
         // Nobody who waits for it waits for that.
         load(db.default_keyspace(), 10, 100);
         let _awaited = store.signal.await_flush();
@@ -239,7 +240,7 @@ mod tests {
         store.seal_active().unwrap();
         let mut shares = Vec::new();
         for ks in store.all_keyspaces().iter().filter(|ks| ks.name != "default") {
-            let sealed = store.sealed(&ks.view.load_full());
+            let sealed = store.sealed(&ks.super_version.load_full());
             shares.push((store.segments.moved_share(&sealed[0]), sealed[0].segment().end()));
             // What is flushed has gone from memory when the next one is looked at.
             drop(sealed);
@@ -318,7 +319,8 @@ mod tests {
         load(db.default_keyspace(), 10, 100);
         let store = db.store();
         let ks = &store.all_keyspaces()[0];
-        let merged = ks.hold_runs(ks.view.load().runs()[..2].iter().map(|r| r.id()).collect());
+        let merged =
+            ks.hold_runs(ks.super_version.load().runs()[..2].iter().map(|r| r.id()).collect());
         let flush_between = || {
             db.put("key", "value").unwrap();
             store.seal_active().unwrap();

@@ -64,9 +64,9 @@ pub struct Cursor {
     shown: Option<EntryView>,
     /// Holds an unpacked value of one run.
     buf: Vec<u8>,
-    /// Keeps every file of the view.
-    view: Arc<SuperVersion>,
-    /// Where newer views come from; nothing where there is none to come.
+    /// Keeps every file of the super version.
+    super_version: Arc<SuperVersion>,
+    /// Where newer super versions come from; nothing where there is none to come.
     refresher: Option<Refresher>,
 }
 
@@ -80,40 +80,49 @@ enum Walk {
 }
 
 /// Memtables that hold something for a reader at `seq`: not those that are empty, or too new.
-fn memtables_at(view: &SuperVersion, seq: Seq) -> impl Iterator<Item = &Arc<Memtable>> {
-    view.memtables.iter().filter(move |m| !m.is_empty() && m.min_seq() <= seq)
+fn memtables_at(super_version: &SuperVersion, seq: Seq) -> impl Iterator<Item = &Arc<Memtable>> {
+    super_version.memtables.iter().filter(move |m| !m.is_empty() && m.min_seq() <= seq)
 }
 
 /// How many sources a merge for a reader at `seq` has; 0 where there is nothing to merge.
-fn sources_at(view: &SuperVersion, seq: Seq) -> usize {
-    match view.single_clean_run(seq) {
+fn sources_at(super_version: &SuperVersion, seq: Seq) -> usize {
+    match super_version.single_clean_run(seq) {
         Some(_) => 0,
-        None => memtables_at(view, seq).count() + view.runs().len(),
+        None => memtables_at(super_version, seq).count() + super_version.runs().len(),
     }
 }
 
 impl Cursor {
     pub(crate) fn new(
-        view: Arc<SuperVersion>,
+        super_version: Arc<SuperVersion>,
         order: &KeyOrder,
         seq: Seq,
         keys_only: bool,
         gaps: Option<Arc<dyn GapFinder>>,
     ) -> Cursor {
-        let walk = if let Some(run) = view.single_clean_run(seq) {
+        let walk = if let Some(run) = super_version.single_clean_run(seq) {
             Walk::Clean(RunCursor::new(Arc::clone(run), order.clone()))
         } else {
-            let mut sources = Vec::with_capacity(view.memtables.len() + view.runs().len());
-            let memtables = memtables_at(&view, seq);
+            let mut sources =
+                Vec::with_capacity(super_version.memtables.len() + super_version.runs().len());
+            let memtables = memtables_at(&super_version, seq);
             sources.extend(memtables.map(|m| SourceCursor::Memtable(m.cursor())));
-            for run in view.runs() {
+            for run in super_version.runs() {
                 sources.push(SourceCursor::Run(RunCursor::new(Arc::clone(run), order.clone())));
             }
             let merged = MergeCursor::new(order.clone(), sources);
             Walk::Merged(VisibleCursor::new(order.clone(), merged, seq, keys_only, gaps))
         };
         let custom = order.is_custom();
-        Cursor { walk, keys_only, custom, shown: None, buf: Vec::new(), view, refresher: None }
+        Cursor {
+            walk,
+            keys_only,
+            custom,
+            shown: None,
+            buf: Vec::new(),
+            super_version,
+            refresher: None,
+        }
     }
 
     /// The same, if it may be used; else every move gives the error.
@@ -125,7 +134,7 @@ impl Cursor {
         self
     }
 
-    /// The same, which takes newer views when it is positioned.
+    /// The same, which takes newer super versions when it is positioned.
     pub(crate) fn refreshed(self, refresher: Refresher) -> Cursor {
         Cursor { refresher: Some(refresher), ..self }
     }
@@ -156,36 +165,37 @@ impl Cursor {
                 _ => Ok(()),
             };
         };
-        let (view, seq) = match refresher.move_on()? {
+        let (super_version, seq) = match refresher.move_on()? {
             Some(now) => now,
-            None => (Arc::clone(&self.view), refresher.seq()),
+            None => (Arc::clone(&self.super_version), refresher.seq()),
         };
         self.shown = None;
         match &mut self.walk {
             Walk::Merged(c)
-                if Arc::ptr_eq(&view, &self.view) && c.sources() == sources_at(&view, seq) =>
+                if Arc::ptr_eq(&super_version, &self.super_version)
+                    && c.sources() == sources_at(&super_version, seq) =>
             {
                 c.read_at(seq);
             }
-            _ => self.take(view),
+            _ => self.take(super_version),
         }
         Ok(())
     }
 
-    /// Takes the present view, where that shows the same.
+    /// Takes the present super version, where that shows the same.
     #[inline]
     fn keep_up(&mut self) {
         let Some(refresher) = &mut self.refresher else { return };
-        if let Some(view) = refresher.newer(&self.view) {
-            self.take(view);
+        if let Some(super_version) = refresher.newer(&self.super_version) {
+            self.take(super_version);
         }
     }
 
     #[cold]
-    fn take(&mut self, view: Arc<SuperVersion>) {
+    fn take(&mut self, super_version: Arc<SuperVersion>) {
         let Some(refresher) = self.refresher.take() else { return };
         let (order, seq) = (refresher.order(), refresher.seq());
-        let new = Cursor::new(view, order, seq, self.keys_only, Some(refresher.gaps()));
+        let new = Cursor::new(super_version, order, seq, self.keys_only, Some(refresher.gaps()));
         *self = new.refreshed(refresher);
     }
 
@@ -284,7 +294,7 @@ impl Cursor {
         self.shown.as_ref().map_or(&[], EntryView::value)
     }
 
-    /// Whether the current value lives as long as the view, and not in a buffer of the cursor's.
+    /// Whether the current value lives as long as the super version, and not in a buffer of the cursor's.
     #[inline]
     fn value_in_view(&self) -> bool {
         match &self.walk {
@@ -294,14 +304,14 @@ impl Cursor {
         }
     }
 
-    /// The current entry, to keep. Only when valid; `pin` holds the view of this cursor.
+    /// The current entry, to keep. Only when valid; `pin` holds the super version of this cursor.
     #[inline]
     pub(super) fn entry(&self, pin: &Arc<Pin>) -> (Slice, Slice) {
-        assert!(Arc::ptr_eq(&pin.0, &self.view), "a pin of another view");
+        assert!(Arc::ptr_eq(&pin.0, &self.super_version), "a pin of another view");
         let value = self.value();
         let value = match value.len() > SHORT && self.value_in_view() {
-            // SAFETY: the bytes lie in a segment or table that the view owns, which `pin` holds; records
-            // and tables are never written again while a view names them.
+            // SAFETY: the bytes lie in a segment or table that the super version owns, which `pin` holds; records
+            // and tables are never written again while a super version names them.
             true => unsafe { Slice::walked(value, pin) },
             false => Slice::copy_of(value),
         };

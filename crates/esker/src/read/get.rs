@@ -25,30 +25,32 @@ enum ValueSource<'a> {
 
 #[inline]
 fn find<'a>(
-    view: &'a SuperVersion,
+    super_version: &'a SuperVersion,
     order: &KeyOrder,
     key: &[u8],
     seq: Seq,
 ) -> Result<Option<ValueSource<'a>>> {
     let hash = key_hash(key);
     // The usual settled store: one run and empty memtables.
-    if let ([run], true) = (view.runs(), view.memtables.iter().all(|m| m.is_empty())) {
+    if let ([run], true) =
+        (super_version.runs(), super_version.memtables.iter().all(|m| m.is_empty()))
+    {
         let Some(table) = run.find(order, key) else { return Ok(None) };
         return Ok(table.table.get(hash, key, seq)?.and_then(|found| live(table, found)));
     }
     let mut candidates: [Option<&Arc<LoadedTable>>; MAX_AHEAD] = [None; MAX_AHEAD];
-    for (slot, run) in candidates.iter_mut().zip(view.runs()) {
+    for (slot, run) in candidates.iter_mut().zip(super_version.runs()) {
         *slot = run.find(order, key);
         if let Some(table) = slot {
             table.table.prefetch(hash);
         }
     }
-    for m in &view.memtables {
+    for m in &super_version.memtables {
         if let Some(record) = m.get(key, hash, seq) {
             return Ok((record.kind == Kind::Put).then_some(ValueSource::Memory(record.value)));
         }
     }
-    for (at, run) in view.runs().iter().enumerate() {
+    for (at, run) in super_version.runs().iter().enumerate() {
         let table = if at < MAX_AHEAD { candidates[at] } else { run.find(order, key) };
         if let Some(table) = table
             && let Some(found) = table.table.get(hash, key, seq)?
@@ -68,12 +70,12 @@ fn live<'a>(table: &'a LoadedTable, found: TableEntry<'a>) -> Option<ValueSource
 /// The value of `key` as of `seq`.
 #[inline]
 pub(crate) fn get(
-    view: Guard<Arc<SuperVersion>>,
+    super_version: Guard<Arc<SuperVersion>>,
     order: &KeyOrder,
     key: &[u8],
     seq: Seq,
 ) -> Result<Option<Slice>> {
-    let bytes = match find(&view, order, key, seq)? {
+    let bytes = match find(&super_version, order, key, seq)? {
         None => return Ok(None),
         Some(ValueSource::Memory(bytes)) => bytes,
         Some(ValueSource::Table(_, Stored::Inline(bytes))) => bytes,
@@ -85,24 +87,24 @@ pub(crate) fn get(
         }
     };
     let bytes: *const [u8] = bytes;
-    // SAFETY: the bytes lie in a segment or table that the view owns, so they outlive it; records
-    // and tables are never written again while a view names them.
-    Ok(Some(unsafe { Slice::pinned(&*bytes, view) }))
+    // SAFETY: the bytes lie in a segment or table that the super version owns, so they outlive it; records
+    // and tables are never written again while a super version names them.
+    Ok(Some(unsafe { Slice::pinned(&*bytes, super_version) }))
 }
 
 /// Whether `key` has a value as of `seq`.
 pub(crate) fn contains(
-    view: &SuperVersion,
+    super_version: &SuperVersion,
     order: &KeyOrder,
     key: &[u8],
     seq: Seq,
 ) -> Result<bool> {
-    Ok(find(view, order, key, seq)?.is_some())
+    Ok(find(super_version, order, key, seq)?.is_some())
 }
 
 /// The values of `keys` as of `seq`. Index lines of the next keys are fetched while one is read.
 pub(crate) fn multi_get<K: AsRef<[u8]>>(
-    view: &Arc<SuperVersion>,
+    super_version: &Arc<SuperVersion>,
     order: &KeyOrder,
     keys: &[K],
     seq: Seq,
@@ -111,10 +113,10 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
     const AHEAD: usize = 8;
     let ask = |key: &K| {
         let hash = key_hash(key.as_ref());
-        for m in &view.memtables {
+        for m in &super_version.memtables {
             m.prefetch(hash);
         }
-        for run in view.runs() {
+        for run in super_version.runs() {
             if let Some(table) = run.find(order, key.as_ref()) {
                 table.table.prefetch(hash);
             }
@@ -126,7 +128,7 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
         if let Some(next) = keys.get(at + AHEAD) {
             ask(next);
         }
-        values.push(get(Guard::from_inner(Arc::clone(view)), order, key.as_ref(), seq)?);
+        values.push(get(Guard::from_inner(Arc::clone(super_version)), order, key.as_ref(), seq)?);
     }
     Ok(values)
 }

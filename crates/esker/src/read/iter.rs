@@ -42,7 +42,7 @@ use crate::key::{KeyOrder, Seq};
 #[derive(Debug)]
 pub struct Iter {
     /// `None` once it has ended.
-    view: Option<Arc<Pin>>,
+    super_version: Option<Arc<Pin>>,
     seq: Seq,
     gaps: Arc<dyn GapFinder>,
     limits: Limits,
@@ -100,7 +100,7 @@ impl Limits {
 
 impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(
-        view: Arc<SuperVersion>,
+        super_version: Arc<SuperVersion>,
         order: &KeyOrder,
         seq: Seq,
         gaps: Arc<dyn GapFinder>,
@@ -108,7 +108,7 @@ impl Iter {
     ) -> Iter {
         let own = |b: Bound<&K>| b.map(|k| k.as_ref().to_vec());
         Iter {
-            view: Some(Arc::new(Pin(view))),
+            super_version: Some(Arc::new(Pin(super_version))),
             seq,
             gaps,
             limits: Limits {
@@ -157,13 +157,13 @@ impl Iter {
     }
 
     pub(crate) fn with_prefix(
-        view: Arc<SuperVersion>,
+        super_version: Arc<SuperVersion>,
         order: &KeyOrder,
         seq: Seq,
         gaps: Arc<dyn GapFinder>,
         prefix: &[u8],
     ) -> Iter {
-        let mut iter = Iter::new::<&[u8]>(view, order, seq, gaps, &..);
+        let mut iter = Iter::new::<&[u8]>(super_version, order, seq, gaps, &..);
         let after = after_prefix(prefix);
         match order {
             KeyOrder::Bytewise => {
@@ -194,9 +194,10 @@ impl Iter {
             }
             None => {
                 self.refused.take().map_or(Ok(()), Err)?;
-                let Some(pin) = &self.view else { return Ok(false) };
-                let (view, gaps) = (Arc::clone(&pin.0), Arc::clone(&self.gaps));
-                let mut c = Cursor::new(view, &limits.order, self.seq, self.keys_only, Some(gaps));
+                let Some(pin) = &self.super_version else { return Ok(false) };
+                let (super_version, gaps) = (Arc::clone(&pin.0), Arc::clone(&self.gaps));
+                let mut c =
+                    Cursor::new(super_version, &limits.order, self.seq, self.keys_only, Some(gaps));
                 let on = limits.enter(&mut c, forward)?;
                 (own.insert(c), on)
             }
@@ -238,7 +239,7 @@ impl Iter {
         Some(self.go(false)?.map(|(c, _)| (c.key(), c.value())))
     }
 
-    /// One step, after which the iterator ends if it led to no entry; else the cursor that is on it, and its view.
+    /// One step, after which the iterator ends if it led to no entry; else the cursor that is on it, and its super version.
     #[inline(always)]
     fn go(&mut self, forward: bool) -> Option<Result<(&Cursor, &Arc<Pin>)>> {
         if self.done {
@@ -251,7 +252,7 @@ impl Iter {
         match on {
             Ok(true) => {
                 let cursor = if forward { &self.front } else { &self.back };
-                cursor.as_ref().zip(self.view.as_ref()).map(Ok)
+                cursor.as_ref().zip(self.super_version.as_ref()).map(Ok)
             }
             ended => {
                 self.end();
@@ -265,7 +266,7 @@ impl Iter {
     #[inline(never)]
     fn end(&mut self) {
         self.done = true;
-        (self.front, self.back, self.view) = (None, None, None);
+        (self.front, self.back, self.super_version) = (None, None, None);
     }
 }
 
@@ -274,14 +275,14 @@ impl Iterator for Iter {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.go(true)?.map(|(c, view)| c.entry(view)))
+        Some(self.go(true)?.map(|(c, super_version)| c.entry(super_version)))
     }
 }
 
 impl DoubleEndedIterator for Iter {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        Some(self.go(false)?.map(|(c, view)| c.entry(view)))
+        Some(self.go(false)?.map(|(c, super_version)| c.entry(super_version)))
     }
 }
 

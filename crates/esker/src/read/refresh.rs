@@ -19,34 +19,34 @@ use crate::snapshot::{Snapshot, WeakSnapshot};
 pub(crate) trait CursorHome: GapFinder {
     /// Its order.
     fn order(&self) -> &KeyOrder;
-    /// The present view, where a reader at `seq`, that of `snapshot` if there is one, finds in it what is in `held`.
+    /// The present super version, where a reader at `seq`, that of `snapshot` if there is one, finds in it what is in `held`.
     fn newer(
         &self,
         held: &Arc<SuperVersion>,
         seq: Seq,
         snapshot: Option<&WeakSnapshot>,
-    ) -> NewerView;
-    /// The present view, and the sequence that a reader of it reads at.
+    ) -> NewerSuperVersion;
+    /// The present super version, and the sequence that a reader of it reads at.
     fn now(&self) -> Result<(Arc<SuperVersion>, Seq)>;
 }
 
-/// What there is beside the view that a cursor holds.
-pub(crate) enum NewerView {
+/// What there is beside the super version that a cursor holds.
+pub(crate) enum NewerSuperVersion {
     /// That is the present one.
     None,
     /// One that shows the same.
     Same(Arc<SuperVersion>),
-    /// Present views show something else, now and from now on.
+    /// Present super versions show something else, now and from now on.
     Other,
 }
 
-/// What a cursor needs to take a newer view.
+/// What a cursor needs to take a newer super version.
 pub(crate) struct Refresher {
     home: Arc<dyn CursorHome>,
     seq: Seq,
     /// Not held: a snapshot ends when its user lets go of it.
     snapshot: Option<WeakSnapshot>,
-    /// Whether present views show something else.
+    /// Whether present super versions show something else.
     other: bool,
 }
 
@@ -55,30 +55,30 @@ impl Refresher {
         Refresher { home, seq, snapshot: at.map(Snapshot::downgrade), other: false }
     }
 
-    /// A view that shows the same, if there is one beside that which is held.
+    /// A super version that shows the same, if there is one beside that which is held.
     #[inline]
     pub(super) fn newer(&mut self, held: &Arc<SuperVersion>) -> Option<Arc<SuperVersion>> {
         if self.other {
             return None;
         }
         match self.home.newer(held, self.seq, self.snapshot.as_ref()) {
-            NewerView::None => None,
-            NewerView::Same(view) => Some(view),
-            NewerView::Other => {
+            NewerSuperVersion::None => None,
+            NewerSuperVersion::Same(super_version) => Some(super_version),
+            NewerSuperVersion::Other => {
                 self.other = true;
                 None
             }
         }
     }
 
-    /// The present view, which is read at from now on; nothing where a snapshot says which moment is shown.
+    /// The present super version, which is read at from now on; nothing where a snapshot says which moment is shown.
     pub(super) fn move_on(&mut self) -> Result<Option<(Arc<SuperVersion>, Seq)>> {
         if self.snapshot.is_some() {
             return Ok(None);
         }
-        let (view, seq) = self.home.now()?;
+        let (super_version, seq) = self.home.now()?;
         (self.seq, self.other) = (seq, false);
-        Ok(Some((view, seq)))
+        Ok(Some((super_version, seq)))
     }
 
     pub(super) fn seq(&self) -> Seq {

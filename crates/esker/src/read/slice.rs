@@ -41,8 +41,8 @@ enum Repr {
     },
 }
 
-/// What an iterator's slices keep a view by. It has a count of its own, so that walks on several threads do
-/// not pass the one of the view between their cores for each entry.
+/// What an iterator's slices keep a super version by. It has a count of its own, so that walks on several threads do
+/// not pass the one of the super version between their cores for each entry.
 #[derive(Debug)]
 pub(super) struct Pin(pub Arc<SuperVersion>);
 

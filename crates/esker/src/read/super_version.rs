@@ -58,7 +58,7 @@ impl SuperVersion {
 
     /// Whether any bytes of this log segment can be reached from here.
     pub(crate) fn reads_segment(&self, number: u64) -> bool {
-        // Old views are asked about what died since, which is newer than all that most of them have.
+        // Old super versions are asked about what died since, which is newer than all that most of them have.
         let runs = self.runs().iter().filter(|r| r.newest_segment() >= number);
         self.memtables.iter().any(|m| m.segment().number() == number)
             || runs.flat_map(|r| r.tables()).any(|t| t.has_segment(number))

@@ -121,7 +121,7 @@ impl VisibleCursor {
         }
     }
 
-    /// Whether the value lies in what the view holds, and not in a buffer of this cursor's. Only when
+    /// Whether the value lies in what the super version holds, and not in a buffer of this cursor's. Only when
     /// valid.
     #[inline]
     pub(super) fn value_in_view(&self) -> bool {
@@ -554,8 +554,8 @@ mod tests {
         }
         db.flush().unwrap();
         db.wait_for_compactions().unwrap();
-        let view = db.store().all_keyspaces()[0].view.load_full();
-        let run = RunCursor::new(Arc::clone(&view.runs()[0]), KeyOrder::Bytewise);
+        let super_version = db.store().all_keyspaces()[0].super_version.load_full();
+        let run = RunCursor::new(Arc::clone(&super_version.runs()[0]), KeyOrder::Bytewise);
         let merged = MergeCursor::new(KeyOrder::Bytewise, vec![SourceCursor::Run(run)]);
         let mut walk = VisibleCursor::new(KeyOrder::Bytewise, merged, Seq::MAX, false, None);
         for forward in [true, false] {

@@ -304,7 +304,7 @@ impl Recovery {
     }
 }
 
-/// Opens all tables and publishes the first views.
+/// Opens all tables and publishes the first super versions.
 fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>) -> Result<()> {
     let described: Vec<_> = store.version_set.lock().state().keyspaces.values().cloned().collect();
     // Of all keyspaces at once: a segment that has no pointers yet counts as one without any.
@@ -322,9 +322,9 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
         let version = KeyspaceVersion::default()
             .edit(Some(&state.order), &[], tables)
             .map_err(|e| Error::corrupt(&store.dir, 0, e.to_string()))?;
-        let mut view = SuperVersion::new(store.hold_dir()?, version);
-        view.memtables = memtables.remove(&ks.id).unwrap_or_default();
-        state.publish(|_| view.clone());
+        let mut super_version = SuperVersion::new(store.hold_dir()?, version);
+        super_version.memtables = memtables.remove(&ks.id).unwrap_or_default();
+        state.publish(|_| super_version.clone());
         store.keyspaces.write().insert(Arc::new(state));
     }
     Ok(())
@@ -346,9 +346,9 @@ pub(crate) fn new_keyspace(
 ) -> Result<KeyspaceState> {
     let compression =
         compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
-    let view = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
+    let super_version = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
     let blob_threshold = threshold_of(&store.options, blob_threshold);
-    Ok(KeyspaceState::new(id, name.to_string(), order, compression, blob_threshold, view))
+    Ok(KeyspaceState::new(id, name.to_string(), order, compression, blob_threshold, super_version))
 }
 
 /// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then

@@ -100,7 +100,7 @@ impl Store {
             self.release(ks, edit);
         }
         if advances {
-            self.segments.advance(log_start, || self.old_views());
+            self.segments.advance(log_start, || self.old_super_versions());
             self.sync.retire(log_start);
         }
         if !flushed.is_empty() {
@@ -113,7 +113,7 @@ impl Store {
     /// The version that an edit leads to.
     fn version_after(&self, ks: &KeyspaceState, edit: &VersionEdit) -> Result<Version> {
         let removed: Vec<u64> = edit.removed.iter().map(|t| t.meta.number).collect();
-        let version = &ks.view.load().version;
+        let version = &ks.super_version.load().version;
         let next = version.edit(Some(&ks.order), &removed, edit.added.clone());
         next.map_err(|e| {
             let bug = if ks.order.is_custom() { "" } else { "; this is a bug" };
@@ -232,7 +232,7 @@ impl Store {
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        self.segments.punch_unread(dead, &ks.old_views());
+        self.segments.punch_unread(dead, &ks.old_super_versions());
         for t in &leaving {
             t.retire();
         }
@@ -242,7 +242,7 @@ impl Store {
     }
 
     /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
-    /// their space goes back once no reader holds a view of it. (A segment that no table points into
+    /// their space goes back once no reader holds a super version of it. (A segment that no table points into
     /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
     pub(crate) fn release_values(&self, ks: &KeyspaceState, mut tables: Vec<Arc<LoadedTable>>) {
         let shared =
@@ -264,7 +264,7 @@ impl Store {
                 moved = cursor.next();
             }
             let dead = self.segments.mark_dead(dead);
-            self.segments.punch_unread(dead, &ks.old_views());
+            self.segments.punch_unread(dead, &ks.old_super_versions());
             self.delete_obsolete(false);
         }
     }
@@ -309,8 +309,8 @@ impl Store {
 
 /// Publishes the version that an edit leads to, and counts what came since the keyspace was at rest.
 fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
-    ks.publish(|view| {
-        let mut next = view.with_version(version.clone());
+    ks.publish(|super_version| {
+        let mut next = super_version.with_version(version.clone());
         if let Some(upto) = edit.flushed {
             next.memtables.retain(|m| m.segment().number() > upto);
         }

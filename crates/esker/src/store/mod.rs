@@ -1,7 +1,7 @@
 //! The state that all handles of an open store share, and the rules for changing it.
 //!
 //! Locks, in the order in which they may be taken: `jobs` (one compaction at a time), `keyspace_changes` (one comes
-//! or goes), `writer` (the log's end), `version_set` (the manifest). Readers take none of them: they load a keyspace's view.
+//! or goes), `writer` (the log's end), `version_set` (the manifest). Readers take none of them: they load a keyspace's super version.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub(crate) struct Store {
     pub spare: Mutex<Option<NewSegment>>,
     pub room: Room,
     pub keyspaces: RwLock<Names>,
-    /// Views of dropped keyspaces, as long as a reader may hold one.
+    /// Super versions of dropped keyspaces, as long as a reader may hold one.
     pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
     pub version_set: Mutex<VersionSet>,
     /// Held by whoever merges.
@@ -100,7 +100,7 @@ pub(crate) struct Store {
     /// Whether the log holds a frame that memory does not: only another open puts that right.
     pub unindexed: AtomicBool,
     gate: Gate,
-    /// The lock of the directory, until the store is closed. Views have it too.
+    /// The lock of the directory, until the store is closed. Super versions have it too.
     lock: Mutex<Option<DirLock>>,
 }
 
@@ -205,10 +205,10 @@ pub(crate) struct KeyspaceState {
     pub filter_level: Arc<AtomicUsize>,
     /// Where nothing lives between two keys.
     pub gaps: KeyGaps,
-    /// What searches pay for many sources. On a line of its own: readers write to it, and all of them load the view.
+    /// What searches pay for many sources. On a line of its own: readers write to it, and all of them load the super version.
     pub searches: Padded<Searches>,
     /// What readers read.
-    pub view: Published<SuperVersion>,
+    pub super_version: Published<SuperVersion>,
     pub dropped: AtomicBool,
     /// Ids of the runs that a compaction is reading, or is to read: a flush in between must leave them alone.
     pub busy_runs: Mutex<Vec<u64>>,
@@ -218,20 +218,20 @@ pub(crate) struct KeyspaceState {
     pub since_rest: AtomicU64,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
-    /// The view for which a merge of the idle store was planned that may not be written yet, and until when, by the clock of
+    /// The super version for which a merge of the idle store was planned that may not be written yet, and until when, by the clock of
     /// the environment, nobody looks again.
     pub not_yet: Mutex<Option<(Weak<SuperVersion>, Duration)>>,
 }
 
 impl KeyspaceState {
-    /// A keyspace whose readers see `view`.
+    /// A keyspace whose readers see `super_version`.
     pub(crate) fn new(
         id: u32,
         name: String,
         order: KeyOrder,
         compression: Compression,
         blob_threshold: usize,
-        view: SuperVersion,
+        super_version: SuperVersion,
     ) -> KeyspaceState {
         KeyspaceState {
             id,
@@ -242,7 +242,7 @@ impl KeyspaceState {
             filter_level: Arc::default(),
             gaps: KeyGaps::default(),
             searches: Padded::default(),
-            view: Published::new(view),
+            super_version: Published::new(super_version),
             dropped: AtomicBool::new(false),
             busy_runs: Mutex::default(),
             compaction_cursors: Mutex::default(),
@@ -266,14 +266,14 @@ impl KeyspaceState {
         })
     }
 
-    /// Publishes what `next` makes of the present view.
+    /// Publishes what `next` makes of the present super version.
     pub(crate) fn publish(&self, next: impl FnMut(&Arc<SuperVersion>) -> SuperVersion) {
-        self.view.publish(next);
+        self.super_version.publish(next);
     }
 
-    /// The views before the present one that a reader may hold.
-    pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        self.view.before()
+    /// The super versions before the present one that a reader may hold.
+    pub(crate) fn old_super_versions(&self) -> Vec<Weak<SuperVersion>> {
+        self.super_version.before()
     }
 
     /// What an entry weighs as debt.
@@ -373,7 +373,7 @@ impl Store {
         self.next_file.fetch_or(NO_MORE_FILES, Ordering::Relaxed) & !NO_MORE_FILES
     }
 
-    /// The lock of the directory, for whoever goes on using its files without a view.
+    /// The lock of the directory, for whoever goes on using its files without a super version.
     pub(crate) fn hold_dir(&self) -> Result<DirLock> {
         self.lock.lock().clone().ok_or(Error::Closed)
     }
@@ -394,7 +394,7 @@ impl Store {
         }
     }
 
-    /// Gives the directory and its files free, but for views that readers hold: others may have them now.
+    /// Gives the directory and its files free, but for super versions that readers hold: others may have them now.
     pub(crate) fn let_go_of_dir(&self) {
         drop(self.spare.lock().take());
         self.segments.close();
@@ -455,28 +455,28 @@ impl Store {
         self.gate.check_writable()
     }
 
-    /// A view of a keyspace and the sequence to read it at, that belong together: the view holds
+    /// A super version of a keyspace and the sequence to read it at, that belong together: the super version holds
     /// every version that a reader at the sequence can see, and no entry up to it is missing.
-    pub(crate) fn consistent_view(&self, ks: &KeyspaceState) -> (Arc<SuperVersion>, Seq) {
-        ks.view.consistent(&self.visible.0)
+    pub(crate) fn consistent_super_version(&self, ks: &KeyspaceState) -> (Arc<SuperVersion>, Seq) {
+        ks.super_version.consistent(&self.visible.0)
     }
 
-    /// The views of all keyspaces before the present ones that a reader may hold, those of dropped
+    /// The super versions of all keyspaces before the present ones that a reader may hold, those of dropped
     /// keyspaces included.
-    pub(crate) fn old_views(&self) -> Vec<Weak<SuperVersion>> {
-        let mut views = {
+    pub(crate) fn old_super_versions(&self) -> Vec<Weak<SuperVersion>> {
+        let mut super_versions = {
             let mut dropped = self.dropped_views.lock();
             dropped.retain(|v| v.strong_count() > 0);
             dropped.clone()
         };
-        views.extend(self.all_keyspaces().iter().flat_map(|ks| ks.old_views()));
-        views
+        super_versions.extend(self.all_keyspaces().iter().flat_map(|ks| ks.old_super_versions()));
+        super_versions
     }
 
     /// Bytes of all table files that readers see.
     pub(crate) fn table_bytes(&self) -> u64 {
         let bytes = |ks: &Arc<KeyspaceState>| {
-            ks.view.load().version.runs().iter().map(|r| r.bytes()).sum::<u64>()
+            ks.super_version.load().version.runs().iter().map(|r| r.bytes()).sum::<u64>()
         };
         self.all_keyspaces().iter().map(bytes).sum()
     }
@@ -490,9 +490,9 @@ impl Store {
     pub(crate) fn memory_used(&self) -> u64 {
         let mut bytes = self.dictionaries.memory() as u64;
         for ks in self.all_keyspaces() {
-            let view = ks.view.load();
-            bytes += view.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
-            bytes += view.version.tables().map(|t| t.table.memory() as u64).sum::<u64>();
+            let super_version = ks.super_version.load();
+            bytes += super_version.memtables.iter().map(|m| m.memory() as u64).sum::<u64>();
+            bytes += super_version.version.tables().map(|t| t.table.memory() as u64).sum::<u64>();
         }
         bytes
     }

@@ -1,12 +1,12 @@
-//! Views, sequences and snapshots under all interleavings of writer, merge and reader, by loom.
+//! Super versions, sequences and snapshots under all interleavings of writer, merge and reader, by loom.
 //!
 //! `Published`, `Visible` and `SnapshotList` are the engine's own, on loom's locks and atomics. What
 //! they publish is made small here: a memtable is a list of versions of one key, a table is what a
 //! merge keeps of it. The steps and their order are those of
 //!
-//! - `write/mod.rs`, `memtable_of` to `publish`: view, entry, sequence;
-//! - `compaction/job.rs`, `merge`: view, boundaries, table, `apply_edit`;
-//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no view of before is held for is punched;
+//! - `write/mod.rs`, `memtable_of` to `publish`: super version, entry, sequence;
+//! - `compaction/job.rs`, `merge`: super version, boundaries, table, `apply_edit`;
+//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no super version of before is held for is punched;
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl ModelView {
 }
 
 struct ModelStore {
-    view: Published<ModelView>,
+    super_version: Published<ModelView>,
     visible: Visible,
     snapshots: Arc<SnapshotList>,
 }
@@ -79,31 +79,31 @@ impl ModelStore {
     fn new() -> Arc<ModelStore> {
         let first = ModelMemtable::new();
         first.insert(1);
-        let view = ModelView { memtables: vec![first], tables: Vec::new() };
-        let view = Published::new(view);
-        Arc::new(ModelStore { view, visible: Visible::new(1), snapshots: Arc::default() })
+        let super_version = ModelView { memtables: vec![first], tables: Vec::new() };
+        let super_version = Published::new(super_version);
+        Arc::new(ModelStore { super_version, visible: Visible::new(1), snapshots: Arc::default() })
     }
 
     /// Another version, in the newest memtable or in a new one.
     fn write(&self, seq: Seq, new_memtable: bool) {
         if new_memtable {
-            self.view.publish(|view| {
-                let mut next = ModelView::clone(view);
+            self.super_version.publish(|super_version| {
+                let mut next = ModelView::clone(super_version);
                 next.memtables.insert(0, ModelMemtable::new());
                 next
             });
         }
-        self.view.load().memtables[0].insert(seq);
+        self.super_version.load().memtables[0].insert(seq);
         self.visible.set(seq);
     }
 
     /// Merges the memtables below the newest, and all tables, into one table; punches the segments
     /// of the old tables if no reader is there.
     fn merge(&self) {
-        let view = self.view.load_full();
+        let super_version = self.super_version.load_full();
         let boundaries = self.snapshots.boundaries(|| self.visible.get());
-        let mut all: Vec<Seq> = view.tables.iter().flat_map(|t| t.seqs.clone()).collect();
-        let flushed: Vec<_> = view.memtables[1..].to_vec();
+        let mut all: Vec<Seq> = super_version.tables.iter().flat_map(|t| t.seqs.clone()).collect();
+        let flushed: Vec<_> = super_version.memtables[1..].to_vec();
         for m in flushed.iter().rev() {
             all.extend(m.versions());
         }
@@ -115,8 +115,8 @@ impl ModelStore {
         seqs.extend(all.iter().filter(|s| **s > last));
         seqs.dedup();
         let table = Arc::new(ModelTable { seqs, segment: Arc::default() });
-        self.view.publish(|view| ModelView {
-            memtables: view
+        self.super_version.publish(|super_version| ModelView {
+            memtables: super_version
                 .memtables
                 .iter()
                 .filter(|m| !flushed.iter().any(|f| Arc::ptr_eq(f, m)))
@@ -124,9 +124,9 @@ impl ModelStore {
                 .collect(),
             tables: vec![Arc::clone(&table)],
         });
-        let old = view.tables.clone();
-        drop(view);
-        if self.view.before().iter().all(|v| v.strong_count() == 0) {
+        let old = super_version.tables.clone();
+        drop(super_version);
+        if self.super_version.before().iter().all(|v| v.strong_count() == 0) {
             for t in old {
                 t.segment.punched.store(true, Release);
             }
@@ -159,7 +159,7 @@ fn beside_writer_and_merge(
         reader(&store);
         writer.join().unwrap();
         merger.join().unwrap();
-        assert_eq!(store.view.load().get(store.visible.get()), Some(3));
+        assert_eq!(store.super_version.load().get(store.visible.get()), Some(3));
     });
 }
 
@@ -167,8 +167,8 @@ fn beside_writer_and_merge(
 fn a_get_finds_what_was_written_before_it() {
     beside_writer_and_merge("get", 3, |store| {
         let before = store.visible.get();
-        let (view, seq) = store.view.now(&store.visible);
-        let found = view.get(seq).expect("the key has a value all the time");
+        let (super_version, seq) = store.super_version.now(&store.visible);
+        let found = super_version.get(seq).expect("the key has a value all the time");
         assert!(found >= before, "wrote {before}, read {found}");
     });
 }
@@ -176,23 +176,23 @@ fn a_get_finds_what_was_written_before_it() {
 #[test]
 fn an_iterator_sees_one_moment() {
     beside_writer_and_merge("iterator", 3, |store| {
-        let (view, seq) = store.view.consistent(&store.visible);
+        let (super_version, seq) = store.super_version.consistent(&store.visible);
         // All versions up to `seq` were written; so the newest of them is `seq` itself.
-        assert_eq!(view.get(seq), Some(seq));
-        // And so it stays while the view is held.
-        assert_eq!(view.get(seq), Some(seq));
+        assert_eq!(super_version.get(seq), Some(seq));
+        // And so it stays while the super version is held.
+        assert_eq!(super_version.get(seq), Some(seq));
     });
 }
 
 #[test]
 fn a_cursor_that_is_kept_takes_only_views_that_show_its_moment() {
     beside_writer_and_merge("kept cursor", 3, |store| {
-        let (mut view, seq) = store.view.consistent(&store.visible);
+        let (mut super_version, seq) = store.super_version.consistent(&store.visible);
         for _ in 0..2 {
-            if let Some(newer) = store.view.unchanged_since(&store.visible, seq) {
-                view = newer;
+            if let Some(newer) = store.super_version.unchanged_since(&store.visible, seq) {
+                super_version = newer;
             }
-            assert_eq!(view.get(seq), Some(seq));
+            assert_eq!(super_version.get(seq), Some(seq));
         }
     });
 }
@@ -202,9 +202,9 @@ fn a_snapshot_keeps_its_versions() {
     beside_writer_and_merge("snapshot", 3, |store| {
         let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());
         let seq = snapshot.sequence();
-        // A view that was loaded later, as `ModelView::get` does.
+        // A super version that was loaded later, as `ModelView::get` does.
         for _ in 0..2 {
-            assert_eq!(store.view.load().get(seq), Some(seq));
+            assert_eq!(store.super_version.load().get(seq), Some(seq));
         }
     });
 }

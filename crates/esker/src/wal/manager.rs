@@ -57,7 +57,7 @@ struct Inner {
     values: BTreeMap<u64, Arc<Segment>>,
     /// How many tables of the present versions point into a segment, and to how many bytes.
     references: HashMap<u64, Reference>,
-    /// Segments with ranges that nothing points to, until no reader holds an old view of them.
+    /// Segments with ranges that nothing points to, until no reader holds an old super version of them.
     pending_reclaim: Vec<PendingReclaim>,
     /// Segments that nothing refers to; reused when the last reader lets go.
     retired: Vec<Arc<Segment>>,
@@ -86,7 +86,7 @@ pub(crate) struct SegmentTotals {
     pub value_bytes: u64,
     pub value_disk_bytes: u64,
     pub pool_bytes: u64,
-    /// What is kept for nothing but old views.
+    /// What is kept for nothing but old super versions.
     pub pinned_bytes: u64,
     /// Segments that are mapped: those of the log, those kept for their values, and those that a reader
     /// still holds.
@@ -238,17 +238,17 @@ impl SegmentManager {
         punchable
     }
 
-    /// Gives the space of values that a compaction dropped back, once no reader holds one of the views.
+    /// Gives the space of values that a compaction dropped back, once no reader holds one of the super versions.
     pub(crate) fn punch_unread(
         &self,
         dead: Vec<(Arc<Segment>, Ranges)>,
-        views: &[Weak<SuperVersion>],
+        super_versions: &[Weak<SuperVersion>],
     ) {
-        // Each view is asked, and writers wait for the lock.
+        // Each super version is asked, and writers wait for the lock.
         let reclaims = dead.into_iter().filter_map(|(segment, mut gaps)| {
             gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
             let some = !gaps.is_empty();
-            some.then(|| PendingReclaim::new(segment, gaps, Vec::new(), views))
+            some.then(|| PendingReclaim::new(segment, gaps, Vec::new(), super_versions))
         });
         let reclaims: Vec<PendingReclaim> = reclaims.collect();
         let mut inner = self.inner.lock();
@@ -294,10 +294,10 @@ impl SegmentManager {
     pub(crate) fn advance(
         &self,
         log_start: u64,
-        old_views: impl FnOnce() -> Vec<Weak<SuperVersion>>,
+        old_super_versions: impl FnOnce() -> Vec<Weak<SuperVersion>>,
     ) {
         // For all of them once: they are those of all keyspaces.
-        let old_views = LazyCell::new(old_views);
+        let old_super_versions = LazyCell::new(old_super_versions);
         let mut inner = self.inner.lock();
         while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
             let Some(mut s) = inner.log.pop_front() else { break };
@@ -311,7 +311,8 @@ impl SegmentManager {
                 // Without one there is nothing to wait for, nor to tell the manifest's end for.
                 if !gaps.is_empty() {
                     let segment = Arc::clone(&s.segment);
-                    let reclaim = PendingReclaim::new(segment, gaps, s.memtables, &old_views);
+                    let reclaim =
+                        PendingReclaim::new(segment, gaps, s.memtables, &old_super_versions);
                     inner.pending_reclaim.push(reclaim);
                 }
             }

@@ -9,16 +9,16 @@ use crate::read::SuperVersion;
 /// Parts of a segment: offset and length, in bytes.
 pub(crate) type Ranges = Vec<(u64, u64)>;
 
-/// Ranges of a segment that no present view leads to. Older views may: those of the compaction's inputs,
+/// Ranges of a segment that no present super version leads to. Older super versions may: those of the compaction's inputs,
 /// and those of *their* inputs, whose tables are long gone from any version. But only those that read
-/// the segment at all: were any old view waited for, one that is held for long would keep the space of
+/// the segment at all: were any old super version waited for, one that is held for long would keep the space of
 /// all that dies while it is.
 #[derive(Debug)]
 pub(super) struct PendingReclaim {
     pub segment: Arc<Segment>,
     pub gaps: Ranges,
     memtables: Vec<Weak<Memtable>>,
-    views: Vec<Weak<SuperVersion>>,
+    super_versions: Vec<Weak<SuperVersion>>,
 }
 
 impl PendingReclaim {
@@ -26,17 +26,17 @@ impl PendingReclaim {
         segment: Arc<Segment>,
         gaps: Ranges,
         memtables: Vec<Weak<Memtable>>,
-        old_views: &[Weak<SuperVersion>],
+        old_super_versions: &[Weak<SuperVersion>],
     ) -> PendingReclaim {
         let number = segment.number();
         let reads = |v: &&Weak<SuperVersion>| v.upgrade().is_some_and(|v| v.reads_segment(number));
-        let views = old_views.iter().filter(reads).cloned().collect();
-        PendingReclaim { segment, gaps, memtables, views }
+        let super_versions = old_super_versions.iter().filter(reads).cloned().collect();
+        PendingReclaim { segment, gaps, memtables, super_versions }
     }
 
     pub(super) fn is_read(&self) -> bool {
         self.memtables.iter().any(|m| m.strong_count() > 0)
-            || self.views.iter().any(|v| v.strong_count() > 0)
+            || self.super_versions.iter().any(|v| v.strong_count() > 0)
     }
 
     pub(super) fn bytes(&self) -> u64 {

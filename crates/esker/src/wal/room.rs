@@ -196,8 +196,8 @@ impl Store {
         };
         let mut most = sum_of(loaded.iter().map(tombstones));
         for ks in self.all_keyspaces() {
-            let view = ks.view.load();
-            let of_tables = view.version.tables().map(|t| tombstones(&t.meta));
+            let super_version = ks.super_version.load();
+            let of_tables = super_version.version.tables().map(|t| tombstones(&t.meta));
             most = sum_of(of_tables.chain([most]));
         }
         RESERVE + most.min(RESERVE_MOST)

@@ -83,7 +83,7 @@ impl Store {
         if log_start > version_set.state().log_start {
             let changes = self.log_starts_in(&version_set, log_start);
             self.commit(&mut version_set, ManifestEdit::from(changes.to_vec()))?;
-            self.segments.advance(log_start, || self.old_views());
+            self.segments.advance(log_start, || self.old_super_versions());
             self.sync.retire(log_start);
         }
         self.track_synced(&mut version_set)

@@ -356,8 +356,8 @@ impl Store {
     }
 
     fn memtable_of(&self, ks: &KeyspaceState, w: &Writer) -> Arc<Memtable> {
-        let view = ks.view.load();
-        match view.memtables.first() {
+        let super_version = ks.super_version.load();
+        match super_version.memtables.first() {
             Some(m) if m.segment().number() == w.active_number() => Arc::clone(m),
             _ => self.add_memtable(ks, w),
         }
@@ -371,8 +371,8 @@ impl Store {
         let level = Arc::clone(&ks.filter_level);
         let memtable = Arc::new(Memtable::new(Arc::clone(segment), order, blob_threshold, level));
         self.segments.note_memtable(segment.number(), ks.id, &memtable);
-        ks.publish(|view| {
-            let mut next = SuperVersion::clone(view);
+        ks.publish(|super_version| {
+            let mut next = SuperVersion::clone(super_version);
             next.memtables.insert(0, Arc::clone(&memtable));
             next
         });
@@ -385,7 +385,7 @@ impl Store {
 fn rehearse(ks: &KeyspaceState, w: &Writer, key: &[u8]) -> Result<()> {
     ks.order.guard(|| {
         ks.order.compare(key, key);
-        match ks.view.load().memtables.first() {
+        match ks.super_version.load().memtables.first() {
             Some(m) if m.segment().number() == w.active_number() => m.rehearse(key),
             _ => {}
         }

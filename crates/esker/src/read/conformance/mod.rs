@@ -88,8 +88,9 @@ fn a_source_that_stays_in_front_stops_at_each_key_of_another() {
             let (in_memtable, in_run): (&[_], &[_]) =
                 if at % 2 == 0 { (&many, &one) } else { (&one, &many) };
             let memtables = vec![dir.memtable(in_memtable, &order)];
-            let view = view(memtables, dir.run(in_run, &order, 1).into_iter().collect());
-            let mut c = Adapter(Public::new(view, &order, Seq::MAX >> 8, false, None));
+            let super_version =
+                super_version(memtables, dir.run(in_run, &order, 1).into_iter().collect());
+            let mut c = Adapter(Public::new(super_version, &order, Seq::MAX >> 8, false, None));
             let mut expected: Vec<_> =
                 data.visible(Seq::MAX).into_iter().map(|e| (e.key, e.value)).collect();
             for forward in [true, false] {
@@ -142,7 +143,8 @@ fn a_walk_passed_all_versions_of_a_key_one_by_one() {
         let asked = [3, 3000].map(|n| {
             let memtable = dir.memtable(&often(n).map(entry).collect::<Vec<_>>(), &order);
             let newest = (9 + n).to_string();
-            let mut c = Public::new(view(vec![memtable], runs.clone()), &order, 5000, false, None);
+            let mut c =
+                Public::new(super_version(vec![memtable], runs.clone()), &order, 5000, false, None);
             let before = counting.0.load(Ordering::Relaxed);
             assert!(c.seek_for_prev("b").unwrap() && c.value() == newest.as_bytes());
             assert!(c.prev().unwrap() && c.key() == b"a");
@@ -171,7 +173,7 @@ fn of_two_entries_with_one_sequence_that_in_the_newer_run_is_seen_both_ways() {
     let newer = [entry("a", put, "new"), entry("b", delete, ""), entry("c", put, "new")];
     let older = [entry("a", put, "old"), entry("b", put, "old"), entry("c", delete, "")];
     let runs = [&newer, &older].map(|entries| dir.run(entries, &order, 1).unwrap());
-    let mut c = Adapter(Public::new(view(vec![], runs.into()), &order, 9, false, None));
+    let mut c = Adapter(Public::new(super_version(vec![], runs.into()), &order, 9, false, None));
     for (forward, expected) in [(true, ["a", "c"]), (false, ["c", "a"])] {
         let mut keys = Vec::new();
         c.edge(forward).unwrap();
@@ -231,7 +233,7 @@ impl InternalCursor for Adapter {
     }
 }
 
-fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
+fn super_version(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVersion> {
     let lock: Arc<dyn Lock> = Arc::new(());
     Arc::new(SuperVersion { memtables, version: KeyspaceVersion::of(runs), lock })
 }
@@ -240,12 +242,18 @@ fn view(memtables: Vec<Arc<Memtable>>, runs: Vec<Arc<LoadedRun>>) -> Arc<SuperVe
 fn the_public_cursor_conforms_at_every_age() {
     for (seed, data) in data().into_iter().flat_map(|d| [d.clone(), d]).enumerate() {
         let (memtables, runs) = TestDir::new().sources(&data, seed as u64 + 100);
-        let view = view(memtables, runs);
+        let super_version = super_version(memtables, runs);
         let newest = data.entries.len() as Seq;
         for seq in [0, 1, newest / 3, newest / 2, newest.saturating_sub(1), newest, Seq::MAX >> 8] {
             let what = format!("{} at {seq}", data.name);
             conforms(&what, &data.order, &data.visible(seq), &data.probes(), &|| {
-                Box::new(Adapter(Public::new(Arc::clone(&view), &data.order, seq, false, None)))
+                Box::new(Adapter(Public::new(
+                    Arc::clone(&super_version),
+                    &data.order,
+                    seq,
+                    false,
+                    None,
+                )))
             });
         }
     }
@@ -255,11 +263,11 @@ fn the_public_cursor_conforms_at_every_age() {
 fn the_public_cursor_over_one_run_conforms() {
     for data in data() {
         let runs = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
-        let view = view(vec![], runs);
+        let super_version = super_version(vec![], runs);
         let visible = data.visible(Seq::MAX);
         conforms(data.name, &data.order, &visible, &data.probes(), &|| {
             Box::new(Adapter(Public::new(
-                Arc::clone(&view),
+                Arc::clone(&super_version),
                 &data.order,
                 Seq::MAX >> 8,
                 false,
@@ -274,8 +282,8 @@ fn off_its_entries_the_public_cursor_stays_where_it_is() {
     for data in data() {
         let (memtables, runs) = TestDir::new().sources(&data, 5);
         let alone = TestDir::new().run(&data.entries, &data.order, 3).into_iter().collect();
-        for view in [view(memtables, runs), view(vec![], alone)] {
-            let mut c = Public::new(view, &data.order, Seq::MAX >> 8, false, None);
+        for super_version in [super_version(memtables, runs), super_version(vec![], alone)] {
+            let mut c = Public::new(super_version, &data.order, Seq::MAX >> 8, false, None);
             assert!(!c.next().unwrap() && !c.prev().unwrap(), "{}: a new cursor moves", data.name);
             assert!(c.key().is_empty() && c.value().is_empty());
             if c.last().unwrap() {
