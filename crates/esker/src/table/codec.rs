@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::dictionary::{Dictionary, Problem};
+use super::dictionary::Dictionary;
 use super::lz4;
-use super::zstd;
+use super::zstd::{self, Problem};
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
 use crate::util::{put_varint, shrink_for, varint_len};
@@ -33,8 +33,8 @@ impl Compressor {
     pub fn new(compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Compressor {
         let codec = compression.codec();
         let dictionary = dictionary.filter(|d| d.is_for(compression));
-        let zstd =
-            (codec == Some(Codec::Zstd)).then(|| zstd::ZstdEncoder::new(dictionary.as_deref()));
+        let zstd = (codec == Some(Codec::Zstd))
+            .then(|| zstd::ZstdEncoder::new(dictionary.as_ref().map(|d| d.bytes())));
         Compressor {
             codec,
             dictionary,
@@ -144,7 +144,7 @@ pub(super) fn decompress(
             }
             lz4::decompress(bytes, dictionary.map(Dictionary::bytes), raw_len, out)
         }
-        Codec::Zstd => zstd::decompress(bytes, dictionary, raw_len, out)?,
+        Codec::Zstd => zstd::decompress(bytes, dictionary.map(Dictionary::for_zstd), raw_len, out)?,
     };
     if whole { Ok(()) } else { Err(damaged("packed value does not unpack")) }
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::codec::{Compressor, decompress};
-use super::dictionary::Problem;
 use super::dictionary::{Dictionaries, Dictionary};
 use super::wire::get_varint32;
+use super::zstd::Problem;
 use crate::key::{Codec, Stored};
 use crate::options::Compression;
 use crate::util::varint_len;

@@ -107,10 +107,9 @@ impl Dictionary {
         &self.bytes
     }
 
-    /// What Zstandard makes of the bytes, for one of its dictionaries.
-    #[cfg(feature = "zstd")]
-    pub(super) fn zstd(&self) -> &zstd::ReadyDictionary {
-        &self.zstd
+    /// Its bytes, and what Zstandard makes of them, for one of its dictionaries.
+    pub(super) fn for_zstd(&self) -> (&[u8], &zstd::ReadyDictionary) {
+        (&self.bytes, &self.zstd)
     }
 
     /// Bytes of memory that it takes.
@@ -195,17 +194,4 @@ impl std::fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Dictionary({:?}, {} bytes, {:016x})", self.codec, self.bytes.len(), self.id)
     }
-}
-
-/// Why a value does not unpack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// What is wrong with it.
-    Damaged(&'static str),
-    /// The system has no memory for what unpacks it, which says nothing of the value.
-    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "of builds with it"))]
-    NoMemory,
-    /// This build has no Zstandard.
-    #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
-    NoZstd,
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
 use super::block_index::{self, BlockIndex, HeadSearch};
-use super::dictionary::{Dictionaries, Dictionary, Problem};
+use super::dictionary::{Dictionaries, Dictionary};
 use super::footer::{FOOTER_LEN, Footer, FooterError, Layout, Properties, VERSION};
 use super::hash_index::{self, Geometry, LINE_BYTES, Line};
 use super::wire::{ONLY, checksum};
+use super::zstd::Problem;
 use super::{SegmentRef, TableEntry, page_hints};
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Result};

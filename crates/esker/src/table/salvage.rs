@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{self, Block, PAGE};
-use super::dictionary::{Dictionary, Problem};
+use super::dictionary::Dictionary;
 use super::footer::{FOOTER_LEN, Properties};
 use super::memory::SLACK;
 use super::reader::{self, Table};
 use super::wire::checksum;
+use super::zstd::Problem;
 use crate::env::{Env, Map, OpenMode};
 use crate::error::{Error, Finding, Result};
 use crate::key::{Kind, MAX_KEY_LEN, Seq, Stored, TableMeta};

@@ -5,6 +5,19 @@ pub(super) use with::{ReadyDictionary, decompress};
 #[cfg(not(feature = "zstd"))]
 pub(super) use without::{ReadyDictionary, decompress};
 
+/// Why a value does not unpack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// What is wrong with it.
+    Damaged(&'static str),
+    /// The system has no memory for what unpacks it, which says nothing of the value.
+    #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "of builds with it"))]
+    NoMemory,
+    /// This build has no Zstandard.
+    #[cfg_attr(feature = "zstd", expect(dead_code, reason = "of builds without"))]
+    NoZstd,
+}
+
 /// Packs values. Packs none when the library refuses a context. A build without the library packs
 /// nothing either: options that ask for it are refused before a table is begun.
 pub(super) struct ZstdEncoder(#[cfg(feature = "zstd")] Option<zstd::zstd_safe::CCtx<'static>>);
@@ -16,8 +29,7 @@ mod with {
 
     use zstd::zstd_safe::{CCtx, CParameter, DCtx, DDict, compress_bound};
 
-    use super::ZstdEncoder;
-    use crate::table::dictionary::{Dictionary, Problem};
+    use super::{Problem, ZstdEncoder};
 
     /// What a frame begins with. All do, so it is not stored.
     const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -25,7 +37,7 @@ mod with {
     const LEVEL: i32 = 3;
 
     impl ZstdEncoder {
-        pub fn new(dictionary: Option<&Dictionary>) -> ZstdEncoder {
+        pub fn new(dictionary: Option<&[u8]>) -> ZstdEncoder {
             ZstdEncoder(context(dictionary))
         }
 
@@ -47,7 +59,7 @@ mod with {
     }
 
     /// A context with all frame fields left out that can be, `None` when the library refuses.
-    fn context(dictionary: Option<&Dictionary>) -> Option<CCtx<'static>> {
+    fn context(dictionary: Option<&[u8]>) -> Option<CCtx<'static>> {
         let mut context = CCtx::try_create()?;
         for p in [
             CParameter::CompressionLevel(LEVEL),
@@ -57,7 +69,7 @@ mod with {
             context.set_parameter(p).ok()?;
         }
         if let Some(d) = dictionary {
-            context.load_dictionary(d.bytes()).ok()?;
+            context.load_dictionary(d).ok()?;
         }
         Some(context)
     }
@@ -126,12 +138,12 @@ mod with {
     /// those of a value of this length.
     pub(in crate::table) fn decompress(
         bytes: &[u8],
-        dictionary: Option<&Dictionary>,
+        dictionary: Option<(&[u8], &ReadyDictionary)>,
         raw_len: usize,
         out: &mut Vec<u8>,
     ) -> Result<bool, Problem> {
         let dict = match dictionary {
-            Some(d) => Some(d.zstd().of(d.bytes())?),
+            Some((bytes, made)) => Some(made.of(bytes)?),
             None => None,
         };
         // A block of a frame takes at least three bytes and stands for at most 128 KiB.
@@ -190,11 +202,10 @@ mod with {
 
 #[cfg(not(feature = "zstd"))]
 mod without {
-    use super::ZstdEncoder;
-    use crate::table::dictionary::{Dictionary, Problem};
+    use super::{Problem, ZstdEncoder};
 
     impl ZstdEncoder {
-        pub fn new(_: Option<&Dictionary>) -> ZstdEncoder {
+        pub fn new(_: Option<&[u8]>) -> ZstdEncoder {
             ZstdEncoder()
         }
 
@@ -215,7 +226,7 @@ mod without {
 
     pub(in crate::table) fn decompress(
         _: &[u8],
-        _: Option<&Dictionary>,
+        _: Option<(&[u8], &ReadyDictionary)>,
         _: usize,
         _: &mut Vec<u8>,
     ) -> Result<bool, Problem> {
