@@ -111,7 +111,8 @@ impl Memory {
     fn of(config: &Config, to_write: u64) -> Result<Memory> {
         let write_buffer = config.number(NAME, "write_buffer")?;
         let parts = if config.only_reads { 1 } else { to_write };
-        let write_buffer = write_buffer.unwrap_or(config.memory / 16 * parts);
+        let write_buffer =
+            write_buffer.unwrap_or((config.memory / 16 * parts).min(super::MOST_TO_WRITE));
         let cache = config.number(NAME, "cache")?;
         let cache = cache.unwrap_or(config.memory.saturating_sub(write_buffer));
         Ok(Memory { defaults: config.as_it_comes(NAME)?, write_buffer, cache })

@@ -94,6 +94,10 @@ pub fn version(name: &str) -> Result<String> {
     with_engine!(name, E => E::version()).unwrap_or_else(|| anyhow::bail!("no such engine"))
 }
 
+/// Bytes of a write buffer of LevelDB or RocksDB, at most, where no document has another. A larger one is slower to fill, to search
+/// and to read back after a kill.
+const MOST_TO_WRITE: u64 = 64 << 20;
+
 /// Bytes as MiB: whole ones, or a part of one.
 fn mib(bytes: u64) -> String {
     let mib = bytes as f64 / 1048576.0;

@@ -51,10 +51,8 @@ impl Settings {
         // A document's split, as LevelDB has it; else a write buffer and the block cache, which mapped files leave empty. A
         // second buffer, filled while the first is flushed, comes on top, as LevelDB's does.
         let split = config.number(NAME, "write_buffer")?;
-        let to_write = split
-            .map_or(if mmap_reads != 0 { memory / 16 * 15 } else { memory / 2 }, |bytes| {
-                bytes as usize
-            });
+        let of_memory = if mmap_reads != 0 { memory / 16 * 15 } else { memory / 2 };
+        let to_write = split.map_or(of_memory.min(super::MOST_TO_WRITE as usize), |b| b as usize);
         let to_read = config.only_reads && split.is_none();
         let write_buffer = if to_read { memory / 16 } else { to_write };
         let cache = config.number(NAME, "cache")?;

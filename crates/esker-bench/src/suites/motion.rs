@@ -53,7 +53,6 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
     let title = format!("In motion, with {mib} MiB of memory");
     let mut section = Section::new(NAME, id, title, plan.clone());
     let writes = plan.clone();
-    let plan = for_reads(plan);
     for (case, key, name) in [
         (LoadedReads, "loaded", "after load"),
         (OverwrittenReads, "overwritten", "after overwriting"),
@@ -101,16 +100,6 @@ fn in_memory_of(base: &Base, id: &str, mib: u64) -> Section {
 /// compacts away what was deleted, as its manual has it for queues. Not where a backlog is in the buffer that it would write then.
 fn past_the_dead(plan: Plan) -> Plan {
     plan.tuned("rocksdb.scan_flush", 300)
-}
-
-/// Where a read is what is measured: a write buffer no larger than RocksDB's default, and the rest for the cache. Nobody who reads
-/// has half a gigabyte in a skip list, in which a step back is a search.
-fn for_reads(plan: Plan) -> Plan {
-    const MOST: u64 = 64 << 20;
-    if plan.memory <= MOST {
-        return plan;
-    }
-    plan.tuned("leveldb.write_buffer", MOST).tuned("rocksdb.write_buffer", MOST)
 }
 
 /// Where everything is read in order: WiredTiger's usual pages, which are larger than those that its adapter takes where a
