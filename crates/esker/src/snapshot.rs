@@ -4,20 +4,38 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use crate::key::Seq;
+use crate::util::forks::forks;
 use crate::util::sync::Mutex;
 
 /// The sequences somebody may still read at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SnapshotList {
     /// How many snapshots are at each sequence.
     held: Mutex<BTreeMap<Seq, usize>>,
+    /// In which process.
+    process: u32,
+}
+
+impl Default for SnapshotList {
+    fn default() -> SnapshotList {
+        SnapshotList { held: Mutex::default(), process: forks() }
+    }
 }
 
 impl SnapshotList {
+    /// Whether this is a child of the process whose list it is. Nothing can be read there, and the list may be locked by a
+    /// thread that the child does not have.
+    fn is_forked(&self) -> bool {
+        self.process != forks()
+    }
+
     /// Registers a snapshot at what `visible` returns. It is called under the list's lock, so that
     /// a compaction that asks for [`boundaries`](SnapshotList::boundaries) at the same time either sees
     /// this snapshot or keeps everything it can read.
     fn acquire(&self, visible: impl FnOnce() -> Seq) -> Seq {
+        if self.is_forked() {
+            return visible();
+        }
         let mut held = self.held.lock();
         let seq = visible();
         *held.entry(seq).or_insert(0) += 1;
@@ -25,6 +43,9 @@ impl SnapshotList {
     }
 
     fn release(&self, seq: Seq) {
+        if self.is_forked() {
+            return;
+        }
         let mut held = self.held.lock();
         if let Some(n) = held.get_mut(&seq) {
             *n -= 1;

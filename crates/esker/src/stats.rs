@@ -214,11 +214,11 @@ impl Store {
         }
     }
 
-    /// The lock, the manifest where it is written, and the spare segment.
+    /// What the lock takes, the manifest where it is written, and the spare segment.
     fn other_open_files(&self) -> usize {
         let Ok(lock) = self.hold_dir() else { return 0 };
         let spare = self.spare.lock().is_some();
-        [lock.has_file(), !self.options.read_only, spare].map(usize::from).iter().sum()
+        lock.open_files() + usize::from(!self.options.read_only) + usize::from(spare)
     }
 
     /// A property by name, as text; `None` when there is none of that name.

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, abort};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker::{Compression, Db, Error, KeyspaceOptions, Options, WriteBatch};
 
@@ -35,6 +36,7 @@ fn child() {
         "write" => write_on_both_sides(&root.join("db")),
         "leave" => leave_a_child(&root),
         "refuse" => ask_for_everything(&root),
+        "snapshots" => take_snapshots_on_both_sides(&root),
         other => panic!("no role {other}"),
     }
 }
@@ -259,4 +261,37 @@ fn a_forked_child_was_not_refused() {
     let root = tempfile::tempdir().unwrap();
     let out = run("refuse", root.path());
     assert!(out.status.success() && format!("{out:?}").contains("done"), "{out:?}");
+}
+
+/// A thread of the parent's had the list of snapshots at the moment of the fork, and its child waited for it.
+#[test]
+fn a_child_that_took_or_let_go_of_a_snapshot_waited_for_ever() {
+    let root = tempfile::tempdir().unwrap();
+    let done = run("snapshots", root.path());
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn take_snapshots_on_both_sides(root: &Path) {
+    let db = Db::open(root.join("db")).unwrap();
+    db.put("key", "value").unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    drop(db.snapshot())
+                }
+            });
+        }
+        for _ in 0..3000 {
+            let mut kept = Some(db.snapshot());
+            in_a_child(|| {
+                let taken = db.snapshot();
+                let refused = is_refused("a read at a snapshot", db.at(&taken).get("key"));
+                drop((taken, kept.take()));
+                refused
+            });
+        }
+        over.store(true, Ordering::Relaxed);
+    });
 }

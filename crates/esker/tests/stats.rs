@@ -69,12 +69,12 @@ fn files_were_counted_that_are_not_open() {
     db.flush().unwrap();
     db.wait_for_compactions().unwrap();
     soon("flushed", || agrees(&db));
-    assert!(open_files(&path) >= 3, "manifest, lock and the segment that is written");
+    assert!(open_files(&path) >= 4, "manifest, lock, directory and the segment that is written");
     db.clone().close().unwrap();
     assert_eq!((db.stats().open_files, open_files(&path)), (0, 0));
     let reader = options().read_only(true).open(&path).unwrap();
     assert_eq!(reader.stats().open_files, open_files(&path));
-    assert_eq!(open_files(&path), 1, "the lock");
+    assert_eq!(open_files(&path), 2, "the lock and the directory");
 }
 
 /// `du` of the directory, without the one below it.

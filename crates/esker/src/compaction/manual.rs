@@ -77,7 +77,7 @@ impl Store {
         let mut groups = overlap::groups(&ks.order, &[], runs, all.clone(), sizes.small, rewrite);
         let is_chosen = |&(run, table): &(usize, usize)| rewrite(&runs[run].tables()[table].meta);
         groups.retain(|group| group.tables.iter().any(is_chosen));
-        let most = sizes.full * PART_TABLES;
+        let most = sizes.full.saturating_mul(PART_TABLES);
         let (groups, next) = overlap::next_part(&ks.order, runs, groups, None, most);
         let (memtables, relocate) = (Vec::new(), Vec::new());
         let inputs = CompactionInputs { memtables, runs: all, groups, relocate, super_version };

@@ -254,7 +254,7 @@ impl Store {
             return (plan.groups(picker_input), None);
         }
         let from = ks.compaction_cursors.lock().get(&plan.reason).cloned();
-        let most = self.table_sizes().full * PART_TABLES;
+        let most = self.table_sizes().full.saturating_mul(PART_TABLES);
         let part = |plan: &Compaction, room: u64| {
             let mut groups = plan.groups(picker_input);
             groups.retain(|g| g.trivial_move || g.bytes <= room);

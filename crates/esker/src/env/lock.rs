@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::descriptors::open_apart;
 use super::forks::ParentsOnly;
-use super::os::open_apart;
 use super::{Lock, LockMode};
 
 /// How often a file that is gone once it is locked is looked for again. Each time somebody has removed
@@ -35,7 +35,7 @@ pub(super) struct FileLock {
     file: Held,
     path: PathBuf,
     /// `None` where the file system locks no directories: the file has to do.
-    _dir: Option<Held>,
+    dir: Option<Held>,
 }
 
 impl FileLock {
@@ -45,8 +45,8 @@ impl FileLock {
             let file = Held::by_this_process(open(path, mode)?);
             file.lock(mode)?;
             match lock_dir_of(path, mode) {
-                Ok(_dir) => {
-                    let lock = FileLock { file, path: path.to_path_buf(), _dir };
+                Ok(dir) => {
+                    let lock = FileLock { file, path: path.to_path_buf(), dir };
                     if lock.is_in_place()? {
                         return Ok(lock);
                     }
@@ -122,6 +122,10 @@ impl Lock for FileLock {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(e),
         }
+    }
+
+    fn open_files(&self) -> usize {
+        1 + usize::from(self.dir.is_some())
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod descriptors;
 mod faults;
 mod forks;
 #[cfg(test)]
@@ -118,9 +119,9 @@ pub(crate) trait Lock: Send + Sync {
     /// was moved: by the same paths one gets to another directory then, or to none.
     fn is_in_place(&self) -> io::Result<bool>;
 
-    /// Whether a file is open for it.
-    fn has_file(&self) -> bool {
-        true
+    /// How many files and directories are open for it.
+    fn open_files(&self) -> usize {
+        1
     }
 }
 
@@ -129,8 +130,8 @@ impl Lock for () {
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
-    fn has_file(&self) -> bool {
-        false
+    fn open_files(&self) -> usize {
+        0
     }
 }
 

@@ -29,6 +29,7 @@ mod footer;
 mod hash_index;
 mod lz4;
 mod memory;
+mod meta;
 mod page_hints;
 mod read_ahead;
 mod reader;
