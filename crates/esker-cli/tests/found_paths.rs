@@ -98,3 +98,19 @@ fn a_directory_of_another_user_is_not_replaced_by_the_runners() {
     }
     assert_eq!(dir.read("out.tsv"), b"older");
 }
+
+/// It took the place of a file of the store, which did not open any more.
+#[test]
+fn a_dump_into_the_directory_of_its_store_replaced_a_file_of_it() {
+    let dir = Dir::new();
+    assert_eq!(within_limits(&dir, "put db k v --create").code, 0);
+    std::os::unix::fs::symlink("db", dir.path("link")).unwrap();
+    std::os::unix::fs::symlink("db/CURRENT", dir.path("out.tsv")).unwrap();
+    for file in ["db/CURRENT", "db/LOCK", "db/new.tsv", "./link/CURRENT", "out.tsv"] {
+        let ran = within_limits(&dir, &format!("dump db {file}"));
+        assert_eq!(ran.code, 2, "{file}: {ran:?}");
+    }
+    assert_eq!(within_limits(&dir, "verify db").code, 0);
+    assert_eq!(within_limits(&dir, "get db k").code, 0);
+    assert_eq!(within_limits(&dir, "dump db elsewhere.tsv").code, 0);
+}

@@ -1,6 +1,8 @@
 //! `esker dump`: entries to a file or standard output, in a form that `esker load` reads.
 
+use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use esker::{Db, Stats};
@@ -77,6 +79,20 @@ pub(crate) struct Args {
     escape: EscapeArgs,
 }
 
+/// A dump has no business among the files of its own store: it would take the place of one.
+fn refuse_in_store(file: &Path, store: &Path) -> Outcome {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let dir = file.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
+    let identity = |dir: &Path| fs::metadata(dir).map(|m| (m.dev(), m.ino())).ok();
+    if identity(dir).is_none_or(|dir| identity(store) != Some(dir)) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is in the directory of the store itself; dump to a file elsewhere",
+        file.display()
+    )))
+}
+
 pub(crate) fn run(args: Args) -> Outcome {
     let file = args.file.as_deref().filter(|f| *f != Path::new("-"));
     let format = Format::pick(args.format, file);
@@ -88,6 +104,9 @@ pub(crate) fn run(args: Args) -> Outcome {
     let to_terminal = file.is_none() && std::io::stdout().is_terminal();
     check(&args, format, to_terminal)?;
 
+    if let Some(file) = file {
+        refuse_in_store(file, &args.store.db)?;
+    }
     let db = store::open_to_read(&args.store)?;
     let style = if format == Format::Jsonl { Style::Json } else { Style::Bytes };
     let stats = db.stats();
