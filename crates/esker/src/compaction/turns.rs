@@ -63,7 +63,8 @@ impl Store {
         if waiting.is_empty() {
             return Ok(false);
         }
-        waiting.sort_by_key(|ks| since(ks));
+        // Asked once each: a drop meanwhile changes the answer, which no order survives.
+        waiting.sort_by_cached_key(|ks| since(ks));
         let outlook = self.outlook();
         let between = matches!(look, Look::Between);
         let most = if between { usize::MAX } else { ROUND };

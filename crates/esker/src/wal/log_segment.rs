@@ -87,7 +87,7 @@ impl LogSegment {
         // One that was recovered is not sealed, but nothing is written to it.
         let (all, own) = (self.content(), memtable.inline_bytes());
         self.sealed = Some(all);
-        let frames = self.segment.end().saturating_sub(all.staying);
+        let frames = self.segment.used().saturating_sub(all.staying);
         (frames as f64 * (own as f64 / all.moved.max(own).max(1) as f64)) as u64
     }
 

@@ -290,7 +290,7 @@ impl SegmentManager {
 
     /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
     /// those that keep values, what nothing points to is punched as soon as no reader holds a
-    /// memtable over them, nor one of the `old_views`.
+    /// memtable over them, nor one of the `old_super_versions`.
     pub(crate) fn advance(
         &self,
         log_start: u64,
@@ -427,7 +427,7 @@ impl SegmentManager {
     pub(crate) fn unflushed_bytes(&self, filled: bool) -> u64 {
         let inner = self.inner.lock();
         let writes = |s: &LogSegment| {
-            let bytes = if filled { s.bytes } else { s.bytes.min(s.segment.end()) };
+            let bytes = if filled { s.bytes } else { s.bytes.min(s.segment.used()) };
             let stays = s.blob_bytes().min(bytes);
             // Of a value that stays a table gets a pointer.
             let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();

@@ -242,7 +242,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::env::Env;
-    use crate::env::sim::SimEnv;
+    use crate::env::sim::{Cut, Rng, SimEnv};
     use crate::store::Store;
     use crate::{Compression, Db, KeyspaceOptions, Options};
 
@@ -273,6 +273,24 @@ mod tests {
         assert!(kept(store) >= in_log + spare, "{} {in_log} {spare}", kept(store));
         store.discard_spare();
         assert_eq!(store.room.made(), 0);
+    }
+
+    /// Of the log that a killed process left 4 KiB a segment counted as what its flush may write, so that others took that room;
+    /// and the first flush seemed to move as little, by which writers were slowed.
+    #[test]
+    fn what_a_killed_process_left_to_flush_counted_for_next_to_nothing() {
+        let env = Arc::new(SimEnv::new(2, true));
+        let options = || Options::new().compression(Compression::None).segment_size(64 << 10);
+        let db = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options()).unwrap();
+        for n in 0..5000u32 {
+            db.put(n.to_be_bytes(), [7; 100]).unwrap();
+        }
+        let before = db.store().segments.unflushed_bytes(false);
+        assert!(before > 500_000, "{before}");
+        let (env, _) = env.freeze().draw(Cut::Kill, &mut Rng::new(0), true);
+        let db = Db::open_in(Arc::new(env), Path::new("/db"), options()).unwrap();
+        let after = db.store().segments.unflushed_bytes(false);
+        assert!(after >= before, "{after} of {before}");
     }
 
     /// A load asked nobody for room, and took what flushes of others and deletes need: from then on nothing could be

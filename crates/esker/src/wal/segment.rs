@@ -1,6 +1,6 @@
 //! A segment: one preallocated, mapped file of the log.
 //!
-//! Invariants that the unsafe code here, in `reader` and in the writer rests on:
+//! Invariants that the unsafe code here, in `place` and in the writer rests on:
 //!
 //! - the mapping covers `[0, len)` of the file and lives as long as the segment;
 //! - at most one [`LogWriter`](super::LogWriter) writes to it, and only at and after `end`;
@@ -50,7 +50,7 @@ pub(crate) struct Segment {
     recycled: bool,
     /// Where the next frame goes: all bytes before it are complete.
     end: AtomicU64,
-    /// Whether an log writer is at work, or was: a segment is written in one go.
+    /// Whether a log writer is at work, or was: a segment is written in one go.
     taken: AtomicBool,
     verified: Verified,
     /// Bytes that recovery found, and whether this process has written them since. See `write_again`.
@@ -428,6 +428,11 @@ impl Segment {
     pub(crate) fn note_found(&self, end: &End) {
         let upto = (end.offset() + SEAL as u64).min(self.len as u64);
         self.found.store(upto, Ordering::Relaxed);
+    }
+
+    /// Bytes up to the end of what was appended or, in another process, found.
+    pub(crate) fn used(&self) -> u64 {
+        self.end().max(self.found.load(Ordering::Relaxed))
     }
 
     /// What recovery found may be in the page cache only, and count as clean there: that is how a
