@@ -134,7 +134,7 @@ const MOST_LINKS: usize = 40;
 /// The regular file that writing to `path` makes or replaces: links are followed to it, so that they
 /// stay. None where something else is, which is to be opened, not replaced; so are the links of
 /// devices and of the kernel (`/dev/stdout`), whatever they lead to.
-fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let there = match fs::symlink_metadata(&path) {
@@ -175,7 +175,7 @@ fn succeed(file: &File, there: &Metadata) -> io::Result<()> {
 }
 
 /// The directory that a file is in.
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
 }
 

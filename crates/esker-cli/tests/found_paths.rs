@@ -106,7 +106,8 @@ fn a_dump_into_the_directory_of_its_store_replaced_a_file_of_it() {
     assert_eq!(within_limits(&dir, "put db k v --create").code, 0);
     std::os::unix::fs::symlink("db", dir.path("link")).unwrap();
     std::os::unix::fs::symlink("db/CURRENT", dir.path("out.tsv")).unwrap();
-    for file in ["db/CURRENT", "db/LOCK", "db/new.tsv", "./link/CURRENT", "out.tsv"] {
+    std::os::unix::fs::symlink("db/0000000009.log", dir.path("dangling")).unwrap();
+    for file in ["db/CURRENT", "db/LOCK", "db/new.tsv", "./link/CURRENT", "out.tsv", "dangling"] {
         let ran = within_limits(&dir, &format!("dump db {file}"));
         assert_eq!(ran.code, 2, "{file}: {ran:?}");
     }

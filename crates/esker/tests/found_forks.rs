@@ -276,6 +276,8 @@ fn take_snapshots_on_both_sides(root: &Path) {
     db.put("key", "value").unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also where the child fails, or the scope would wait for its threads.
+        let _over = Sets(&over);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
@@ -292,6 +294,14 @@ fn take_snapshots_on_both_sides(root: &Path) {
                 refused
             });
         }
-        over.store(true, Ordering::Relaxed);
     });
+}
+
+/// When it goes.
+struct Sets<'a>(&'a AtomicBool);
+
+impl Drop for Sets<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::formats::all::{Head, WriteKeyspaces};
 use crate::formats::jsonl::FieldPath;
 use crate::formats::{WriteEntries, WriteError};
-use crate::output::Out;
+use crate::output::{self, Out};
 use crate::progress::Progress;
 use crate::screen::Style;
 use crate::store;
@@ -81,10 +81,11 @@ pub(crate) struct Args {
 
 /// A dump has no business among the files of its own store: it would take the place of one.
 fn refuse_in_store(file: &Path, store: &Path) -> Outcome {
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
-    let dir = file.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
+    // What cannot be looked at is an error of the output's.
+    let Ok(Some(file)) = output::replaced(file) else { return Ok(()) };
     let identity = |dir: &Path| fs::metadata(dir).map(|m| (m.dev(), m.ino())).ok();
-    if identity(dir).is_none_or(|dir| identity(store) != Some(dir)) {
+    let dir = identity(output::parent(&file));
+    if dir.is_none() || dir != identity(store) {
         return Ok(());
     }
     Err(Failure::Usage(format!(

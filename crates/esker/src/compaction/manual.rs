@@ -64,7 +64,7 @@ impl Store {
         high: Bound<&[u8]>,
     ) -> Result<Option<Vec<u8>>> {
         let super_version = std::sync::Arc::new(ks.super_version.load().tables_upto(newest));
-        // Asked afterwards: the super-version of a store that is closed is empty.
+        // Asked afterwards: the super version of a store that is closed is empty.
         self.check_writable()?;
         let runs = super_version.version.runs();
         let chosen: std::collections::HashSet<u64> = runs

@@ -10,8 +10,8 @@ use crate::store::{KeyspaceState, Refused, Store};
 use crate::util::sum_of;
 
 impl Store {
-    /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write; where that
-    /// is worth a `try_hard` also if there is hope for what it is likely to, and without room the spare segment goes.
+    /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write. With
+    /// `try_hard` also in hope of writing less, and where it was not done the spare segment is given up.
     /// `begin` is told whether it is tried. Whether it was done: where it was not there is no room, or a run that would have
     /// gone along with a flush is damaged.
     pub(super) fn compact_in_room(
@@ -23,7 +23,8 @@ impl Store {
         begin: impl FnOnce(bool),
     ) -> Result<bool> {
         let (flush, with_runs) = (!inputs.memtables.is_empty(), !inputs.runs.is_empty());
-        let (most, likely) = (inputs.written() + moved, inputs.likely_written() + moved);
+        let (most, likely) =
+            (inputs.written().saturating_add(moved), inputs.likely_written().saturating_add(moved));
         let flushed = inputs.flushed();
         let claim = self.room.claim(most.saturating_sub(flushed));
         let tight = self.is_tight(most);
@@ -79,7 +80,8 @@ impl Store {
             return false;
         }
         let by_the_way = plan.reason != CompactionReason::Garbage;
-        let tight = self.is_tight(written + values_in(&plan.relocate, picker_input.segments))
+        let moved = values_in(&plan.relocate, picker_input.segments);
+        let tight = self.is_tight(written.saturating_add(moved))
             || by_the_way && ks.refused.lock().is_some();
         match tight {
             true if by_the_way => plan.relocate.clear(),

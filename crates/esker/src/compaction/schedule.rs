@@ -146,12 +146,14 @@ impl Store {
             return self.flush_as_can_be(ks);
         }
         let begin = |tried| {
-            part.pressure.inspect(|p| self.note_pressure(ks, if tried { *p } else { 0.0 }));
+            if let Some(pressure) = part.pressure {
+                self.note_pressure(ks, if tried { pressure } else { 0.0 });
+            }
             if tried {
                 note_part(ks, part.reason, part.next);
             }
         };
-        // What bounds the runs is not tried in hope: a flush or a load comes right after it.
+        // What bounds runs is done only where there is room for all of it: the flush or load beside it needs the room more.
         let try_hard = look.takes_memtables();
         let done = self.compact_in_room(ks, part.inputs, part.moved, try_hard, begin)?;
         match (done, part.tidies) {
@@ -163,7 +165,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Asks the picker, and takes of its plan what is done at once. `None`: nothing is due, or what is waits.
+    /// Asks the picker, and takes of its plan what is done at once. `None`: nothing is due, or what is due has to wait.
     fn pick_part(
         &self,
         ks: &KeyspaceState,

@@ -32,9 +32,10 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// Holds a lock until it is dropped.
 pub(super) struct FileLock {
-    file: Held,
     path: PathBuf,
-    /// `None` where the file system locks no directories: the file has to do.
+    /// `None` where who only reads may neither open nor make it: the directory has to do.
+    file: Option<Held>,
+    /// `None` where it cannot be locked, and the file has to do.
     dir: Option<Held>,
 }
 
@@ -42,17 +43,24 @@ impl FileLock {
     pub(super) fn take(path: &Path, mode: LockMode) -> io::Result<FileLock> {
         let mut last = None;
         for _ in 0..TRIES {
-            let file = Held::by_this_process(open(path, mode)?);
-            file.lock(mode)?;
-            match lock_dir_of(path, mode) {
-                Ok(dir) => {
-                    let lock = FileLock { file, path: path.to_path_buf(), dir };
+            let file = match open(path, mode) {
+                Err(e) if mode == LockMode::Shared && is_forbidden(&e) => Err(e),
+                opened => Ok(Held::by_this_process(opened?)),
+            };
+            if let Ok(file) = &file {
+                file.lock(mode)?;
+            }
+            match (lock_dir_of(path, mode), file) {
+                (Ok(None), Err(e)) => return Err(e),
+                (Ok(dir), file) => {
+                    let lock = FileLock { path: path.to_path_buf(), file: file.ok(), dir };
                     if lock.is_in_place()? {
                         return Ok(lock);
                     }
                 }
                 // Somebody whose file was removed has it: who destroys the store lets go of it now.
-                Err(e) => last = Some(e),
+                (Err(e), _) if is_taken(&e) => last = Some(e),
+                (Err(e), _) => return Err(e),
             }
             std::thread::sleep(PAUSE);
         }
@@ -61,20 +69,34 @@ impl FileLock {
     }
 }
 
-/// Locks the directory that a file is in.
-fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<Held>> {
-    use io::ErrorKind::{ResourceBusy, WouldBlock};
-    let dir = match path.parent() {
+/// Whether a file may neither be opened nor made.
+fn is_forbidden(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Whether somebody else has a lock.
+fn is_taken(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
+}
+
+/// The directory that a file is in.
+fn dir_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
         _ => Path::new("."),
+    }
+}
+
+/// Locks that directory.
+fn lock_dir_of(path: &Path, mode: LockMode) -> io::Result<Option<Held>> {
+    let dir = match open_apart(fs::OpenOptions::new().read(true), dir_of(path)) {
+        Err(e) if is_forbidden(&e) => return Ok(None),
+        opened => Held::by_this_process(opened?),
     };
-    let dir = open_apart(fs::OpenOptions::new().read(true), dir)?;
-    let dir = Held::by_this_process(dir);
     match dir.lock(mode) {
-        Ok(()) => Ok(Some(dir)),
-        Err(e) if matches!(e.kind(), WouldBlock | ResourceBusy) => Err(e),
-        // As on network file systems, which lock only what is open for writing.
-        Err(_) => Ok(None),
+        Err(e) if is_taken(&e) => Err(e),
+        // Some file systems lock no directories.
+        locked => Ok(locked.ok().map(|()| dir)),
     }
 }
 
@@ -116,8 +138,13 @@ impl Held {
 
 impl Lock for FileLock {
     fn is_in_place(&self) -> io::Result<bool> {
-        let mine = self.file.file.metadata()?;
-        match fs::symlink_metadata(&self.path) {
+        let (held, there) = match (&self.file, &self.dir) {
+            (Some(file), _) => (file, fs::symlink_metadata(&self.path)),
+            (None, Some(dir)) => (dir, fs::metadata(dir_of(&self.path))),
+            (None, None) => return Ok(true),
+        };
+        let mine = held.file.metadata()?;
+        match there {
             Ok(there) => Ok((there.dev(), there.ino()) == (mine.dev(), mine.ino())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(e),
@@ -125,7 +152,7 @@ impl Lock for FileLock {
     }
 
     fn open_files(&self) -> usize {
-        1 + usize::from(self.dir.is_some())
+        [&self.file, &self.dir].into_iter().flatten().count()
     }
 }
 
@@ -174,7 +201,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("LOCK");
         let lock = FileLock::take(&path, Exclusive).unwrap();
-        let inherited = lock.file.file.try_clone().unwrap();
+        let inherited = lock.file.as_ref().unwrap().file.try_clone().unwrap();
         refused(&path, Exclusive);
         drop(lock);
         let again = FileLock::take(&path, Exclusive).unwrap();

@@ -1,4 +1,4 @@
-//! Files, mappings and clocks: the only module that asks the operating system for anything.
+//! Files, mappings and clocks: the only module that asks the operating system for them, but for how long work took.
 //!
 //! Everything above works through [`Env`] and [`File`], so that a fault test or a simulated file
 //! system is one more implementation. Calls return plain `io::Error`; the callers add path and verb.

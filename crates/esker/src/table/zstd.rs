@@ -98,14 +98,20 @@ mod with {
         }
     }
 
+    /// What a dictionary of Zstandard's own format begins with. Any other bytes are taken as they are.
+    const DICTIONARY_MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
+
     /// What `make` makes of a dictionary; nothing of one that begins like those of Zstandard's own format and is none.
-    /// The library does not say whether it was that or the memory: as many other bytes do.
+    /// The library does not say whether it was that or the memory. Where there is memory for as many other bytes, another
+    /// refusal is believed.
     fn ready<D>(bytes: &[u8], make: impl Fn(&[u8]) -> Option<D>) -> Result<Option<D>, Problem> {
-        let made = make(bytes);
-        if made.is_none() && make(&vec![0; bytes.len()]).is_none() {
+        if let Some(made) = make(bytes) {
+            return Ok(Some(made));
+        }
+        if !bytes.starts_with(&DICTIONARY_MAGIC) || make(&vec![0; bytes.len()]).is_none() {
             return Err(Problem::NoMemory);
         }
-        Ok(made)
+        Ok(make(bytes))
     }
 
     /// A decompressor and room for a frame with its magic number.
@@ -187,9 +193,21 @@ mod with {
         #[test]
         fn no_memory_for_a_dictionary_is_no_damage() {
             let refuses = |first: u8| move |b: &[u8]| (b[0] != first).then_some(());
-            assert_eq!(ready(&[7; 9], |_| None::<()>), Err(Problem::NoMemory));
-            assert_eq!(ready(&[7; 9], refuses(7)), Ok(None));
-            assert_eq!(ready(&[7; 9], refuses(8)), Ok(Some(())));
+            let of_format = [DICTIONARY_MAGIC.as_slice(), &[7; 5]].concat();
+            for bytes in [&of_format[..], &[7; 9]] {
+                assert_eq!(ready(bytes, |_| None::<()>), Err(Problem::NoMemory));
+                assert_eq!(ready(bytes, refuses(8)), Ok(Some(())));
+            }
+            assert_eq!(ready(&of_format, refuses(0x37)), Ok(None));
+            assert_eq!(
+                ready(&[7; 9], refuses(7)),
+                Err(Problem::NoMemory),
+                "nothing else is refused"
+            );
+            // Memory that came back between two attempts makes no refusal.
+            let tries = std::cell::Cell::new(0);
+            let second = |_: &[u8]| (tries.replace(tries.get() + 1) > 0).then_some(());
+            assert_eq!(ready(&of_format, second), Ok(Some(())));
             let none = ReadyDictionary::default();
             assert!(none.of(&[0x37, 0xA4, 0x30, 0xEC, 1, 2, 3, 4, 5]).is_err());
             assert_eq!(none.memory(), 0);
