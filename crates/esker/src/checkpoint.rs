@@ -56,7 +56,7 @@ impl Store {
     /// are added to `made`.
     fn copy_to(&self, dir: &Path, made: &mut Vec<String>) -> Result<()> {
         let held = self.hold_dir()?;
-        let (state, _views) = self.flushed_version()?;
+        let (state, _super_versions) = self.flushed_version()?;
         for table in state.keyspaces.values().flat_map(|k| k.version.tables()) {
             self.share(dir, filename::table(table.number), made)?;
         }

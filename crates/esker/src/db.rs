@@ -305,7 +305,7 @@ impl Db {
         ks.publish(|_| SuperVersion::empty());
         w.recent = None;
         // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
-        let mut super_versions = store.dropped_views.lock();
+        let mut super_versions = store.dropped_super_versions.lock();
         super_versions.retain(|super_version| super_version.strong_count() > 0);
         super_versions.extend(ks.old_super_versions());
         drop(super_versions);

@@ -242,7 +242,7 @@ impl Keyspace {
     }
 
     /// Reads and writes end once the store is closed: another process may then reuse its files. A
-    /// reader asks after it has taken its view: that of a dropped keyspace is empty, and whoever
+    /// reader asks after it has taken its super version: that of a dropped keyspace is empty, and whoever
     /// sees that sees the mark as well.
     #[inline]
     fn check_open(&self) -> Result<()> {

@@ -296,9 +296,9 @@ impl Cursor {
 
     /// Whether the current value lives as long as the super version, and not in a buffer of the cursor's.
     #[inline]
-    fn value_in_view(&self) -> bool {
+    fn value_in_super_version(&self) -> bool {
         match &self.walk {
-            Walk::Merged(c) => c.value_in_view(),
+            Walk::Merged(c) => c.value_in_super_version(),
             Walk::Clean(_) => self.value().as_ptr() != self.buf.as_ptr(),
             Walk::Failed(..) => false,
         }
@@ -307,9 +307,9 @@ impl Cursor {
     /// The current entry, to keep. Only when valid; `pin` holds the super version of this cursor.
     #[inline]
     pub(super) fn entry(&self, pin: &Arc<Pin>) -> (Slice, Slice) {
-        assert!(Arc::ptr_eq(&pin.0, &self.super_version), "a pin of another view");
+        assert!(Arc::ptr_eq(&pin.0, &self.super_version), "a pin of another super version");
         let value = self.value();
-        let value = match value.len() > SHORT && self.value_in_view() {
+        let value = match value.len() > SHORT && self.value_in_super_version() {
             // SAFETY: the bytes lie in a segment or table that the super version owns, which `pin` holds; records
             // and tables are never written again while a super version names them.
             true => unsafe { Slice::walked(value, pin) },

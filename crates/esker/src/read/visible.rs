@@ -124,7 +124,7 @@ impl VisibleCursor {
     /// Whether the value lies in what the super version holds, and not in a buffer of this cursor's. Only when
     /// valid.
     #[inline]
-    pub(super) fn value_in_view(&self) -> bool {
+    pub(super) fn value_in_super_version(&self) -> bool {
         !matches!(self.value, Value::Buffer)
     }
 

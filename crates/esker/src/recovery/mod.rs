@@ -259,7 +259,7 @@ impl Recovery {
         if store.options.paranoid {
             crate::verify::check_open(&store)?;
         }
-        // Only a store that opens loses files.
+        // Only a store that opens loses these files.
         crate::obsolete_files::remove_files(&*store.env, &store.dir, &stale);
         if !store.options.read_only {
             start_log(&store, self.open_end)?;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Running totals. Relaxed: they are for people, not for decisions.
+/// Running totals. Relaxed: most are for people, and what decides by the others needs no order.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub user_bytes: AtomicU64,

@@ -71,7 +71,7 @@ pub(crate) struct Store {
     pub room: Room,
     pub keyspaces: RwLock<Names>,
     /// Super versions of dropped keyspaces, as long as a reader may hold one.
-    pub dropped_views: Mutex<Vec<Weak<SuperVersion>>>,
+    pub dropped_super_versions: Mutex<Vec<Weak<SuperVersion>>>,
     pub version_set: Mutex<VersionSet>,
     /// Held by whoever merges.
     pub jobs: Mutex<()>,
@@ -320,7 +320,7 @@ impl Store {
             spare: Mutex::default(),
             room: Room::default(),
             keyspaces: RwLock::default(),
-            dropped_views: Mutex::default(),
+            dropped_super_versions: Mutex::default(),
             version_set: Mutex::new(parts.version_set),
             jobs: Mutex::new(()),
             keyspace_changes: Mutex::new(()),
@@ -465,7 +465,7 @@ impl Store {
     /// keyspaces included.
     pub(crate) fn old_super_versions(&self) -> Vec<Weak<SuperVersion>> {
         let mut super_versions = {
-            let mut dropped = self.dropped_views.lock();
+            let mut dropped = self.dropped_super_versions.lock();
             dropped.retain(|v| v.strong_count() > 0);
             dropped.clone()
         };

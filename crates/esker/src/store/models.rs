@@ -5,8 +5,8 @@
 //! merge keeps of it. The steps and their order are those of
 //!
 //! - `write/mod.rs`, `memtable_of` to `publish`: super version, entry, sequence;
-//! - `compaction/job.rs`, `merge`: super version, boundaries, table, `apply_edit`;
-//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no super version of before is held for is punched;
+//! - `compaction/job.rs`, `merge_group`: super version, boundaries, table, `apply_edit`;
+//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no super version of before that is still held leads to is punched;
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;
@@ -47,13 +47,13 @@ struct ModelSegment {
 }
 
 #[derive(Clone, Default)]
-struct ModelView {
+struct ModelSuperVersion {
     /// Newest first.
     memtables: Vec<Arc<ModelMemtable>>,
     tables: Vec<Arc<ModelTable>>,
 }
 
-impl ModelView {
+impl ModelSuperVersion {
     /// The newest version at `seq`, as a reader finds it.
     fn get(&self, seq: Seq) -> Option<Seq> {
         let newest = |seqs: &[Seq]| seqs.iter().copied().rfind(|s| *s <= seq);
@@ -69,7 +69,7 @@ impl ModelView {
 }
 
 struct ModelStore {
-    super_version: Published<ModelView>,
+    super_version: Published<ModelSuperVersion>,
     visible: Visible,
     snapshots: Arc<SnapshotList>,
 }
@@ -79,7 +79,7 @@ impl ModelStore {
     fn new() -> Arc<ModelStore> {
         let first = ModelMemtable::new();
         first.insert(1);
-        let super_version = ModelView { memtables: vec![first], tables: Vec::new() };
+        let super_version = ModelSuperVersion { memtables: vec![first], tables: Vec::new() };
         let super_version = Published::new(super_version);
         Arc::new(ModelStore { super_version, visible: Visible::new(1), snapshots: Arc::default() })
     }
@@ -88,7 +88,7 @@ impl ModelStore {
     fn write(&self, seq: Seq, new_memtable: bool) {
         if new_memtable {
             self.super_version.publish(|super_version| {
-                let mut next = ModelView::clone(super_version);
+                let mut next = ModelSuperVersion::clone(super_version);
                 next.memtables.insert(0, ModelMemtable::new());
                 next
             });
@@ -115,7 +115,7 @@ impl ModelStore {
         seqs.extend(all.iter().filter(|s| **s > last));
         seqs.dedup();
         let table = Arc::new(ModelTable { seqs, segment: Arc::default() });
-        self.super_version.publish(|super_version| ModelView {
+        self.super_version.publish(|super_version| ModelSuperVersion {
             memtables: super_version
                 .memtables
                 .iter()
@@ -185,7 +185,7 @@ fn an_iterator_sees_one_moment() {
 }
 
 #[test]
-fn a_cursor_that_is_kept_takes_only_views_that_show_its_moment() {
+fn a_cursor_that_is_kept_takes_only_super_versions_that_show_its_moment() {
     beside_writer_and_merge("kept cursor", 3, |store| {
         let (mut super_version, seq) = store.super_version.consistent(&store.visible);
         for _ in 0..2 {
@@ -202,7 +202,7 @@ fn a_snapshot_keeps_its_versions() {
     beside_writer_and_merge("snapshot", 3, |store| {
         let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());
         let seq = snapshot.sequence();
-        // A super version that was loaded later, as `ModelView::get` does.
+        // A super version that was loaded later, as `ModelSuperVersion::get` does.
         for _ in 0..2 {
             assert_eq!(store.super_version.load().get(seq), Some(seq));
         }

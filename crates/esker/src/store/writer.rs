@@ -48,7 +48,7 @@ impl Writer {
 
     /// Whether the active segment holds anything. Entries of no bytes count too.
     pub(crate) fn has_entries(&self) -> bool {
-        self.log_writer.as_ref().is_some_and(|a| a.end() > FIRST_FRAME)
+        self.log_writer.as_ref().is_some_and(|log| log.end() > FIRST_FRAME)
     }
 
     /// What was written to is followed by another segment.

@@ -1,6 +1,5 @@
 //! How many forks this process is away from the one that first opened a store. The child of a fork has the memory of its parent,
-//! and with it stores whose files, lock and threads are its parent's; that it is another process it learns here, for the price
-//! of one load.
+//! and with it stores whose files, lock and threads are its parent's. By this count, one load, it finds out that it is a child.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -49,8 +49,8 @@ impl TableHistory {
         self.named.keys().copied().filter(|n| !state.has_table(*n)).collect()
     }
 
-    /// Of what a table was made: those of the tables whose place it took that are `there`, and instead of each other
-    /// those of which that one was made. Only such as may have entries that it had.
+    /// Of what a table was made: the tables it replaced that are `there`, and for one that is not, what that one was made
+    /// of. Only such as may have entries that it had.
     pub(crate) fn inputs(
         &self,
         output: u64,

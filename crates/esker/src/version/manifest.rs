@@ -35,7 +35,7 @@ pub(crate) struct Manifest {
     env: Arc<dyn Env>,
     dir: PathBuf,
     dir_sync: Arc<DirSync>,
-    now: ManifestFile,
+    current: ManifestFile,
     /// The length that `CURRENT` tells, as far as is known here.
     told: u64,
     rollover_at: u64,
@@ -109,12 +109,12 @@ impl Manifest {
         env: Arc<dyn Env>,
         dir: &Path,
         dir_sync: Arc<DirSync>,
-        now: ManifestFile,
+        current: ManifestFile,
         snapshot_bytes: u64,
         state: State,
     ) -> Manifest {
         let (dir, rollover_at) = (dir.to_path_buf(), rollover_at(snapshot_bytes));
-        Manifest { env, dir, dir_sync, now, told: 0, rollover_at, state, failed: None }
+        Manifest { env, dir, dir_sync, current, told: 0, rollover_at, state, failed: None }
     }
 
     /// The state in force.
@@ -124,13 +124,13 @@ impl Manifest {
 
     /// Number of the file in force.
     pub(crate) fn number(&self) -> u64 {
-        self.now.number
+        self.current.number
     }
 
     /// Length of the file in bytes.
     #[cfg(test)]
     pub(crate) fn len(&self) -> u64 {
-        self.now.end
+        self.current.end
     }
 
     /// Syncs of the directory in which it is.
@@ -159,9 +159,10 @@ impl Manifest {
     pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();
-        let refuse = |what| Error::corrupt(&path, self.now.end, format!("edit refused: {what}"));
+        let refuse =
+            |what| Error::corrupt(&path, self.current.end, format!("edit refused: {what}"));
         let delta = self.state.check(edit).map_err(|e| refuse(e.to_string()))?;
-        if self.now.end > self.rollover_at {
+        if self.current.end > self.rollover_at {
             let mut next = self.state.clone();
             next.take(delta.clone());
             let fresh = write_fresh(&*self.env, &self.dir, &next);
@@ -174,30 +175,30 @@ impl Manifest {
                 }
                 Ok((Err(e), _)) if self.dir_sync.failed().is_some() => return self.note(Err(e)),
                 // The old file is as good as before; try again when it has grown as much again.
-                _ => self.rollover_at = self.now.end.saturating_mul(2),
+                _ => self.rollover_at = self.current.end.saturating_mul(2),
             }
         }
-        let mut end = self.now.end;
-        let records = encode(self.now.number, &mut end, edit);
+        let mut end = self.current.end;
+        let records = encode(self.current.number, &mut end, edit);
         let records = records.ok_or_else(|| refuse("it has no changes".to_owned()))?;
-        let mut at = self.now.end;
+        let mut at = self.current.end;
         for record in &records {
             // Each is durable before the next, as a crash may only touch the last one.
-            let written = self.now.file.write_all_at(record, at);
+            let written = self.current.file.write_all_at(record, at);
             let written = written.map_err(|e| Error::io("write", &path, e));
             if let Err(e) = &written
-                && at == self.now.end
+                && at == self.current.end
                 && e.is_no_space()
-                && self.now.file.set_len(at).is_ok()
+                && self.current.file.set_len(at).is_ok()
             {
                 return written;
             }
             let synced = written
-                .and_then(|()| self.now.file.sync().map_err(|e| Error::io("sync", &path, e)));
+                .and_then(|()| self.current.file.sync().map_err(|e| Error::io("sync", &path, e)));
             self.note(synced)?;
             at += record.len() as u64;
         }
-        self.now.end = end;
+        self.current.end = end;
         self.state.take(delta);
         Ok(())
     }
@@ -213,13 +214,13 @@ impl Manifest {
     /// Lets `CURRENT` tell how long the manifest is: from now on it shows when it loses its end.
     pub(crate) fn tell_length(&mut self) -> Result<()> {
         self.check_failed()?;
-        if self.told == self.now.end {
+        if self.told == self.current.end {
             return Ok(());
         }
-        let manifest = ManifestEnd { number: self.now.number, end: self.now.end };
+        let manifest = ManifestEnd { number: self.current.number, end: self.current.end };
         current::prepare(&*self.env, &self.dir, manifest)?;
         current::put_in_place(&*self.env, &self.dir)?;
-        self.told = self.now.end;
+        self.told = self.current.end;
         Ok(())
     }
 
@@ -227,10 +228,10 @@ impl Manifest {
         let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
         self.note(swung)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
-        self.now = fresh;
-        self.told = self.now.end;
+        self.current = fresh;
+        self.told = self.current.end;
         self.failed = None;
-        remove_others(&*self.env, &self.dir, self.now.number);
+        remove_others(&*self.env, &self.dir, self.current.number);
         Ok(())
     }
 
@@ -250,7 +251,7 @@ impl Manifest {
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.join(filename::manifest(self.now.number))
+        self.dir.join(filename::manifest(self.current.number))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a segment holds, read by someone who trusts nothing.
 //!
 //! Reading goes on frame by frame and stops at the first thing that is not as it must be. That may
-//! be the end of what was written, a frame a crash cut off, or damage; the next segment's existence
-//! tells which, and that is for recovery to decide.
+//! be the end of what was written, a frame a crash cut off, or damage. Markers of syncs and the
+//! manifest tell which, in [`scanner`](super::scanner).
 
 use std::fmt;
 

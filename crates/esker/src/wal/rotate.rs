@@ -31,7 +31,7 @@ impl Store {
     pub(crate) fn rotate_for(&self, w: &mut Writer, need: Need) -> Result<()> {
         self.rotate_to(w, self.next_segment_bytes().max(need.least), need).or_else(|e| {
             // It may have been full only because of the memory that it takes.
-            let goes_on = w.log_writer.as_mut().is_some_and(|a| a.go_on(need.least));
+            let goes_on = w.log_writer.as_mut().is_some_and(|log| log.go_on(need.least));
             if goes_on { Ok(()) } else { Err(e) }
         })
     }
@@ -90,7 +90,7 @@ impl Store {
     }
 
     /// Tells the manifest how far the log is durable, where it knows of no synced write in the newest
-    /// segment: were that segment gone, it would pass for one that a power cut took.
+    /// segment: if that were lost, recovery would take it for the work of a power cut.
     #[cold]
     pub(crate) fn track_synced(&self, version_set: &mut VersionSet) -> Result<()> {
         let (segment, known) = (version_set.state().log_start, version_set.state().log_durable);

@@ -133,7 +133,7 @@ pub(crate) struct LogEnd {
 #[derive(Debug)]
 pub(crate) struct Beyond {
     pub number: u64,
-    /// The segment, if it is one that holds frames which the log does not.
+    /// The segment, if it has frames that the log lacks.
     pub more: Option<Arc<Segment>>,
 }
 

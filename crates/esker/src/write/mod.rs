@@ -128,7 +128,7 @@ impl Store {
                 note_batch(&keyspaces, seq, batch)?;
             }
             self.write_sync_marker(&mut w);
-            if w.log_writer.as_ref().is_none_or(|a| a.remaining() < batch.byte_len() as u64) {
+            if w.log_writer.as_ref().is_none_or(|log| log.remaining() < batch.byte_len() as u64) {
                 let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
                 let keep = if adds { Keep::Reserve } else { Keep::Flush };
                 let least = segment_bytes_for(bytes);
@@ -320,8 +320,8 @@ impl Store {
         result
     }
 
-    /// A synced write is done: that its segment exists is to be known outside of it, or nobody would miss that file. The
-    /// first one in a segment tells the manifest; those after it find it told.
+    /// The manifest must name this segment before a synced write in it returns, or its loss would go unnoticed. The
+    /// first one in a segment tells it; those after it find it told.
     #[inline]
     fn track_segment(&self, segment: u64) -> Result<()> {
         match segment > self.tracked_segment.load(Ordering::Acquire) {
