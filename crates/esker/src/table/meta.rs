@@ -70,7 +70,8 @@ impl TableMeta {
             Some("more entries than bytes")
         } else if raw_bytes > most(MAX_KEY_LEN + MAX_VALUE_LEN) {
             Some("more bytes of keys and values than its entries can have")
-        } else if separated > most(MAX_VALUE_LEN) {
+        } else if separated > most(u32::MAX as usize) {
+            // As long as a pointer can say.
             Some("more bytes in log segments than its entries can have")
         } else {
             None

@@ -104,13 +104,13 @@ fn a_table_holds_no_more_than_its_bytes_and_entries_can() {
         m.references =
             (3..).zip(bytes).map(|(segment, bytes)| SegmentRef { segment, bytes }).collect();
     };
-    assert_eq!(refusal(|m| values(m, [most(m, MAX_VALUE_LEN) - 1, 1])), "");
+    assert_eq!(refusal(|m| values(m, [most(m, u32::MAX as usize) - 1, 1])), "");
     assert!(refusal(|m| m.entries = m.size + 1).contains("more entries than bytes"));
     assert!(refusal(|m| m.entries = u64::MAX).contains("more entries than bytes"));
     let why = refusal(|m| m.raw_bytes = most(m, MAX_KEY_LEN + MAX_VALUE_LEN) + 1);
     assert!(why.contains("more bytes"), "{why}");
     assert!(refusal(|m| m.raw_bytes = u64::MAX).contains("more bytes"));
-    assert!(refusal(|m| values(m, [most(m, MAX_VALUE_LEN), 1])).contains("more bytes"));
+    assert!(refusal(|m| values(m, [most(m, u32::MAX as usize), 1])).contains("more bytes"));
     assert!(refusal(|m| values(m, [u64::MAX, u64::MAX])).contains("more bytes"));
 }
 
