@@ -218,7 +218,8 @@ pub enum Error {
         /// The failure that stopped them.
         cause: Arc<Error>,
     },
-    /// The store's directory was moved or replaced while the store was open, or its file `LOCK` was removed.
+    /// The store's directory was moved or replaced while the store was open; or its file `LOCK` was
+    /// removed, on a file system that locks no directories.
     #[error(
         "{} was moved or replaced, or its LOCK removed, while the store was open; close the store, and open it where it is now",
         path.display()

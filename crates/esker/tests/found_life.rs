@@ -678,10 +678,16 @@ fn a_store_whose_lock_file_was_removed_was_opened_twice() {
     for refused in [small().open(&dir).err(), Db::destroy(&dir).err(), Db::repair(&dir).err()] {
         assert!(matches!(refused, Some(Error::Locked { .. })), "{refused:?}");
     }
-    // Until it looks for the file it can write, and nobody else has.
+    // The store is where it was: it makes files, and removes some.
+    for n in 0..1000u32 {
+        db.put(n.to_be_bytes(), vec![1; 500]).unwrap();
+    }
     db.put_with("key", "2", esker::Durability::Synced).unwrap();
-    drop(db);
-    assert_eq!(small().open(&dir).unwrap().get("key").unwrap().unwrap(), b"2");
+    db.compact_range::<&str>(..).unwrap();
+    db.close().unwrap();
+    let again = small().open(&dir).unwrap();
+    assert_eq!(again.get("key").unwrap().unwrap(), b"2");
+    assert_eq!(again.iter().count(), 1001);
 }
 
 /// Moves a store away and has another take its place, with more tables: its files.

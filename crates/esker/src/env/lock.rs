@@ -54,7 +54,7 @@ impl FileLock {
                 (Ok(None), Err(e)) => return Err(e),
                 (Ok(dir), file) => {
                     let lock = FileLock { path: path.to_path_buf(), file: file.ok(), dir };
-                    if lock.is_in_place()? {
+                    if lock.counts()? {
                         return Ok(lock);
                     }
                 }
@@ -66,6 +66,18 @@ impl FileLock {
         }
         let removed = "it was removed each time before it could be locked; try again";
         Err(last.unwrap_or_else(|| io::Error::other(removed)))
+    }
+
+    /// Whether both names stand for what was locked.
+    fn counts(&self) -> io::Result<bool> {
+        Ok(self.file_is_in_place()? && self.is_in_place()?)
+    }
+
+    fn file_is_in_place(&self) -> io::Result<bool> {
+        match &self.file {
+            Some(file) => file.is_found(fs::symlink_metadata(&self.path)),
+            None => Ok(true),
+        }
     }
 }
 
@@ -115,6 +127,16 @@ impl Held {
         Held { file, noted, process: std::process::id() }
     }
 
+    /// Whether it is what was looked up by its name.
+    fn is_found(&self, there: io::Result<fs::Metadata>) -> io::Result<bool> {
+        let mine = self.file.metadata()?;
+        match there {
+            Ok(there) => Ok((there.dev(), there.ino()) == (mine.dev(), mine.ino())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
     fn lock(&self, mode: LockMode) -> io::Result<()> {
         use io::ErrorKind::{ResourceBusy, WouldBlock};
         if mode == LockMode::Shared {
@@ -137,17 +159,11 @@ impl Held {
 }
 
 impl Lock for FileLock {
+    /// By the directory where that is locked: who removed the file got nobody in.
     fn is_in_place(&self) -> io::Result<bool> {
-        let (held, there) = match (&self.file, &self.dir) {
-            (Some(file), _) => (file, fs::symlink_metadata(&self.path)),
-            (None, Some(dir)) => (dir, fs::metadata(dir_of(&self.path))),
-            (None, None) => return Ok(true),
-        };
-        let mine = held.file.metadata()?;
-        match there {
-            Ok(there) => Ok((there.dev(), there.ino()) == (mine.dev(), mine.ino())),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(e),
+        match &self.dir {
+            Some(dir) => dir.is_found(fs::metadata(dir_of(&self.path))),
+            None => self.file_is_in_place(),
         }
     }
 
@@ -241,7 +257,7 @@ mod tests {
                 io::ErrorKind::WouldBlock
             };
             assert_eq!(refused(&path, Exclusive), busy);
-            assert!(!lock.is_in_place().unwrap());
+            assert!(lock.is_in_place().unwrap());
             drop(lock);
             assert!(FileLock::take(&path, Exclusive).unwrap().is_in_place().unwrap());
         }

@@ -115,8 +115,8 @@ pub(crate) enum LockMode {
 
 /// A lock, held until it is dropped.
 pub(crate) trait Lock: Send + Sync {
-    /// Whether the name by which it was locked stands for the locked file still. Not when the directory
-    /// was moved: by the same paths one gets to another directory then, or to none.
+    /// Whether the paths of the directory's files lead to the locked directory still. Not when it was
+    /// moved: by the same paths one gets to another directory then, or to none.
     fn is_in_place(&self) -> io::Result<bool>;
 
     /// How many files and directories are open for it.
