@@ -1,5 +1,6 @@
 //! What the parser says about a wrong command line, as the one line that all errors of `esker` are.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Error;
@@ -10,10 +11,14 @@ use crate::exit::Failure;
 /// Prints help, version or error and returns the exit code.
 pub(crate) fn report(error: &Error, command: Option<&str>) -> ExitCode {
     match error.kind() {
-        // Nobody to tell when printing fails: the reader of the help went away.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            ExitCode::SUCCESS
+            match error.print().and_then(|()| std::io::stdout().flush()) {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Failure::Broken(format!("write standard output: {e}")).report()
+                }
+                // Of a reader that went away too.
+                _ => ExitCode::SUCCESS,
+            }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();

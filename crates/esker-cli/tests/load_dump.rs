@@ -169,6 +169,11 @@ fn wrong_inputs_and_outputs() {
         let ran: common::Ran =
             dir.command().args(["scan", "db"]).stdout(full).output().unwrap().into();
         ran.fails(3, "write standard output");
+        for help in [&["--help"][..], &["scan", "--help"], &["--version"]] {
+            let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let ran: common::Ran = dir.command().args(help).stdout(full).output().unwrap().into();
+            ran.fails(3, "write standard output");
+        }
     }
 }
 

@@ -213,7 +213,7 @@ pub enum Error {
     ReadOnly,
     /// An earlier failure stopped all writes; reads go on. A write that gives this although writing
     /// went on before it may be there after the next open.
-    #[error("writes are stopped since: {cause}; remove the cause, then call resume()")]
+    #[error("writes are stopped since: {cause}{}", way_on(cause))]
     Halted {
         /// The failure that stopped them.
         cause: Arc<Error>,
@@ -388,6 +388,17 @@ fn closed() -> &'static str {
         _ => {
             "the store is closed, or was opened before this process was forked and is its parent's: open it in one process only"
         }
+    }
+}
+
+/// What to do about stopped writes.
+fn way_on(cause: &Error) -> &'static str {
+    match cause {
+        Error::DirectoryMoved { .. } => "",
+        Error::ComparatorPanicked { .. } => {
+            "; close the store, and open it with one that does not panic"
+        }
+        _ => "; remove the cause, then call resume()",
     }
 }
 

@@ -196,10 +196,7 @@ impl Store {
         self.unindexed.store(true, Ordering::Release);
         let cause = match e {
             Error::ComparatorPanicked { keyspace, what } => {
-                let what = format!(
-                    "{what} (at a write that is in the log already: resume() cannot help, close the \
-                     store and open it again)"
-                );
+                let what = format!("{what} (at a write that is in the log already)");
                 Error::ComparatorPanicked { keyspace, what }
             }
             e => e,
