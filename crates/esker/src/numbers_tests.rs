@@ -16,7 +16,7 @@ fn store_with(dir: &Path, change: Change) {
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let loaded = version::load(&*env, dir, &Orders::default()).unwrap();
     let mut manifest = Manifest::open(env, dir, loaded).unwrap();
-    manifest.append(&ManifestEdit::from(vec![change])).unwrap();
+    manifest.append(&ManifestEdit::from(vec![change, Change::CleanClose])).unwrap();
 }
 
 #[test]

@@ -385,6 +385,50 @@ fn a_manifest_could_lose_its_end_without_a_word() {
     }
 }
 
+/// Nothing of the log was durable, so that the segment it started with was missing counted as the work of a power cut;
+/// what was written behind it went for good.
+#[test]
+fn a_killed_store_whose_manifest_lost_a_flush_opened_without_what_was_flushed() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = small().open(&path).unwrap();
+    let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
+    for n in 0..60u8 {
+        db.put([n], [1; 20]).unwrap();
+    }
+    db.flush().unwrap();
+    for n in 0..60u8 {
+        other.put([n], [2; 20]).unwrap();
+    }
+    db.flush().unwrap();
+    db.put([60], [3; 20]).unwrap();
+    let left = dir.path().join("left");
+    copy_as_killed(&path, &left);
+    // Those before were let go of, and go soon.
+    let used = segment_in_use(&left);
+    for segment in files::ending(&left, ".log") {
+        if segment < used {
+            std::fs::remove_file(segment).unwrap();
+        }
+    }
+    let has_all = |db: &esker::Db| {
+        db.iter().count() == 61
+            && db.keyspace("other").is_ok_and(|other| other.iter().count() == 60)
+    };
+    assert!(has_all(&small().read_only(true).open(&left).unwrap()));
+    let name = files::names(&left).into_iter().find(|n| n.starts_with("MANIFEST-")).unwrap();
+    let whole = std::fs::read(left.join(&name)).unwrap();
+    for cut in (32..whole.len()).step_by(16) {
+        std::fs::write(left.join(&name), &whole[..cut]).unwrap();
+        let what = format!("cut at {cut} of {}", whole.len());
+        let found = esker::Db::verify_path(&left);
+        let sound = found.is_ok_and(|report| report.problems.is_empty());
+        let shown = small().read_only(true).open(&left).map(|db| has_all(&db));
+        assert!(shown.as_ref().is_ok_and(|all| *all) || shown.is_err(), "{what}");
+        assert!(!sound || shown.is_ok(), "{what}");
+    }
+}
+
 #[test]
 fn a_log_kept_for_its_values_hid_that_the_manifest_lost_its_end() {
     let dir = tempdir().unwrap();

@@ -166,6 +166,8 @@ struct Recovery {
     memtables: HashMap<u32, Vec<Arc<Memtable>>>,
     /// The log's last segment, not sealed, and where its frames end.
     open_end: Option<(Arc<Segment>, u64)>,
+    /// The segment that the log starts with, if a crash left it without a header.
+    unused_start: Option<u64>,
 }
 
 /// Why a store with such numbers cannot be written to, and what to do.
@@ -239,7 +241,7 @@ impl Recovery {
             obsolete,
             next_file,
         };
-        Ok(Recovery { parts, names, memtables: HashMap::new(), open_end: None })
+        Ok(Recovery { parts, names, memtables: HashMap::new(), open_end: None, unused_start: None })
     }
 
     fn finish(mut self, fresh: bool, keep_all: bool) -> Result<Store> {
@@ -263,6 +265,9 @@ impl Recovery {
         crate::obsolete_files::remove_files(&*store.env, &store.dir, &stale);
         if !store.options.read_only {
             start_log(&store, self.open_end)?;
+            let unused: Vec<String> =
+                self.unused_start.map(filename::segment).into_iter().collect();
+            crate::obsolete_files::remove_files(&*store.env, &store.dir, &unused);
         }
         Ok(store)
     }

@@ -29,7 +29,11 @@ impl Recovery {
         };
         let end = comparator::catch(|| wal::scan(&dir, log, &present, strict, &mut replay));
         let end = end.map_err(|e| in_the_log(e, replay.segment.as_deref()))?;
-        self.remove_useless(end.beyond.iter().map(|b| b.number).collect())?;
+        let (start, useless) =
+            end.beyond.iter().map(|b| b.number).partition::<Vec<u64>, _>(|n| *n == log.start);
+        self.remove_useless(useless)?;
+        // The manifest names it until the log starts elsewhere.
+        self.unused_start = start.first().copied();
         self.open_end = end.last;
         Ok(())
     }

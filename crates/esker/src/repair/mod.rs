@@ -140,7 +140,7 @@ fn lost_its_end(state: &State, names: &[String]) -> bool {
     let missing = |name: String| !names.contains(&name);
     let log = state.log();
     let tables = state.keyspaces.values().flat_map(|k| k.version.tables());
-    !log.closed && log.durable.segment >= log.start && missing(filename::segment(log.start))
+    !log.closed && missing(filename::segment(log.start))
         || tables.map(|t| filename::table(t.number)).any(missing)
 }
 

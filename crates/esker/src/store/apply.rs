@@ -77,15 +77,18 @@ impl Store {
                 flushed.push((ks.id, upto));
             }
         }
-        self.sync_names(&edits)?;
+        // The log starts in no segment that was made after that.
+        let newest = self.active_number();
+        let named = self.sync_names(&edits)?;
         let mut version_set = self.version_set.lock();
         edits.iter().try_for_each(|(ks, _)| ks.check_alive())?;
         // Only who holds `version_set` changes a version: these are the next ones.
         let versions = edits.iter().map(|(ks, edit)| self.version_after(ks, edit));
         let versions = versions.collect::<Result<Vec<_>>>()?;
-        let log_start = self.segments.log_start_after(self.active_number(), &flushed);
+        let starts = version_set.state().log_start;
+        let log_start = self.segments.log_start_after(newest, &flushed).max(starts);
         // After a flush most often, and after a load into a store that is written to by nothing else.
-        let advances = log_start > version_set.state().log_start;
+        let advances = named && log_start > starts;
         let mut changes: Vec<Change> =
             edits.iter().flat_map(|(ks, edit)| changes_of(ks, edit)).collect();
         if advances || !flushed.is_empty() {
@@ -187,17 +190,23 @@ impl Store {
     }
 
     /// A new table is synced, but a power cut may still take its name away, and that of a segment
-    /// that it points into; the manifest must not know it longer than the directory does.
-    fn sync_names(&self, edits: &[(&KeyspaceState, VersionEdit)]) -> Result<()> {
-        if edits.iter().all(|(_, edit)| edit.fresh().next().is_none()) {
-            return Ok(());
+    /// that it points into, or that the log is to start with; the manifest must not know it longer than the directory
+    /// does. Whether there was anything to sync.
+    fn sync_names(&self, edits: &[(&KeyspaceState, VersionEdit)]) -> Result<bool> {
+        if edits.iter().all(|(_, e)| e.fresh().next().is_none() && e.flushed.is_none()) {
+            return Ok(false);
         }
+        self.sync_dir()?;
+        // One for something else may have failed before that was to name these.
+        self.sync.failed().map_or(Ok(true), Err)
+    }
+
+    /// Makes the names of all files durable.
+    pub(crate) fn sync_dir(&self) -> Result<()> {
         self.sync.dir_sync().sync().inspect_err(|e| {
             self.note_lost_names();
             self.halt(e.clone());
-        })?;
-        // One for something else may have failed before that was to name these.
-        self.sync.failed().map_or(Ok(()), Err)
+        })
     }
 
     /// Something failed: if a sync of the directory did, names of any files may be lost, and a resume goes on in files with

@@ -40,7 +40,8 @@ pub(crate) enum Change {
     RemoveTable { keyspace: u32, number: u64 },
     /// All entries of the keyspace in segments up to and including this one are in tables.
     Flushed { keyspace: u32, segment: u64 },
-    /// Segments below this one are never replayed.
+    /// Segments below this one are never replayed. Its name is durable before this is written: where there is no such
+    /// file, the manifest has lost what let go of it.
     LogStart {
         segment: u64,
         /// The log is known to be durable up to here, the header of that segment included: any crash leaves a log

@@ -81,6 +81,9 @@ impl Store {
         let log_start = self.segments.log_start_after(active, &[]);
         self.note_pending(active);
         if log_start > version_set.state().log_start {
+            if self.sync.durable().segment < log_start {
+                self.sync_dir()?;
+            }
             let changes = self.log_starts_in(&version_set, log_start);
             self.commit(&mut version_set, ManifestEdit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_super_versions());

@@ -155,6 +155,7 @@ pub(crate) fn scan(
         last_seq: 0,
         tail: None,
         missing: None,
+        start_is_gone: false,
     };
     if !log.closed {
         scan.walk(log.start)?;
@@ -164,7 +165,8 @@ pub(crate) fn scan(
         _ => TrailingRecords::default(),
     };
     let beyond = scan.look_beyond(log, present, &mut behind)?;
-    let damage = scan.tail.filter(|t| t.is_damage(log.durable, behind, strict));
+    let damage =
+        scan.tail.filter(|t| scan.start_is_gone || t.is_damage(log.durable, behind, strict));
     if let Some(tail) = damage {
         let what = scan
             .missing
@@ -211,6 +213,9 @@ struct Scan<'a> {
     tail: Option<TornTail>,
     /// Why the segment that the log goes on in is none.
     missing: Option<Error>,
+    /// There is no file of the segment that the log starts with. Its name was durable before the manifest had its number:
+    /// the manifest has lost the edit that let go of it.
+    start_is_gone: bool,
 }
 
 impl Scan<'_> {
@@ -228,6 +233,7 @@ impl Scan<'_> {
                 Lookup::Segment(segment) => segment,
                 other => {
                     self.tail = Some(before);
+                    self.start_is_gone = before.offset == 0 && matches!(other, Lookup::Missing);
                     self.missing = Some(match other {
                         Lookup::Unused(_, why) => why,
                         _ => {
@@ -410,9 +416,9 @@ mod tests {
             let named = log.damages.concat().contains("0000000006.log");
             assert_eq!(named, damage, "{:?}", log.damages);
         }
-        // The log itself.
-        for (durable, damage) in [((0, 0), false), ((2, 9000), false), ((3, 4096), true)] {
-            assert_eq!(log.scan(3, durable, false).damage.is_some(), damage, "{durable:?}");
+        // The first, whose name was durable before the manifest had its number.
+        for durable in [(0, 0), (2, 9000), (3, 4096)] {
+            assert!(log.scan(3, durable, false).damage.is_some(), "{durable:?}");
         }
     }
 
