@@ -201,6 +201,11 @@ impl WriteBatch {
         }
     }
 
+    /// Length of its longest key in bytes.
+    pub(crate) fn longest_key(&self) -> usize {
+        self.longest_key
+    }
+
     /// Bytes of records: what [`segment_bytes_for`](crate::wal::segment_bytes_for) takes.
     pub(crate) fn payload_len(&self) -> u64 {
         self.payload

@@ -37,6 +37,7 @@ pub(crate) struct Memtable {
     /// Bytes of values that stay in the segment.
     staying: AtomicU64,
     blob_threshold: usize,
+    longest_key: AtomicUsize,
     min_seq: AtomicU64,
     /// Bytes of memory when that was last asked, and from how many entries on it is asked again.
     counted: AtomicUsize,
@@ -86,6 +87,7 @@ impl Memtable {
             moved: AtomicU64::new(0),
             staying: AtomicU64::new(0),
             blob_threshold,
+            longest_key: AtomicUsize::new(0),
             min_seq: AtomicU64::new(u64::MAX),
             counted: AtomicUsize::new(0),
             count_at: AtomicUsize::new(0),
@@ -146,6 +148,9 @@ impl Memtable {
         } else {
             count(&self.moved, key.len());
             count(&self.staying, value);
+        }
+        if key.len() > self.longest_key.load(Ordering::Relaxed) {
+            self.longest_key.store(key.len(), Ordering::Relaxed);
         }
         if self.min_seq.load(Ordering::Relaxed) == u64::MAX {
             self.min_seq.store(seq, Ordering::Relaxed);
@@ -237,6 +242,11 @@ impl Memtable {
     /// From how many bytes on a value stays in the segment.
     pub(crate) fn blob_threshold(&self) -> usize {
         self.blob_threshold
+    }
+
+    /// Length of its longest key in bytes.
+    pub(crate) fn longest_key(&self) -> usize {
+        self.longest_key.load(Ordering::Relaxed)
     }
 
     /// Bytes of keys and values that a flush moves into tables.

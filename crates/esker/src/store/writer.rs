@@ -19,6 +19,8 @@ pub(crate) struct Writer {
     pub marker_round: u64,
     /// The memtable last written to, of the active segment: usually the next one too.
     pub recent: Option<(u32, Arc<Memtable>)>,
+    /// What was claimed for tables of the active segment, and what of it no table takes yet.
+    pub claimed_for_tables: (u64, u64),
     /// Bytes of memory of all memtables over the active segment, about.
     pub index_bytes: u64,
 }
@@ -42,6 +44,7 @@ impl Writer {
             log_before: 0,
             marker_round: 0,
             recent: None,
+            claimed_for_tables: (0, 0),
             index_bytes: 0,
         }
     }

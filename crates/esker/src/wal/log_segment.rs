@@ -15,6 +15,19 @@ const PUNCHED_BETWEEN: u64 = 64 << 10;
 /// So few are made all the same.
 const FEW_HOLES: usize = 16;
 
+/// What a table takes beside its entries, in bytes, where no key is longer than [`SHORT_KEY`]: the rest of its last page of
+/// entries, a page of indexes and properties, and its part of the manifest.
+const TABLE: u64 = 9 << 10;
+/// The properties and the manifest say the first and the last key each.
+const KEYS_SAID: u64 = 4;
+/// So long a key may be before it counts beside what any table takes.
+pub(crate) const SHORT_KEY: usize = 256;
+
+/// What a table with keys of at most so many bytes takes beside its entries.
+pub(crate) fn table_overhead(longest_key: usize) -> u64 {
+    TABLE + KEYS_SAID * longest_key.saturating_sub(SHORT_KEY) as u64
+}
+
 #[derive(Debug)]
 pub(super) struct LogSegment {
     pub segment: Arc<Segment>,
@@ -28,6 +41,8 @@ pub(super) struct LogSegment {
     pub live_known: bool,
     /// Bytes of frames in it, once sealed.
     pub bytes: u64,
+    /// As long as it is written to, what writers have claimed for its tables beside their entries.
+    pub claimed: u64,
     /// What was in it then.
     sealed: Option<SegmentContent>,
 }
@@ -51,6 +66,7 @@ impl LogSegment {
             memtables: Vec::new(),
             live: Vec::new(),
             live_known: !recovered,
+            claimed: 0,
             sealed: None,
         }
     }
@@ -59,6 +75,7 @@ impl LogSegment {
     pub(super) fn seal(&mut self, bytes: u64) {
         let content = self.content();
         self.bytes = bytes;
+        self.claimed = 0;
         self.sealed = Some(SegmentContent { staying: content.staying.min(bytes), ..content });
     }
 
@@ -80,6 +97,13 @@ impl LogSegment {
     /// Bytes of values that no flush will move.
     pub(super) fn blob_bytes(&self) -> u64 {
         self.content().staying
+    }
+
+    /// What the tables of those that are not flushed may take beside their entries.
+    pub(super) fn tables_overhead(&self) -> u64 {
+        let long_keys = |m: Arc<Memtable>| table_overhead(m.longest_key()) - table_overhead(0);
+        let tables = self.unflushed.len() as u64 * table_overhead(0);
+        self.claimed.max(tables + self.memtables().map(long_keys).sum::<u64>())
     }
 
     /// How many of its bytes a flush of this memtable moves into tables: frames belong to the memtables by what is in them.

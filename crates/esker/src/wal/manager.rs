@@ -432,12 +432,20 @@ impl SegmentManager {
             // Of a value that stays a table gets a pointer.
             let entries: u64 = s.memtables().map(|m| m.len() as u64).sum();
             let pointers = if stays > 0 { entries * POINTER_IN_TABLE } else { 0 };
-            (bytes - stays + pointers).min(bytes)
+            (bytes - stays + pointers).min(bytes) + s.tables_overhead()
         };
         // Nothing is in the newest yet, or in a moment something is.
         let newest = inner.log.back().map(|s| s.segment.number()).filter(|_| filled);
         let waits = |s: &&LogSegment| !s.unflushed.is_empty() || Some(s.segment.number()) == newest;
         inner.log.iter().filter(waits).map(writes).sum()
+    }
+
+    /// Claims room that tables of segment `number`, which is written to, may take beside their entries.
+    pub(crate) fn claim_for_tables(&self, number: u64, bytes: u64) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.back_mut().filter(|s| s.segment.number() == number) {
+            s.claimed += bytes;
+        }
     }
 
     /// A segment was sealed with this many bytes of frames.

@@ -22,7 +22,7 @@
 
 mod format;
 mod frames;
-mod log_segment;
+pub(crate) mod log_segment;
 pub(crate) mod manager;
 mod place;
 mod pool;

@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::TableMeta;
-use crate::store::{NewSegment, Store};
+use crate::store::{NewSegment, Store, Writer};
 use crate::util::sum_of;
 
 use std::io;
@@ -121,6 +121,32 @@ impl Store {
         }
     }
 
+    /// Sees to it that tables of the active segment may take so many bytes more beside their entries: many keyspaces write
+    /// into a segment that was made for any of them. As much again as was claimed is claimed where there is room, so that
+    /// looks at the disk are few.
+    pub(crate) fn claim_for_tables(&self, w: &mut Writer, bytes: u64, keep: Keep) -> Result<()> {
+        let (claimed, left) = w.claimed_for_tables;
+        let more = bytes.saturating_sub(left);
+        let claim = |more: u64, keep: Keep| {
+            let _look = self.room.look();
+            // And a segment to go on in, without which none of it can be flushed.
+            let seal = 2 * SMALLEST;
+            self.check_free(seal + more + self.flushes_may_write(true), keep)?;
+            self.segments.claim_for_tables(w.active_number(), more);
+            Ok(more)
+        };
+        let claim = || match more {
+            0 => Ok(0),
+            _ => claim(more.max(claimed), Keep::Reserve).or_else(|_| claim(more, keep)),
+        };
+        let claimed_now = claim().or_else(|_| {
+            self.discard_spare();
+            claim()
+        })?;
+        w.claimed_for_tables = (claimed + claimed_now, left + claimed_now - bytes);
+        Ok(())
+    }
+
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
     pub(crate) fn create_durable_segment(&self, want: u64, need: Need) -> Result<NewSegment> {
         let made = self.new_segment(want, need)?;
@@ -152,14 +178,18 @@ impl Store {
         if need.keep == Keep::Nothing {
             return Ok(());
         }
-        let free = self.env.available(&self.dir);
         let moves = if bytes > need.least { bytes } else { need.moves };
-        let merging = self.room.merging.load(Ordering::Relaxed);
-        let wanted = bytes + moves + merging + self.flushes_may_write(need.ahead);
+        self.check_free(bytes + moves + self.flushes_may_write(need.ahead), need.keep)
+    }
+
+    /// Whether so much is free beside what the compaction under way takes and what is to be kept.
+    fn check_free(&self, wanted: u64, keep: Keep) -> Result<()> {
+        let free = self.env.available(&self.dir);
+        let wanted = wanted + self.room.merging.load(Ordering::Relaxed);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
-        let reserve = if need.keep == Keep::Reserve { self.reserve_bytes(&[]) } else { 0 };
+        let reserve = if keep == Keep::Reserve { self.reserve_bytes(&[]) } else { 0 };
         self.refuse_beyond(free, wanted.saturating_add(reserve))
     }
 
@@ -244,7 +274,7 @@ mod tests {
     use crate::env::Env;
     use crate::env::sim::{Cut, Rng, SimEnv};
     use crate::store::Store;
-    use crate::{Compression, Db, KeyspaceOptions, Options};
+    use crate::{Compression, Db, Keyspace, KeyspaceOptions, Options, WriteBatch};
 
     use super::*;
 
@@ -326,5 +356,77 @@ mod tests {
         db.compact_range::<&[u8]>(..).unwrap();
         other.compact_range::<&[u8]>(..).unwrap();
         assert!(env.available(Path::new("/db")) > 1 << 20);
+    }
+
+    /// A store on a disk with so much room, of which neither more is told nor more given, and so many keyspaces.
+    fn cramped(free: u64, keyspaces: u32) -> (Db, Vec<Keyspace>) {
+        let env = Arc::new(SimEnv::new(3, true));
+        let options = Options::new().compression(Compression::None);
+        let db = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options).unwrap();
+        let create = |n| db.create_keyspace(&format!("ks{n}"), KeyspaceOptions::new()).unwrap();
+        let all = (0..keyspaces).map(create).collect();
+        env.leave_free(free);
+        env.set_quota(Some(free));
+        (db, all)
+    }
+
+    /// How many of these writes there is room for.
+    fn accepted(writes: impl Iterator<Item = Result<()>>) -> usize {
+        let fits = |written: Result<()>| match written {
+            Err(e) => {
+                assert!(e.is_no_space(), "{e}");
+                false
+            }
+            Ok(()) => true,
+        };
+        writes.map(fits).filter(|fits| *fits).count()
+    }
+
+    /// Each table takes two pages, however little is in it. What was kept for them was what they have in the log, so a thousand
+    /// keyspaces took any number of writes, and none of them could be flushed.
+    #[test]
+    #[cfg_attr(miri, ignore = "a store with a thousand keyspaces")]
+    fn a_thousand_keyspaces_wrote_what_there_was_no_room_to_flush() {
+        let (db, all) = cramped(3 << 20, 1000);
+        let put = accepted(all.iter().map(|ks| ks.put("key", "value")));
+        assert!((100..1000).contains(&put), "{put} of a thousand");
+        db.flush().unwrap();
+        // What was kept for deletes is there, and is enough for some.
+        let deleted = accepted(all.iter().map(|ks| ks.delete("key")));
+        assert!(deleted > 20, "{deleted} of a thousand");
+        db.flush().unwrap();
+    }
+
+    /// The same in one batch, which is refused as a whole.
+    #[test]
+    #[cfg_attr(miri, ignore = "a store with a thousand keyspaces")]
+    fn a_batch_in_a_thousand_keyspaces_wrote_what_there_was_no_room_to_flush() {
+        let (db, all) = cramped(3 << 20, 1000);
+        let mut batch = WriteBatch::new();
+        all.iter().for_each(|ks| batch.put_in(ks, "key", "value"));
+        assert!(db.write(&batch).unwrap_err().is_no_space());
+        let mut batch = WriteBatch::new();
+        all[..100].iter().for_each(|ks| batch.put_in(ks, "key", "value"));
+        db.write(&batch).unwrap();
+        db.flush().unwrap();
+        assert!(all[99].get("key").unwrap().is_some() && all[100].get("key").unwrap().is_none());
+    }
+
+    /// A table says its first and its last key, and the manifest says them once more: with long keys that is four times what a
+    /// keyspace had in the log.
+    #[test]
+    #[cfg_attr(miri, ignore = "writes megabytes")]
+    fn long_keys_were_written_that_there_was_no_room_to_flush() {
+        let (db, all) = cramped(3 << 20, 40);
+        let put = accepted(all.iter().map(|ks| ks.put([7; 60 << 10], "value")));
+        assert!((2..40).contains(&put), "{put} of forty");
+        db.flush().unwrap();
+        // In a keyspace that has a memtable too.
+        let (db, all) = cramped(3 << 20, 40);
+        let short = accepted(all.iter().map(|ks| ks.put("key", "value")));
+        assert_eq!(short, 40);
+        let put = accepted(all.iter().map(|ks| ks.put([7; 60 << 10], "value")));
+        assert!((2..40).contains(&put), "{put} of forty");
+        db.flush().unwrap();
     }
 }

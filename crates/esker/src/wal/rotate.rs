@@ -186,6 +186,7 @@ impl Store {
         drop(claim);
         self.active.store(number, Ordering::Release);
         w.recent = None;
+        w.claimed_for_tables = (0, 0);
         w.index_bytes = 0;
         w.log_writer = Some(LogWriter::new(Arc::clone(&segment)));
         w.segment = Some(segment);

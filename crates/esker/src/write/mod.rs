@@ -18,6 +18,7 @@ use crate::read::SuperVersion;
 use crate::stall::cost::CostModel;
 use crate::stall::throttle::Admission;
 use crate::store::{Counters, KeyspaceState, Store, Writer};
+use crate::wal::log_segment::{SHORT_KEY, table_overhead};
 use crate::wal::record::Record;
 use crate::wal::room::{Keep, Need};
 use crate::wal::{LogWriter, Position, segment_bytes_for};
@@ -70,17 +71,7 @@ impl Store {
                 ks.note_put(seq, key)?;
             }
             self.write_sync_marker(&mut w);
-            let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
-            let r = match log_writer.append_one(seq, ks.id, kind, key, value) {
-                Some(r) => r,
-                None => {
-                    self.rotate_for(&mut w, need_of(ks, kind, key, value))?;
-                    let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
-                    log_writer
-                        .append_one(seq, ks.id, kind, key, value)
-                        .ok_or_else(|| too_large(bytes))?
-                }
-            };
+            let r = self.append_one(&mut w, seq, ks, kind, key, value)?;
             let memtable = self.recent_memtable(ks, &mut w);
             let insert = || {
                 memtable.insert(r, key, hash, seq, value.len());
@@ -96,6 +87,35 @@ impl Store {
             Ok(self.publish(&mut w, seq, bytes))
         })?;
         self.wait_if_synced(position, durability)
+    }
+
+    /// Puts an entry into the log, and gives its place.
+    #[inline]
+    fn append_one(
+        &self,
+        w: &mut Writer,
+        seq: Seq,
+        ks: &KeyspaceState,
+        kind: Kind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<u32> {
+        let mut rotated = false;
+        loop {
+            // The usual entry needs no look at its table: the one before was for the same.
+            let as_before = matches!(&w.recent, Some((id, _)) if *id == ks.id);
+            if !as_before || key.len() > SHORT_KEY {
+                let bytes = more_overhead(w, ks, key.len());
+                self.claim_for_tables(w, bytes, keep_of(kind))?;
+            }
+            let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
+            match log_writer.append_one(seq, ks.id, kind, key, value) {
+                Some(r) => return Ok(r),
+                None if rotated => return Err(too_large((key.len() + value.len()) as u64)),
+                None => self.rotate_for(w, need_of(ks, kind, key, value))?,
+            }
+            rotated = true;
+        }
     }
 
     /// Writes a batch: all of it or, after a crash, none of it.
@@ -129,10 +149,12 @@ impl Store {
             }
             self.write_sync_marker(&mut w);
             if w.log_writer.as_ref().is_none_or(|log| log.remaining() < batch.byte_len() as u64) {
-                let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
-                let keep = if adds { Keep::Reserve } else { Keep::Flush };
-                let least = segment_bytes_for(bytes);
+                let (least, keep) = (segment_bytes_for(bytes), keep_of_batch(batch));
                 self.rotate_for(&mut w, Need { least, moves: bytes, keep, ahead: false })?;
+            }
+            let overhead = more_overhead_of_batch(&w, batch, &keyspaces);
+            if overhead > 0 {
+                self.claim_for_tables(&mut w, overhead, keep_of_batch(batch))?;
             }
             self.append_and_index(&mut w, seq, batch, &keyspaces)?;
             Ok(self.publish(&mut w, seq, batch.entry_bytes()))
@@ -422,8 +444,41 @@ fn need_of(ks: &KeyspaceState, kind: Kind, key: &[u8], value: &[u8]) -> Need {
     let record = crate::wal::record_len(key.len(), value.len()) as u64;
     let stays = value.len() >= ks.blob_threshold;
     let moves = if stays { record - value.len() as u64 } else { record };
-    let keep = if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve };
-    Need { least: segment_bytes_for(record), moves, keep, ahead: false }
+    Need { least: segment_bytes_for(record), moves, keep: keep_of(kind), ahead: false }
+}
+
+/// What such a write leaves free.
+fn keep_of(kind: Kind) -> Keep {
+    if kind == Kind::Delete { Keep::Flush } else { Keep::Reserve }
+}
+
+#[cold]
+fn keep_of_batch(batch: &WriteBatch) -> Keep {
+    let adds = batch.records().any(|(_, r)| r.kind != Kind::Delete);
+    if adds { Keep::Reserve } else { Keep::Flush }
+}
+
+/// How much more the table of a keyspace's entries in the active segment takes beside these with a key of so many bytes.
+fn more_overhead(w: &Writer, ks: &KeyspaceState, key_len: usize) -> u64 {
+    let super_version = ks.super_version.load();
+    let active = |m: &&Arc<Memtable>| m.segment().number() == w.active_number();
+    match super_version.memtables.first().filter(active) {
+        None => table_overhead(key_len),
+        Some(m) => table_overhead(key_len).saturating_sub(table_overhead(m.longest_key())),
+    }
+}
+
+/// The same for a batch, whose keyspaces these are.
+fn more_overhead_of_batch(w: &Writer, batch: &WriteBatch, keyspaces: &[Arc<KeyspaceState>]) -> u64 {
+    if batch.longest_key() <= SHORT_KEY {
+        return keyspaces.iter().map(|ks| more_overhead(w, ks, 0)).sum();
+    }
+    let mut longest = vec![0; keyspaces.len()];
+    for (_, record) in batch.records() {
+        let longest = &mut longest[batch.place(record.keyspace)];
+        *longest = record.key.len().max(*longest);
+    }
+    keyspaces.iter().zip(longest).map(|(ks, longest)| more_overhead(w, ks, longest)).sum()
 }
 
 fn too_large(len: u64) -> Error {
