@@ -280,7 +280,15 @@ impl Db {
         ks.check_alive()?;
         let seq = store.visible_seq();
         let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        store.commit(&mut version_set, ManifestEdit::from(changes))?;
+        let mut commit = || store.commit(&mut version_set, ManifestEdit::from(changes.clone()));
+        match commit() {
+            // It gives space back.
+            Err(e) if e.is_no_space() => {
+                store.discard_spare();
+                commit()?;
+            }
+            done => done?,
+        }
         if let Some(manifest) = version_set.manifest_mut() {
             manifest.unlearn(name);
         }

@@ -359,7 +359,7 @@ mod tests {
     }
 
     /// A store on a disk with so much room, of which neither more is told nor more given, and so many keyspaces.
-    fn cramped(free: u64, keyspaces: u32) -> (Db, Vec<Keyspace>) {
+    fn cramped(free: u64, keyspaces: u32) -> (Db, Vec<Keyspace>, Arc<SimEnv>) {
         let env = Arc::new(SimEnv::new(3, true));
         let options = Options::new().compression(Compression::None);
         let db = Db::open_in(Arc::<SimEnv>::clone(&env), Path::new("/db"), options).unwrap();
@@ -367,7 +367,7 @@ mod tests {
         let all = (0..keyspaces).map(create).collect();
         env.leave_free(free);
         env.set_quota(Some(free));
-        (db, all)
+        (db, all, env)
     }
 
     /// How many of these writes there is room for.
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "a store with a thousand keyspaces")]
     fn a_thousand_keyspaces_wrote_what_there_was_no_room_to_flush() {
-        let (db, all) = cramped(3 << 20, 1000);
+        let (db, all, _) = cramped(3 << 20, 1000);
         let put = accepted(all.iter().map(|ks| ks.put("key", "value")));
         assert!((100..1000).contains(&put), "{put} of a thousand");
         db.flush().unwrap();
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "a store with a thousand keyspaces")]
     fn a_batch_in_a_thousand_keyspaces_wrote_what_there_was_no_room_to_flush() {
-        let (db, all) = cramped(3 << 20, 1000);
+        let (db, all, _) = cramped(3 << 20, 1000);
         let mut batch = WriteBatch::new();
         all.iter().for_each(|ks| batch.put_in(ks, "key", "value"));
         assert!(db.write(&batch).unwrap_err().is_no_space());
@@ -417,16 +417,30 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "writes megabytes")]
     fn long_keys_were_written_that_there_was_no_room_to_flush() {
-        let (db, all) = cramped(3 << 20, 40);
+        let (db, all, _) = cramped(3 << 20, 40);
         let put = accepted(all.iter().map(|ks| ks.put([7; 60 << 10], "value")));
         assert!((2..40).contains(&put), "{put} of forty");
         db.flush().unwrap();
         // In a keyspace that has a memtable too.
-        let (db, all) = cramped(3 << 20, 40);
+        let (db, all, _) = cramped(3 << 20, 40);
         let short = accepted(all.iter().map(|ks| ks.put("key", "value")));
         assert_eq!(short, 40);
         let put = accepted(all.iter().map(|ks| ks.put([7; 60 << 10], "value")));
         assert!((2..40).contains(&put), "{put} of forty");
         db.flush().unwrap();
+    }
+
+    /// Its edit found no room where what is kept for speed took it.
+    #[test]
+    fn a_keyspace_could_not_be_dropped_where_the_spare_segment_took_the_room() {
+        let (db, all, env) = cramped(4 << 20, 2);
+        let store = db.store();
+        all[0].put("key", vec![1; IDLE_SEGMENT as usize / 2]).unwrap();
+        store.prepare_spare();
+        assert!(store.spare.lock().is_some());
+        env.set_quota(Some(0));
+        db.drop_keyspace("ks0").unwrap();
+        assert!(store.spare.lock().is_none());
+        assert!(all[0].get("key").is_err() && all[1].get("key").unwrap().is_none());
     }
 }
