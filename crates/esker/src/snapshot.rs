@@ -67,6 +67,13 @@ impl SnapshotList {
         all
     }
 
+    /// The first of these: of the versions of a key up to it, nobody needs any but the newest.
+    pub(crate) fn oldest(&self, visible: impl FnOnce() -> Seq) -> Seq {
+        let held = self.held.lock();
+        let now = visible();
+        held.keys().next().copied().unwrap_or(now)
+    }
+
     /// How many snapshots are held.
     pub(crate) fn len(&self) -> usize {
         self.held.lock().values().sum()
@@ -147,10 +154,12 @@ mod tests {
         let b = Snapshot::new(&list, || 5);
         let c = Snapshot::new(&list, || 9);
         assert_eq!(list.boundaries(|| 12), [5, 9, 12]);
+        assert_eq!(list.oldest(|| 12), 5);
         drop(a);
         assert_eq!(list.boundaries(|| 12), [5, 9, 12]);
         drop((b, c));
         assert_eq!(list.boundaries(|| 12), [12]);
+        assert_eq!(list.oldest(|| 12), 12);
         assert_eq!(list.len(), 0);
     }
 }

@@ -318,7 +318,7 @@ impl Store {
             let start = super_version.runs().iter().position(is_busy).unwrap_or(0);
             start..start + super_version.runs().iter().filter(|r| is_busy(r)).count()
         };
-        let settled_seq = self.snapshots.boundaries(|| self.visible_seq())[0];
+        let settled_seq = self.snapshots.oldest(|| self.visible_seq());
         let dead = dead(super_version.runs(), settled_seq);
         PickerInput {
             order: &ks.order,
