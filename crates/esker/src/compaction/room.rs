@@ -43,7 +43,8 @@ impl Store {
             (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
         };
         let refused = match merged {
-            None => false,
+            // Nor is it looked at again at each turn: whoever waits for it gives up the spare segment each time.
+            None => with_runs && !flush,
             Some(Err(e)) if !gave_up(&e) => return Err(e),
             Some(Err(_)) if tight => {
                 self.hope_failed(likely);
@@ -61,7 +62,8 @@ impl Store {
             self.discard_spare();
         }
         if refused {
-            self.rest(ks, most);
+            let lacks = || u64::try_from(-self.to_spare(likely)).unwrap_or(0);
+            self.rest(ks, if tried { most } else { lacks() });
         }
         Ok(false)
     }
@@ -97,11 +99,11 @@ impl Store {
         refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
     }
 
-    /// A compaction that writes so many bytes found no room where there was to be some.
-    pub(super) fn rest(&self, ks: &KeyspaceState, writes: u64) {
+    /// A compaction found no room, and is worth an attempt when so many bytes more are free.
+    pub(super) fn rest(&self, ks: &KeyspaceState, lacks: u64) {
         // Set by who holds `jobs` alone.
         let before = *ks.refused.lock();
-        let refused = Refused::again(before, &*self.env, &self.dir, writes);
+        let refused = Refused::again(before, &*self.env, &self.dir, lacks);
         *ks.refused.lock() = Some(refused);
         // Nobody is to slow down for what does not come.
         self.note_pressure(ks, 0.0);

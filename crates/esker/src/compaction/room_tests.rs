@@ -133,3 +133,44 @@ fn an_idle_store_planned_the_same_merge_at_each_tick() {
     idle.for_ms(20);
     assert_eq!(idle.db.stats().keyspaces[0].memtable_entries, 0);
 }
+
+/// How many segments of the log were made since call `from`.
+fn segments_made(env: &SimEnv, from: usize) -> usize {
+    let of_log =
+        |c: &&Call| c.kind == CallKind::Create && c.path.extension().is_some_and(|e| e == "log");
+    env.calls()[from..].iter().filter(of_log).count()
+}
+
+/// The spare segment was given up for it, though that was not enough, and made again, at each tick.
+#[test]
+fn a_compaction_that_waited_for_room_had_the_spare_segment_made_fifty_times_a_second() {
+    let tight = Cramped::new(2, Options::new());
+    tight.db.put("key", vec![7; 100 << 10]).unwrap();
+    tight.env.leave_free(5 << 20);
+    let from = tight.env.call_count() as usize;
+    assert_eq!(tight.for_ms(10_000), 0);
+    let made = segments_made(&tight.env, from);
+    assert!((1..=8).contains(&made), "{made} in ten seconds");
+    // When a little more is free than what it lacks it goes on at once.
+    tight.env.leave_free(8 << 20);
+    tight.for_ms(40);
+    assert_eq!(tight.runs(), 1);
+}
+
+/// It was tried again after every 512 entries.
+#[test]
+fn a_spare_segment_that_has_no_room_is_not_tried_at_each_slice_of_a_compaction() {
+    let tight = Cramped::new(1, Options::new());
+    tight.db.put("key", vec![7; 100 << 10]).unwrap();
+    tight.env.leave_free(1 << 20);
+    let store = tight.db.store();
+    let first = store.next_file();
+    for _ in 0..100 {
+        store.between_slices(false).unwrap();
+    }
+    let tried = store.next_file() - first;
+    assert_eq!((tried, store.spare.lock().is_some()), (1, false));
+    tight.env.leave_free(8 << 20);
+    store.between_slices(false).unwrap();
+    assert!(store.spare.lock().is_some());
+}

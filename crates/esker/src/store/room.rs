@@ -24,12 +24,14 @@ pub(crate) struct Room {
     look: Mutex<()>,
     /// Why the flush that was last tried found no room, and what was free then.
     pub flush_failed: Mutex<Option<(Error, u64)>>,
+    /// Where the last attempt to make a spare segment found none.
+    pub spare_refused: Mutex<Option<Refused>>,
     /// What a compaction that was tried in hope, and found no room, had to spare.
     pub hope_failed: Mutex<Option<i128>>,
 }
 
-/// A compaction that found no room where the system said that there was some, as under a quota: it would write as much
-/// in vain each time.
+/// What found no room, and is not tried again at once: a compaction that lacks some, or was refused it where the system said that
+/// there was some, as under a quota, so that it would write as much in vain each time; or a spare segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
     /// How long the next attempt waits.
@@ -38,28 +40,23 @@ pub(crate) struct Refused {
     until: Duration,
     /// What was free.
     free: u64,
-    /// What it would write: so much more than was free is worth an attempt before.
-    writes: u64,
+    /// So much more than was free is worth an attempt before.
+    lacks: u64,
 }
 
 impl Refused {
     const FIRST: Duration = Duration::from_millis(200);
     const LONGEST: Duration = Duration::from_secs(10);
 
-    /// A compaction that writes so many bytes was refused, after `before`.
-    pub(crate) fn again(
-        before: Option<Refused>,
-        env: &dyn Env,
-        dir: &Path,
-        writes: u64,
-    ) -> Refused {
+    /// It was refused once more, after `before`, and lacks so many bytes, or may lack them.
+    pub(crate) fn again(before: Option<Refused>, env: &dyn Env, dir: &Path, lacks: u64) -> Refused {
         let rest = before.map_or(Refused::FIRST, |r| (2 * r.rest).min(Refused::LONGEST));
-        Refused { rest, until: env.now() + rest, free: env.available(dir), writes: writes.max(1) }
+        Refused { rest, until: env.now() + rest, free: env.available(dir), lacks: lacks.max(1) }
     }
 
     /// Whether the next attempt still waits.
     pub(crate) fn rests(&self, env: &dyn Env, dir: &Path) -> bool {
-        env.now() < self.until && env.available(dir).saturating_sub(self.free) < self.writes
+        env.now() < self.until && env.available(dir).saturating_sub(self.free) < self.lacks
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::room::{IDLE_SEGMENT, Keep, Need};
 use super::writer::LogWriter;
-use crate::error::Result;
-use crate::store::{NewSegment, Store, VersionSet, Writer};
+use crate::error::{Error, Result};
+use crate::store::{NewSegment, Refused, Store, VersionSet, Writer};
 use crate::version::{Change, ManifestEdit};
 
 impl Store {
@@ -137,9 +137,11 @@ impl Store {
     /// Makes the next segment ahead, so that the writer that fills the present one need not. A
     /// failure is left for that writer to meet.
     pub(crate) fn prepare_spare(&self) {
+        let refused = *self.room.spare_refused.lock();
         if self.spare.lock().is_some()
             || !self.segments.next_is_due()
             || self.check_writable().is_err()
+            || refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
         {
             return;
         }
@@ -150,6 +152,10 @@ impl Store {
             true => self.create_durable_segment(bytes, need),
             false => self.new_segment(bytes, need),
         };
+        // An attempt looks at all tables and gives up what is kept for reuse, and a long compaction asks again and again.
+        let no_room = made.as_ref().is_err_and(Error::is_no_space);
+        *self.room.spare_refused.lock() =
+            no_room.then(|| Refused::again(refused, &*self.env, &self.dir, bytes));
         if let Ok(segment) = made {
             // Somebody who compacts by hand may have made one meanwhile.
             let other = self.spare.lock().replace(segment);
