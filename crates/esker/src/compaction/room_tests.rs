@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::compaction::schedule::PLANS;
 use crate::env::Env;
 use crate::env::sim::{Call, CallKind, SimEnv};
 use crate::{Comparator, Compression, Db, KeyOrder, Options};
@@ -173,4 +174,23 @@ fn a_spare_segment_that_has_no_room_is_not_tried_at_each_slice_of_a_compaction()
     tight.env.leave_free(8 << 20);
     store.between_slices(false).unwrap();
     assert!(store.spare.lock().is_some());
+}
+
+/// Runs of which nothing was due were looked at fifty times a second, with all their tables.
+#[test]
+fn an_idle_store_with_nothing_to_do_looked_for_it_at_each_tick() {
+    let idle = Cramped::new(1, Options::new());
+    // At rest, so that so little is not worth a merge.
+    idle.for_ms(20);
+    idle.db.bulk_load((1000..1010u32).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
+    idle.for_ms(20);
+    assert_eq!(idle.runs(), 2);
+    let before = PLANS.get();
+    assert_eq!(idle.for_ms(4000), 0);
+    let planned = PLANS.get() - before;
+    assert!((1..=5).contains(&planned), "{planned} plans in four seconds");
+    // What is new is looked at.
+    idle.db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
+    idle.for_ms(400);
+    assert_eq!(idle.runs(), 1);
 }

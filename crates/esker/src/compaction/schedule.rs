@@ -18,8 +18,8 @@ use crate::store::{Counters, KeyspaceState, Store};
 /// About how many tables are written before the picker is asked again.
 pub(super) const PART_TABLES: u64 = 32;
 
-/// After this time an idle store is looked at again whose next merge may not be written yet: what snapshots held may have
-/// become free meanwhile.
+/// After this time an idle store is looked at again that had nothing to merge, or nothing that may be written yet: what
+/// snapshots held may have become free meanwhile.
 const LOOKED_AT_AGAIN: Duration = Duration::from_secs(1);
 
 /// What the picker is asked about.
@@ -38,6 +38,8 @@ pub(super) enum Look<'a> {
 
 impl Look<'_> {
     fn ask(&self, picker_input: &PickerInput<'_, Arc<LoadedTable>>) -> Option<Compaction> {
+        #[cfg(test)]
+        PLANS.set(PLANS.get() + 1);
         match self {
             Look::Work { .. } | Look::Upto(_) => picker::pick(picker_input),
             Look::Between => picker::flush(picker_input),
@@ -92,6 +94,8 @@ impl Outlook {
 thread_local! {
     /// How often a thread looked at all keyspaces.
     pub(super) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// How often it asked the picker.
+    pub(super) static PLANS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// What there was at a moment: runs up to this one, sequences up to this one.
@@ -196,6 +200,9 @@ impl Store {
             // Runs that somebody else merges were not asked about.
             if picker_input.idle && waiting.is_empty() && picker_input.busy.is_empty() {
                 note_rest(ks, picker_input.runs.first().map_or(0, |r| r.id()));
+                if only_tidies {
+                    self.look_again_later(ks, &super_version);
+                }
             }
             return None;
         };
@@ -210,8 +217,7 @@ impl Store {
         let tidies = tidies.then(|| overlap::written(&groups));
         let user_bytes = || Counters::get(&self.counters.user_bytes);
         if tidies.is_some_and(|written| !self.backpressure.may_tidy(written, user_bytes())) {
-            let until = self.env.now() + LOOKED_AT_AGAIN;
-            *ks.not_yet.lock() = Some((Arc::downgrade(&super_version), until));
+            self.look_again_later(ks, &super_version);
             return None;
         }
         let pressure = tells.then(|| picker::pressure_of(&plan, &picker_input));
@@ -222,8 +228,15 @@ impl Store {
         Some(PickedPart { inputs, reason, next, moved, pressure, rests, tidies })
     }
 
-    /// Whether a merge of what this super version has was refused a moment ago, as an idle store has written what it may: planning
-    /// looks at each table, and it may take hours until there is enough to write for a large part.
+    /// Of what this super version has nothing is merged now while the store is idle.
+    fn look_again_later(&self, ks: &KeyspaceState, super_version: &Arc<SuperVersion>) {
+        let until = self.env.now() + LOOKED_AT_AGAIN;
+        *ks.not_yet.lock() = Some((Arc::downgrade(super_version), until));
+    }
+
+    /// Whether nothing was to be done about what this super version has a moment ago, or a merge of it was refused, as an idle
+    /// store has written what it may: planning looks at each table, and it may take hours until there is enough to write for
+    /// a large part.
     fn may_not_tidy_yet(&self, ks: &KeyspaceState, super_version: &Arc<SuperVersion>) -> bool {
         let not_yet = ks.not_yet.lock();
         let is = |of: &Weak<SuperVersion>| of.as_ptr() == Arc::as_ptr(super_version);

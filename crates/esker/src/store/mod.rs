@@ -218,8 +218,8 @@ pub(crate) struct KeyspaceState {
     pub since_rest: AtomicU64,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
-    /// The super version for which a merge of the idle store was planned that may not be written yet, and until when, by the clock of
-    /// the environment, nobody looks again.
+    /// The super version of which an idle store has nothing to merge, or nothing that may be written yet, and until when, by the
+    /// clock of the environment, nobody looks again.
     pub not_yet: Mutex<Option<(Weak<SuperVersion>, Duration)>>,
 }
 
