@@ -69,6 +69,11 @@ impl ObsoleteFiles {
         self.tasks.lock().is_empty()
     }
 
+    /// Whether there are files to remove.
+    pub(crate) fn has_files(&self) -> bool {
+        self.tasks.lock().iter().any(|task| matches!(task, Obsolete::Remove(_)))
+    }
+
     /// Does what is noted. What fails is left as it is: an orphan is removed at the next open,
     /// a hole not punched only costs space.
     ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::compaction::schedule::PLANS;
 use crate::env::Env;
 use crate::env::sim::{Call, CallKind, SimEnv};
-use crate::{Comparator, Compression, Db, KeyOrder, Options};
+use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
 
 /// A store on a disk with little room, and what its background thread does.
 struct Cramped {
@@ -174,6 +174,27 @@ fn a_spare_segment_that_has_no_room_is_not_tried_at_each_slice_of_a_compaction()
     tight.env.leave_free(8 << 20);
     store.between_slices(false).unwrap();
     assert!(store.spare.lock().is_some());
+}
+
+/// What was dropped while a long step went on took its space until the end of it.
+#[test]
+fn what_is_dropped_during_a_compaction_is_removed_before_its_end() {
+    let (env, dir) = (SimEnv::new(1, true), Path::new("/db"));
+    let db = Db::open_in(Arc::new(env.clone()), dir, Options::new()).unwrap();
+    let dropped = db.create_keyspace("dropped", KeyspaceOptions::new()).unwrap();
+    dropped.put("key", "value").unwrap();
+    db.flush().unwrap();
+    db.store().step(Duration::ZERO);
+    let files = || {
+        let names = env.list(dir).unwrap();
+        let with = |end: &str| names.iter().filter(|n| n.ends_with(end)).count();
+        (with(".tbl"), with(".log"))
+    };
+    assert_eq!(files().0, 1);
+    db.drop_keyspace("dropped").unwrap();
+    drop(dropped);
+    db.store().between_slices(false).unwrap();
+    assert_eq!(files().0, 0);
 }
 
 /// Runs of which nothing was due were looked at fifty times a second, with all their tables.

@@ -321,6 +321,11 @@ impl SegmentManager {
         }
     }
 
+    /// Whether there are retired segments that no reader holds.
+    pub(crate) fn has_free(&self) -> bool {
+        self.inner.lock().retired.iter().any(|s| Arc::strong_count(s) == 1)
+    }
+
     /// Moves retired segments that no reader holds to the pool of reusable files. With `trim`,
     /// removes the pool's files instead (the store is idle and should not hoard space).
     pub(crate) fn collect(&self, trim: bool) {
