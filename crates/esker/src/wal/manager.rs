@@ -114,11 +114,14 @@ impl SegmentManager {
             bytes,
             recycled.as_ref().map(|(path, _)| path.as_path()),
         );
-        if result.is_err()
-            && let Some(back) = recycled
-            && self.env.exists(&back.0).unwrap_or(false)
-        {
-            self.recycle(back.0, back.1);
+        if let Some((path, bytes)) = recycled {
+            match &result {
+                Ok(segment) if segment.recycled() => {}
+                // It has a second name, as in a checkpoint, or cannot be opened: no segment will be made from it.
+                Ok(_) => self.obsolete.push(Obsolete::Remove(path)),
+                Err(_) if self.env.exists(&path).unwrap_or(false) => self.recycle(path, bytes),
+                Err(_) => {}
+            }
         }
         Ok(Arc::new(result?))
     }
@@ -543,6 +546,28 @@ mod tests {
             assert_eq!(open.count(), 0, "after {number}");
         }
         assert_eq!(manager.inner.lock().pool.len(), wal::pool::POOL_FILES);
+    }
+
+    /// It was in the pool no more, and stayed in the directory until the next open.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no file mappings")]
+    fn a_pooled_file_that_somebody_linked_stayed_with_nobody_to_remove_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        let env: Arc<dyn Env> = Arc::new(crate::env::OsEnv::new());
+        let obsolete = Arc::new(ObsoleteFiles::default());
+        let manager = SegmentManager::new(Arc::clone(&env), path.clone(), Arc::clone(&obsolete), 0);
+        let first = manager.create(1, 1 << 16).unwrap();
+        let pooled = first.path().to_path_buf();
+        manager.discard(first);
+        std::fs::hard_link(&pooled, path.join("elsewhere")).unwrap();
+        let second = manager.create(2, 1 << 16).unwrap();
+        obsolete.run(&*env, || true, || false);
+        assert!(!pooled.exists() && second.path().exists() && path.join("elsewhere").exists());
+        // One that is used again has its name no more.
+        manager.discard(second);
+        let third = manager.create(3, 1 << 16).unwrap();
+        assert!(third.recycled() && obsolete.is_empty());
     }
 
     #[test]
