@@ -113,23 +113,6 @@ fn whole_pages(offset: u64, len: u64) -> (u64, u64) {
     (offset.next_multiple_of(4096), (offset + len) & !4095)
 }
 
-/// The parts of `0..end` from `start` on that none of `live` (offset, length) covers.
-pub(crate) fn complement(start: u64, end: u64, live: &mut [(u64, u64)]) -> Vec<(u64, u64)> {
-    live.sort_unstable();
-    let mut gaps = Vec::new();
-    let mut at = start;
-    for &(offset, len) in live.iter() {
-        if offset > at {
-            gaps.push((at, offset - at));
-        }
-        at = at.max(offset + len);
-    }
-    if at < end {
-        gaps.push((at, end - at));
-    }
-    gaps
-}
-
 /// Removes files by name; used where nobody can hold them.
 pub(crate) fn remove_files(env: &dyn Env, dir: &Path, names: &[String]) {
     for name in names {
@@ -140,14 +123,6 @@ pub(crate) fn remove_files(env: &dyn Env, dir: &Path, names: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_complement_is_what_no_live_range_covers() {
-        let mut live = [(8000, 1000), (4096, 100), (8500, 2000)];
-        assert_eq!(complement(4096, 16384, &mut live), [(4196, 3804), (10500, 5884)]);
-        assert_eq!(complement(0, 10, &mut []), [(0, 10)]);
-        assert_eq!(complement(0, 10, &mut [(0, 10)]), []);
-    }
 
     /// Whoever flushes waited for two seconds while what a burst had left was removed.
     #[test]

@@ -18,7 +18,7 @@ const RANKS: &[&[&str]] = &[
     &["version"],
     &["compaction", "stall", "obsolete_files", "snapshot"],
     &["read"],
-    &["wal/manager", "wal/log_segment", "wal/reclaim"],
+    &["wal/manager", "wal/log_segment", "wal/blob_segments"],
     &["store"],
     &["wal/room", "wal/rotate"],
     &[

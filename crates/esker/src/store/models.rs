@@ -6,7 +6,7 @@
 //!
 //! - `write/mod.rs`, `memtable_of` to `publish`: super version, entry, sequence;
 //! - `compaction/job.rs`, `merge_group`: super version, boundaries, table, `apply_edit`;
-//! - `wal/manager.rs`, `PendingReclaim::is_read`: what no super version of before that is still held leads to is punched;
+//! - `wal/blob_segments.rs`, `PendingReclaim::is_read`: what no super version of before that is still held leads to is punched;
 //! - `keyspace.rs`, `get` and `range`, and `db.rs`, `snapshot`.
 
 use std::sync::Arc;

@@ -3,17 +3,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-use super::reclaim::Ranges;
-use super::{FIRST_FRAME, Segment};
+use super::Segment;
 use crate::memtable::Memtable;
-use crate::obsolete_files::complement;
 
-/// Between the values of a segment of large ones no smaller hole is made, unless there are few. Each is a call, an extent
-/// more, and on some file systems a wait for the device when it is made and when the file goes. Segments with much that is
-/// dead in small pieces are emptied instead.
-const PUNCHED_BETWEEN: u64 = 64 << 10;
-/// So few are made all the same.
-const FEW_HOLES: usize = 16;
+/// Parts of a segment: offset and length, in bytes.
+pub(super) type Ranges = Vec<(u64, u64)>;
 
 /// What a table takes beside its entries, in bytes, where no key is longer than [`SHORT_KEY`]: the rest of its last page of
 /// entries, a page of indexes and properties, and its part of the manifest.
@@ -113,22 +107,5 @@ impl LogSegment {
         self.sealed = Some(all);
         let frames = self.segment.used().saturating_sub(all.staying);
         (frames as f64 * (own as f64 / all.moved.max(own).max(1) as f64)) as u64
-    }
-
-    /// What no table points to, which is given back.
-    pub(super) fn gaps(&mut self) -> Ranges {
-        let mut gaps = complement(FIRST_FRAME, self.segment.capacity(), &mut self.live);
-        if gaps.len() > FEW_HOLES {
-            let least = self.least_hole();
-            gaps.retain(|(_, len)| *len >= least);
-        }
-        gaps
-    }
-
-    /// The smallest hole that is made of what no table points to. Where that is small entries it would stay for good
-    /// otherwise, though nothing died; where it is values it is garbage like any other.
-    fn least_hole(&self) -> u64 {
-        let mostly_large = self.blob_bytes() / 3 >= self.bytes / 4;
-        if mostly_large { PUNCHED_BETWEEN } else { 0 }
     }
 }

@@ -9,7 +9,7 @@
 //! This module keeps the books; who may read what is decided by who holds the `Arc`s.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -20,10 +20,9 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::stall::cost::CostModel;
-use crate::util::sum_of;
-use crate::wal::log_segment::LogSegment;
+use crate::wal::blob_segments::{BlobSegments, PendingReclaim};
+use crate::wal::log_segment::{LogSegment, Ranges};
 use crate::wal::pool::FilePool;
-use crate::wal::reclaim::{PendingReclaim, Ranges};
 use crate::wal::{Position, Segment};
 
 use crate::obsolete_files::{Obsolete, ObsoleteFiles};
@@ -34,18 +33,12 @@ use crate::version::SegmentRef;
 /// lengths, its part of the indexes.
 const POINTER_IN_TABLE: u64 = 48;
 
-/// Of a value that dies by itself no smaller hole is made, as [`log_segment`](super::log_segment) says of those between values.
-const PUNCHED_LEAST: u64 = 16 << 10;
-
 /// The segments of a store.
 #[derive(Debug)]
 pub(crate) struct SegmentManager {
     env: Arc<dyn Env>,
     dir: PathBuf,
     obsolete: Arc<ObsoleteFiles>,
-    /// Of values in segments below this one two tables may know: that one drops them says nothing of the other. These segments
-    /// give back their space when no table points into them, and not before.
-    may_repeat_below: u64,
     inner: Mutex<Inner>,
 }
 
@@ -54,27 +47,11 @@ struct Inner {
     /// Segments that recovery would replay, oldest first; the last may be active.
     log: VecDeque<LogSegment>,
     /// Segments that only hold separated values.
-    values: BTreeMap<u64, Arc<Segment>>,
-    /// How many tables of the present versions point into a segment, and to how many bytes.
-    references: HashMap<u64, Reference>,
-    /// Segments with ranges that nothing points to, until no reader holds an old super version of them.
-    pending_reclaim: Vec<PendingReclaim>,
+    blobs: BlobSegments,
     /// Segments that nothing refers to; reused when the last reader lets go.
     retired: Vec<Arc<Segment>>,
     /// Files to make new segments from.
     pool: FilePool,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Reference {
-    tables: u64,
-    bytes: u64,
-}
-
-/// Removes the `dead` ranges from the live ones. There may be hundreds of thousands of either.
-fn take_out<T: Ord>(live: &mut Vec<T>, dead: &mut [T]) {
-    dead.sort_unstable();
-    live.retain(|range| dead.binary_search(range).is_err());
 }
 
 /// What the shape of the log looks like, for statistics and pacing.
@@ -100,7 +77,8 @@ impl SegmentManager {
         obsolete: Arc<ObsoleteFiles>,
         may_repeat_below: u64,
     ) -> SegmentManager {
-        SegmentManager { env, dir, obsolete, may_repeat_below, inner: Mutex::new(Inner::default()) }
+        let inner = Inner { blobs: BlobSegments::new(may_repeat_below), ..Inner::default() };
+        SegmentManager { env, dir, obsolete, inner: Mutex::new(inner) }
     }
 
     /// Makes the segment `number` of at least `bytes`, from a reused file where there is one.
@@ -169,8 +147,7 @@ impl SegmentManager {
 
     /// A segment found at recovery that only holds values.
     pub(crate) fn add_values(&self, segment: Arc<Segment>) {
-        segment.release();
-        self.inner.lock().values.insert(segment.number(), segment);
+        self.inner.lock().blobs.add(segment);
     }
 
     /// A file of no use any more that a new segment can be made from; removed when enough are kept.
@@ -182,7 +159,7 @@ impl SegmentManager {
     /// The segment of that number, for a table that points into it.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<Segment>> {
         let inner = self.inner.lock();
-        inner.values.get(&number).cloned().or_else(|| {
+        inner.blobs.segments.get(&number).cloned().or_else(|| {
             inner.log.iter().find(|s| s.segment.number() == number).map(|s| Arc::clone(&s.segment))
         })
     }
@@ -193,28 +170,8 @@ impl SegmentManager {
         added: impl Iterator<Item = &'a SegmentRef>,
         removed: impl Iterator<Item = &'a SegmentRef>,
     ) {
-        let mut inner = self.inner.lock();
-        for r in added {
-            let e = inner.references.entry(r.segment).or_default();
-            e.tables += 1;
-            e.bytes = e.bytes.saturating_add(r.bytes);
-        }
-        for r in removed {
-            if let Some(e) = inner.references.get_mut(&r.segment) {
-                e.tables = e.tables.saturating_sub(1);
-                e.bytes = e.bytes.saturating_sub(r.bytes);
-                if e.tables == 0 {
-                    inner.references.remove(&r.segment);
-                }
-            }
-        }
-        let orphans: Vec<u64> =
-            inner.values.keys().filter(|n| !inner.references.contains_key(n)).copied().collect();
-        for number in orphans {
-            if let Some(segment) = inner.values.remove(&number) {
-                inner.retired.push(segment);
-            }
-        }
+        let inner = &mut *self.inner.lock();
+        inner.retired.extend(inner.blobs.account(added, removed));
     }
 
     /// A flush left values in a segment.
@@ -225,20 +182,10 @@ impl SegmentManager {
         }
     }
 
-    /// A compaction dropped values. In a segment that is still part of the log they are only struck from
-    /// the live ones, as recovery must be able to read the frames; the others are returned.
+    /// A compaction dropped values: see [`BlobSegments::mark_dead`].
     pub(crate) fn mark_dead(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
-        let mut inner = self.inner.lock();
-        let mut punchable = Vec::new();
-        let known_once = |(number, _): &(u64, Ranges)| *number >= self.may_repeat_below;
-        for (number, mut ranges) in dead.into_iter().filter(known_once) {
-            if let Some(s) = inner.log.iter_mut().find(|s| s.segment.number() == number) {
-                take_out(&mut s.live, &mut ranges);
-            } else if let Some(segment) = inner.values.get(&number) {
-                punchable.push((Arc::clone(segment), ranges));
-            }
-        }
-        punchable
+        let inner = &mut *self.inner.lock();
+        inner.blobs.mark_dead(&mut inner.log, dead)
     }
 
     /// Gives the space of values that a compaction dropped back, once no reader holds one of the super versions.
@@ -248,17 +195,8 @@ impl SegmentManager {
         super_versions: &[Weak<SuperVersion>],
     ) {
         // Each super version is asked, and writers wait for the lock.
-        let reclaims = dead.into_iter().filter_map(|(segment, mut gaps)| {
-            gaps.retain(|(_, len)| *len >= PUNCHED_LEAST);
-            let some = !gaps.is_empty();
-            some.then(|| PendingReclaim::new(segment, gaps, Vec::new(), super_versions))
-        });
-        let reclaims: Vec<PendingReclaim> = reclaims.collect();
-        let mut inner = self.inner.lock();
-        // Or the segment would wait for it, as does one that goes as a whole.
-        let stays = |q: &PendingReclaim| inner.values.contains_key(&q.segment.number());
-        let (stay, _): (Vec<_>, Vec<_>) = reclaims.into_iter().partition(stays);
-        inner.pending_reclaim.extend(stay);
+        let reclaims = PendingReclaim::of_dead(dead, super_versions);
+        self.inner.lock().blobs.reclaim(reclaims);
     }
 
     /// All memtables of `keyspace` up to segment `upto` are in tables.
@@ -291,9 +229,8 @@ impl SegmentManager {
         active
     }
 
-    /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Of
-    /// those that keep values, what nothing points to is punched as soon as no reader holds a
-    /// memtable over them, nor one of the `old_super_versions`.
+    /// Takes the segments below `log_start` out of the log, once the manifest says so durably. Those that tables point into
+    /// are kept for their values: see [`BlobSegments::keep`].
     pub(crate) fn advance(
         &self,
         log_start: u64,
@@ -301,26 +238,10 @@ impl SegmentManager {
     ) {
         // For all of them once: they are those of all keyspaces.
         let old_super_versions = LazyCell::new(old_super_versions);
-        let mut inner = self.inner.lock();
+        let inner = &mut *self.inner.lock();
         while inner.log.front().is_some_and(|s| s.segment.number() < log_start) {
-            let Some(mut s) = inner.log.pop_front() else { break };
-            let number = s.segment.number();
-            if !inner.references.contains_key(&number) {
-                inner.retired.push(s.segment);
-                continue;
-            }
-            if s.live_known {
-                let gaps = s.gaps();
-                // Without one there is nothing to wait for, nor to tell the manifest's end for.
-                if !gaps.is_empty() {
-                    let segment = Arc::clone(&s.segment);
-                    let reclaim =
-                        PendingReclaim::new(segment, gaps, s.memtables, &old_super_versions);
-                    inner.pending_reclaim.push(reclaim);
-                }
-            }
-            s.segment.release();
-            inner.values.insert(number, s.segment);
+            let Some(s) = inner.log.pop_front() else { break };
+            inner.retired.extend(inner.blobs.keep(s, &old_super_versions));
         }
     }
 
@@ -334,12 +255,7 @@ impl SegmentManager {
     pub(crate) fn collect(&self, trim: bool) {
         let (free, trimmed) = {
             let mut inner = self.inner.lock();
-            let (quiet, read): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut inner.pending_reclaim).into_iter().partition(|q| !q.is_read());
-            inner.pending_reclaim = read;
-            for q in quiet {
-                self.obsolete.push(Obsolete::Punch(q.segment, q.gaps));
-            }
+            inner.blobs.take_unread().into_iter().for_each(|punch| self.obsolete.push(punch));
             let (free, held): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.retired)
                 .into_iter()
                 .partition(|s| Arc::strong_count(s) == 1);
@@ -464,36 +380,30 @@ impl SegmentManager {
         }
     }
 
-    /// How much of each value segment is in use, for the picker. Some of what is dead has
-    /// been punched, so what counts is what the file system has set aside.
+    /// How much of each segment that is kept for its values is in use, for the picker.
     pub(crate) fn usage(&self) -> Vec<SegmentUse> {
-        let inner = self.inner.lock();
-        let use_of = |(number, segment): (&u64, &Arc<Segment>)| {
-            let live = inner.references.get(number).map_or(0, |r| r.bytes);
-            let disk = segment.allocated().unwrap_or(live);
-            // Pages at the edges of values cannot be punched.
-            let dead = disk.saturating_sub(sum_of([live, live / 8, 64 * 1024]));
-            SegmentUse { segment: *number, live, dead }
-        };
-        inner.values.iter().map(use_of).collect()
+        self.inner.lock().blobs.usage()
     }
 
     pub(crate) fn totals(&self) -> SegmentTotals {
         let inner = self.inner.lock();
         let retired =
             |held: bool| inner.retired.iter().filter(move |s| (Arc::strong_count(s) > 1) == held);
-        let stays = |q: &&PendingReclaim| inner.values.contains_key(&q.segment.number());
-        let pending_reclaim = inner.pending_reclaim.iter().filter(stays);
         SegmentTotals {
             log_segments: inner.log.len(),
             open_files: inner.log.iter().filter(|s| s.segment.is_open()).count(),
             log_bytes: inner.log.iter().map(|s| s.segment.capacity()).sum(),
-            value_bytes: sum_of(inner.references.values().map(|r| r.bytes)),
-            value_disk_bytes: inner.values.values().map(|s| s.allocated().unwrap_or(0)).sum(),
+            value_bytes: inner.blobs.live_bytes(),
+            value_disk_bytes: inner
+                .blobs
+                .segments
+                .values()
+                .map(|s| s.allocated().unwrap_or(0))
+                .sum(),
             pool_bytes: inner.pool.bytes() + retired(false).map(|s| s.capacity()).sum::<u64>(),
-            pinned_bytes: pending_reclaim.map(PendingReclaim::bytes).sum::<u64>()
+            pinned_bytes: inner.blobs.pinned_bytes()
                 + retired(true).map(|s| s.allocated().unwrap_or(0)).sum::<u64>(),
-            mapped: inner.log.len() + inner.values.len() + inner.retired.len(),
+            mapped: inner.log.len() + inner.blobs.segments.len() + inner.retired.len(),
         }
     }
 }
@@ -502,31 +412,6 @@ impl SegmentManager {
 mod tests {
     use super::*;
     use crate::wal;
-
-    /// Counts how often it is compared.
-    #[derive(Debug, Clone, Copy, Eq)]
-    struct Counted(u64);
-
-    thread_local!(static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
-
-    impl Ord for Counted {
-        fn cmp(&self, other: &Counted) -> std::cmp::Ordering {
-            COMPARED.set(COMPARED.get() + 1);
-            self.0.cmp(&other.0)
-        }
-    }
-
-    impl PartialEq for Counted {
-        fn eq(&self, other: &Counted) -> bool {
-            self.cmp(other).is_eq()
-        }
-    }
-
-    impl PartialOrd for Counted {
-        fn partial_cmp(&self, other: &Counted) -> Option<std::cmp::Ordering> {
-            Some(self.cmp(other))
-        }
-    }
 
     /// They waited, with their files open, for the background thread, which was too busy to make spares in time.
     #[test]
@@ -568,16 +453,5 @@ mod tests {
         manager.discard(second);
         let third = manager.create(3, 1 << 16).unwrap();
         assert!(third.recycled() && obsolete.is_empty());
-    }
-
-    #[test]
-    fn striking_many_values_takes_no_work_that_grows_with_their_square() {
-        let count = 2_000;
-        let mut live: Vec<Counted> = (0..count).map(Counted).collect();
-        let mut dead: Vec<Counted> = (0..count).rev().filter(|n| n % 3 > 0).map(Counted).collect();
-        take_out(&mut live, &mut dead);
-        assert!(live.iter().map(|c| c.0).eq((0..count).step_by(3)));
-        // Sorting one and searching it for each of the other: some eleven comparisons each.
-        assert!(COMPARED.get() < 30 * count, "{} comparisons of {count}", COMPARED.get());
     }
 }

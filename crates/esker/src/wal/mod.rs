@@ -17,16 +17,16 @@
 //! - [`verified`]: which separated values were checked;
 //! - [`sync`]: group commit over several segments; [`waiters`]: the threads that wait for one;
 //! - [`manager`]: the life of the segments, from creation to recycling; [`log_segment`]: one of those that recovery reads;
-//!   [`reclaim`]: what is to be given back of them; [`pool`]: the files that new ones are made from;
+//!   [`blob_segments`]: those that are kept for their large values; [`pool`]: the files that new ones are made from;
 //! - [`rotate`]: from one to the next, with [`room`] for it on the disk.
 
+mod blob_segments;
 mod format;
 mod frames;
 pub(crate) mod log_segment;
 pub(crate) mod manager;
 mod place;
 mod pool;
-mod reclaim;
 pub(crate) mod record;
 pub(crate) mod room;
 pub(crate) mod rotate;
