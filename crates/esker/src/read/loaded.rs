@@ -1,7 +1,6 @@
 //! Tables and runs as readers hold them: open, mapped, and with the log segments that their
 //! separated values lie in.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,7 +44,6 @@ pub(crate) struct LoadedTable {
     hidden: Dead,
     /// Segments that hold separated values of this table, by ascending number.
     segments: Vec<Arc<Segment>>,
-    path: PathBuf,
     obsolete: AtomicBool,
     files: Arc<ObsoleteFiles>,
 }
@@ -55,14 +53,13 @@ impl LoadedTable {
         table: Arc<Table>,
         meta: TableMeta,
         mut segments: Vec<Arc<Segment>>,
-        path: PathBuf,
         files: Arc<ObsoleteFiles>,
     ) -> LoadedTable {
         segments.sort_by_key(|s| s.number());
         let obsolete = AtomicBool::new(false);
         let (entries, values) = (meta.size / UNKNOWN, meta.separated_bytes() / UNKNOWN);
         let (repeated, hidden) = (Dead { entries, values }, Dead::default());
-        LoadedTable { table, meta, repeated, hidden, segments, path, obsolete, files }
+        LoadedTable { table, meta, repeated, hidden, segments, obsolete, files }
     }
 
     /// So much of it is in the oldest run too. A tombstone hides more than it takes itself, of which half counts: deleting a
@@ -99,7 +96,7 @@ impl LoadedTable {
         match self.segments.binary_search_by_key(&pointer.segment, |s| s.number()) {
             Ok(i) => Ok(&self.segments[i]),
             Err(_) => Err(Error::corrupt(
-                &self.path,
+                self.table.path(),
                 0,
                 format!(
                     "a value points to log segment {}, which the table does not list",
@@ -124,7 +121,7 @@ impl Drop for LoadedTable {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
             self.files.note_free(self.meta.size);
-            self.files.push(Obsolete::Remove(std::mem::take(&mut self.path)));
+            self.files.push(Obsolete::Remove(self.table.path().to_path_buf()));
         }
     }
 }

@@ -300,19 +300,18 @@ impl Store {
 
     /// Finds the segments that the values of a table are in.
     fn ready_table(&self, table: Table, meta: TableMeta) -> Result<LoadedTable> {
-        let path = table.path().to_path_buf();
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(meta.references.len());
         for r in &meta.references {
             let Some(segment) = self.segments.get(r.segment) else {
                 // A closed store has let go of all.
                 self.check_open()?;
                 let what = format!("values point to log segment {}, which is missing", r.segment);
-                return Err(Error::corrupt(&path, 0, what));
+                return Err(Error::corrupt(table.path(), 0, what));
             };
             segments.push(segment);
         }
         let obsolete = Arc::clone(&self.obsolete);
-        Ok(LoadedTable::new(Arc::new(table), meta, segments, path, obsolete))
+        Ok(LoadedTable::new(Arc::new(table), meta, segments, obsolete))
     }
 }
 

@@ -8,7 +8,6 @@ use crate::env::{Env, OsEnv};
 use crate::filename;
 use crate::key::{Comparator, KeyOrder, Kind, Seq, Stored, key_hash};
 use crate::memtable::Memtable;
-use crate::obsolete_files::ObsoleteFiles;
 use crate::table::{Table, TableBuilder, TableOptions};
 use crate::util::Rng;
 use crate::version::KeyspaceVersion;
@@ -175,13 +174,7 @@ impl TestDir {
         }
         let meta = builder.finish().unwrap();
         let opened = Table::open(&*self.env, &path, number, meta.size, order.clone(), 0).unwrap();
-        Arc::new(LoadedTable::new(
-            Arc::new(opened),
-            meta,
-            vec![],
-            path,
-            Arc::new(ObsoleteFiles::default()),
-        ))
+        Arc::new(LoadedTable::new(Arc::new(opened), meta, vec![], Arc::default()))
     }
 
     /// A run of about `tables` tables.
