@@ -23,20 +23,20 @@ struct Fake {
     end: AtomicU64,
     syncs: AtomicU64,
     fails: AtomicBool,
-    /// A sync takes this long, and as long as the gate is held.
-    takes: Duration,
+    /// A sync takes so many milliseconds, and as long as the gate is held.
+    takes: AtomicU64,
     gate: Mutex<()>,
     journal: Journal,
 }
 
 impl Fake {
-    fn new(number: u64, takes_ms: u64, journal: &Journal) -> Arc<Fake> {
+    fn new(number: u64, journal: &Journal) -> Arc<Fake> {
         Arc::new(Fake {
             number,
             end: AtomicU64::new(FIRST_FRAME),
             syncs: AtomicU64::new(0),
             fails: AtomicBool::new(false),
-            takes: Duration::from_millis(takes_ms),
+            takes: AtomicU64::new(0),
             gate: Mutex::new(()),
             journal: Arc::clone(journal),
         })
@@ -64,7 +64,7 @@ impl Syncable for Fake {
     fn sync(&self) -> Result<()> {
         let end = self.end();
         self.syncs.fetch_add(1, Ordering::SeqCst);
-        thread::sleep(self.takes);
+        thread::sleep(Duration::from_millis(self.takes.load(Ordering::SeqCst)));
         drop(self.gate.lock());
         if self.fails.load(Ordering::SeqCst) {
             let why = std::io::Error::other("the medium is gone");
@@ -78,9 +78,14 @@ impl Syncable for Fake {
     }
 }
 
-fn group(env: &Arc<HeapEnv>) -> Arc<SyncGroup<Fake>> {
+/// A group whose log is in file 1, with the directory and the journal. `named`: the name of the file is durable.
+fn log(named: bool) -> (Arc<HeapEnv>, Journal, Arc<SyncGroup<Fake>>, Arc<Fake>) {
+    let (env, journal) = (HeapEnv::new(), Journal::default());
     let dir_sync = Arc::new(DirSync::new(env.clone(), Path::new("")));
-    Arc::new(SyncGroup::new(env.clone(), dir_sync))
+    let group = Arc::new(SyncGroup::new(env.clone(), dir_sync));
+    let file = Fake::new(1, &journal);
+    group.rotate(file.clone(), named);
+    (env, journal, group, file)
 }
 
 /// Waits until a thread waits for others to share its sync, or did not and has made it. No other is under way.
@@ -97,12 +102,25 @@ fn until_syncing(file: &Fake, before: u64) {
     }
 }
 
+/// Two threads come while the sync of another is at work, and share the next. A sync takes a second by the clock.
+fn share_a_sync(env: &HeapEnv, group: &SyncGroup<Fake>, file: &Fake) {
+    let write = || group.wait_durable(file.append(1)).unwrap();
+    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
+    thread::scope(|scope| {
+        let closed = file.gate.lock();
+        scope.spawn(write);
+        until_syncing(file, 0);
+        (0..2).for_each(|_| drop(scope.spawn(write)));
+        while group.waiting() < 2 {
+            thread::yield_now();
+        }
+        drop(closed);
+    });
+}
+
 #[test]
 fn what_is_covered_returns_at_once() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), false);
+    let (env, _, group, file) = log(false);
     let first = file.append(100);
     let second = file.append(100);
     group.wait_durable(second).unwrap();
@@ -118,10 +136,7 @@ fn what_is_covered_returns_at_once() {
 
 #[test]
 fn a_position_that_was_never_written_is_not_durable() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    let (_, _, group, file) = log(true);
     let end = file.append(100).end;
     assert!(group.wait_durable(Position { segment: 1, end: end + 1 }).is_err());
     assert!(group.wait_durable(Position { segment: 2, end: 1 }).is_err());
@@ -131,10 +146,8 @@ fn a_position_that_was_never_written_is_not_durable() {
 
 #[test]
 fn waiters_share_syncs() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 2, &journal);
-    group.rotate(file.clone(), true);
+    let (_, journal, group, file) = log(true);
+    file.takes.store(2, Ordering::SeqCst);
     let (threads, each) = (8, 20);
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -154,23 +167,9 @@ fn waiters_share_syncs() {
 
 #[test]
 fn who_shared_a_sync_is_waited_for_and_nobody_else() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    let (env, _, group, file) = log(true);
     let write = || group.wait_durable(file.append(1)).unwrap();
-    // A sync takes a second by this clock. Two threads come while the first is at work.
-    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
-    thread::scope(|scope| {
-        let closed = file.gate.lock();
-        scope.spawn(write);
-        until_syncing(&file, 0);
-        (0..2).for_each(|_| drop(scope.spawn(write)));
-        while group.waiting() < 2 {
-            thread::yield_now();
-        }
-        drop(closed);
-    });
+    share_a_sync(&env, &group, &file);
     assert_eq!(file.syncs(), 2);
     // They were two. When one of them comes again, its sync is for the other as well, which has a
     // second to come: time hardly passes.
@@ -195,22 +194,9 @@ fn who_shared_a_sync_is_waited_for_and_nobody_else() {
 /// tables meanwhile, as at a close.
 #[test]
 fn what_became_durable_while_others_were_waited_for_was_called_beyond_the_log() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    let (env, _, group, file) = log(true);
     let write = || group.wait_durable(file.append(1)).unwrap();
-    env.clock_step.store(1_000_000_000, Ordering::Relaxed);
-    thread::scope(|scope| {
-        let closed = file.gate.lock();
-        scope.spawn(write);
-        until_syncing(&file, 0);
-        (0..2).for_each(|_| drop(scope.spawn(write)));
-        while group.waiting() < 2 {
-            thread::yield_now();
-        }
-        drop(closed);
-    });
+    share_a_sync(&env, &group, &file);
     // The last sync was for two, so the next waits for another, and time hardly passes.
     env.clock_step.store(1, Ordering::Relaxed);
     thread::scope(|scope| {
@@ -223,13 +209,13 @@ fn what_became_durable_while_others_were_waited_for_was_called_beyond_the_log() 
 
 #[test]
 fn older_segments_come_first() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let files: Vec<_> = (1..=4).map(|n| Fake::new(n, 0, &journal)).collect();
-    let mut last = Position::default();
-    for file in &files {
-        group.rotate(file.clone(), false);
-        last = file.append(10);
+    let (_, journal, group, first) = log(false);
+    let mut last = first.append(10);
+    let mut files = vec![first];
+    for n in 2..=4 {
+        files.push(Fake::new(n, &journal));
+        group.rotate(files.last().unwrap().clone(), false);
+        last = files.last().unwrap().append(10);
     }
     group.wait_durable(last).unwrap();
     let order: Vec<u64> = journal.lock().iter().map(|p| p.segment).collect();
@@ -241,10 +227,8 @@ fn older_segments_come_first() {
 
 #[test]
 fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    let (_, journal, group, old) = log(true);
+    let new = Fake::new(2, &journal);
     group.wait_durable(old.append(10)).unwrap();
     let tail = old.append(5); // and the seal
     group.rotate(new.clone(), true);
@@ -254,10 +238,7 @@ fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
 
 #[test]
 fn a_failure_reaches_all_and_stays() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
-    group.rotate(file.clone(), true);
+    let (_, _, group, file) = log(true);
     let before = file.append(10);
     group.wait_durable(before).unwrap();
     let gate = file.gate.lock();
@@ -286,10 +267,8 @@ fn a_failure_reaches_all_and_stays() {
 /// A write that was durable before the failure was told of it when somebody had reset the log meanwhile.
 #[test]
 fn what_was_durable_before_a_reset_is_so_before_the_rest_is_settled() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    let (_, journal, group, old) = log(true);
+    let new = Fake::new(2, &journal);
     let before = old.append(10);
     group.wait_durable(before).unwrap();
     let lost = old.append(10);
@@ -303,7 +282,7 @@ fn what_was_durable_before_a_reset_is_so_before_the_rest_is_settled() {
     // Nor is it after another failure and reset.
     new.fail(true);
     assert!(group.wait_durable(new.append(10)).is_err());
-    group.reset(Fake::new(3, 0, &journal), true);
+    group.reset(Fake::new(3, &journal), true);
     assert!(group.check_settled(before).is_ok());
     assert!(group.check_settled(lost).is_err() && group.check_settled(after).is_err());
     group.settle();
@@ -312,10 +291,8 @@ fn what_was_durable_before_a_reset_is_so_before_the_rest_is_settled() {
 
 #[test]
 fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    let (_, journal, group, old) = log(true);
+    let new = Fake::new(2, &journal);
     old.append(10);
     old.fail(true);
     group.rotate(new.clone(), true);
@@ -325,11 +302,8 @@ fn a_failure_in_an_old_segment_keeps_the_new_one_from_counting() {
 
 #[test]
 fn a_directory_that_cannot_be_synced_is_a_failure() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let file = Fake::new(1, 0, &journal);
+    let (env, _, group, file) = log(false);
     env.fail_dir_sync.store(true, Ordering::SeqCst);
-    group.rotate(file.clone(), false);
     assert!(group.wait_durable(file.append(10)).is_err());
     assert_eq!(file.syncs(), 0);
     assert!(group.failed().is_some());
@@ -337,10 +311,8 @@ fn a_directory_that_cannot_be_synced_is_a_failure() {
 
 #[test]
 fn after_a_reset_the_log_goes_on() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let (old, new) = (Fake::new(1, 0, &journal), Fake::new(2, 0, &journal));
-    group.rotate(old.clone(), true);
+    let (_, journal, group, old) = log(true);
+    let new = Fake::new(2, &journal);
     old.fail(true);
     let position = old.append(10);
     assert!(group.wait_durable(position).is_err());
@@ -354,11 +326,10 @@ fn after_a_reset_the_log_goes_on() {
 
 #[test]
 fn who_slept_through_failure_and_reset_is_told() {
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
+    let (_, journal, group, _) = log(true);
     // Many rounds: who wakes first is up to the scheduler.
     for round in 0..if cfg!(miri) { 3 } else { 200 } {
-        let old = Fake::new(2 * round + 1, 0, &journal);
+        let old = Fake::new(2 * round + 2, &journal);
         group.reset(old.clone(), true);
         let gate = old.gate.lock();
         old.fail(true);
@@ -377,7 +348,7 @@ fn who_slept_through_failure_and_reset_is_told() {
         while group.failed().is_none() {
             thread::yield_now();
         }
-        group.reset(Fake::new(2 * round + 2, 0, &journal), true);
+        group.reset(Fake::new(2 * round + 3, &journal), true);
         assert!(leader.join().unwrap().is_err());
         let _ = sleeper.join().unwrap(); // Ok only if it came after the reset; never a hang
     }
@@ -387,10 +358,7 @@ fn who_slept_through_failure_and_reset_is_told() {
 fn no_hole_is_ever_claimed() {
     // Writers append and wait while segments rotate; whatever is claimed durable must be, and
     // everything before it.
-    let (env, journal) = (HeapEnv::new(), Journal::default());
-    let group = group(&env);
-    let first = Fake::new(1, 0, &journal);
-    group.rotate(first.clone(), false);
+    let (_, journal, group, first) = log(false);
     let active = Mutex::new(first);
     thread::scope(|scope| {
         for writer in 0..4 {
@@ -400,7 +368,7 @@ fn no_hole_is_ever_claimed() {
                     let position = {
                         let mut active = active.lock();
                         if (i + writer) % 13 == 0 {
-                            let next = Fake::new(active.number + 1, 0, journal);
+                            let next = Fake::new(active.number + 1, journal);
                             active.append(16); // the seal
                             group.rotate(next.clone(), false);
                             *active = next;
