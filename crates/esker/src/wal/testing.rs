@@ -61,14 +61,12 @@ impl HeapEnv {
 }
 
 impl HeapFile {
-    fn with<T>(&self, offset: u64, len: usize, f: impl FnOnce(*mut u8) -> T) -> io::Result<T> {
+    /// Does something with the bytes of a range that is inside.
+    fn with(&self, offset: u64, len: usize, f: impl FnOnce(&HeapPages)) -> io::Result<()> {
         let pages = self.pages.lock();
-        let pages = pages.as_ref().ok_or(io::ErrorKind::UnexpectedEof)?;
-        if offset as usize + len > pages.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        // SAFETY: in bounds as just checked.
-        Ok(f(unsafe { pages.as_ptr().add(offset as usize) }))
+        let pages = pages.as_ref().filter(|p| offset as usize + len <= p.len());
+        f(pages.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
     }
 }
 
@@ -83,19 +81,13 @@ impl File for HeapFile {
         Ok(1)
     }
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.with(offset, buf.len(), |p| {
-            // SAFETY: `with` checked the bounds; tests do not write meanwhile.
-            unsafe { buf.as_mut_ptr().copy_from_nonoverlapping(p, buf.len()) }
-        })
+        self.with(offset, buf.len(), |pages| pages.read(offset as usize, buf))
     }
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         if self.fail_write.load(Ordering::Relaxed) {
             return Err(io::Error::other("refused"));
         }
-        self.with(offset, buf.len(), |p| {
-            // SAFETY: `with` checked the bounds; tests do not read there meanwhile.
-            unsafe { p.copy_from_nonoverlapping(buf.as_ptr(), buf.len()) }
-        })
+        self.with(offset, buf.len(), |pages| pages.write(offset as usize, buf))
     }
     fn allocate(&self, len: u64) -> io::Result<()> {
         if self.fail_allocate.load(Ordering::Relaxed) {
