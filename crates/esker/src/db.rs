@@ -14,15 +14,13 @@ use crate::handle::Handle;
 use crate::keyspace::sealed::Moment;
 use crate::keyspace::{Keyspace, View};
 use crate::keyspace::{ReadableKeyspace, own_read_methods};
-use crate::options::{Compression, Durability, KeyspaceOptions, Options};
-use crate::read::SuperVersion;
-use crate::recovery::{self, new_keyspace};
+use crate::options::{Durability, KeyspaceOptions, Options};
+use crate::recovery;
 use crate::repair::RepairReport;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::store::DEFAULT_KEYSPACE;
 use crate::verify::VerifyReport;
-use crate::version::{Change, ManifestEdit};
 
 /// An open store. Cheap to clone, and used from any number of threads; the store is closed when the
 /// last clone, and the last [`Keyspace`], is dropped.
@@ -215,43 +213,7 @@ impl Db {
     /// Makes a keyspace. Durable on return. Waits for a checkpoint that is under way.
     #[doc(alias = "create_cf")]
     pub fn create_keyspace(&self, name: &str, options: KeyspaceOptions) -> Result<Keyspace> {
-        if name.is_empty() || name.len() > 255 {
-            return Err(Error::InvalidKeyspaceName { len: name.len() });
-        }
-        if options.blob_threshold.is_some_and(|n| n < 64) {
-            let why = "must be at least 64 bytes".to_string();
-            return Err(Error::InvalidOption { option: "blob_threshold", why });
-        }
-        let order_name = options.comparator.checked_name("comparator")?;
-        refuse_from_comparator()?;
-        options.compression.map_or(Ok(()), Compression::check_built_in)?;
-        let store = &self.handle().store;
-        store.check_writable()?;
-        let _changing = store.keyspace_changes.lock();
-        let mut version_set = store.version_set.lock();
-        if version_set.state().keyspace(name).is_some() {
-            return Err(Error::KeyspaceExists { name: name.to_string() });
-        }
-        let id = version_set.state().next_keyspace;
-        let compression = options.compression.map(|c| c.to_u8());
-        let separate = options.blob_threshold.map(|n| n as u64);
-        let manifest = version_set.manifest_mut().ok_or_else(|| store.why_no_manifest())?;
-        let order = options.comparator.of_keyspace(name, &order_name);
-        manifest.learn(name, order_name.clone(), options.comparator);
-        let add = Change::AddKeyspace {
-            id,
-            name: name.to_string(),
-            order_name,
-            compression,
-            blob_threshold: separate,
-        };
-        if let Err(e) = store.commit(&mut version_set, ManifestEdit::from(vec![add])) {
-            version_set.manifest_mut().into_iter().for_each(|m| m.unlearn(name));
-            return Err(e);
-        }
-        let state = new_keyspace(store, id, name, order, compression, separate)?;
-        let state = Arc::new(state);
-        store.keyspaces.write().insert(Arc::clone(&state));
+        let state = self.handle().store.create_keyspace(name, options)?;
         Ok(Keyspace::new(Arc::clone(self.handle()), state))
     }
 
@@ -264,64 +226,7 @@ impl Db {
             return Err(Error::DefaultKeyspace);
         }
         refuse_from_comparator()?;
-        let store = &self.handle().store;
-        let keyspace = self.keyspace(name)?;
-        // To the end: nobody else may open the store while values are punched.
-        let _dir = store.hold_dir()?;
-        // Its records' sequences must stay used after they are gone; so the log is durable first.
-        store.sync_all()?;
-        let ks = &keyspace.state;
-        let changing = store.keyspace_changes.lock();
-        let mut w = store.writer.lock();
-        store.check_writable()?;
-        // And what came since, mostly nothing: a batch may have taken from this keyspace what it put into another.
-        store.sync.sync_all().inspect_err(|_| store.halt_if_unsynced())?;
-        let mut version_set = store.version_set.lock();
-        ks.check_alive()?;
-        let seq = store.visible_seq();
-        let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        let mut commit = || store.commit(&mut version_set, ManifestEdit::from(changes.clone()));
-        match commit() {
-            // It gives space back.
-            Err(e) if e.is_no_space() => {
-                store.discard_spare();
-                commit()?;
-            }
-            done => done?,
-        }
-        if let Some(manifest) = version_set.manifest_mut() {
-            manifest.unlearn(name);
-        }
-        ks.dropped.store(true, std::sync::atomic::Ordering::Release);
-        {
-            let mut names = store.keyspaces.write();
-            names.by_name.remove(name);
-            names.by_id.remove(&ks.id);
-        }
-        let super_version = ks.super_version.load_full();
-        for table in super_version.version.tables() {
-            table.retire();
-        }
-        store.segments.account(
-            std::iter::empty(),
-            super_version.version.tables().flat_map(|t| &t.meta.references),
-        );
-        store.segments.forget_keyspace(ks.id);
-        // Writers may wait for what was to be flushed of it.
-        store.note_pending(store.active_number());
-        store.signal.notify_done();
-        ks.publish(|_| SuperVersion::empty());
-        w.recent = None;
-        // What a reader of it holds is not punched: whoever punches holds `version_set`, and asks there.
-        let mut super_versions = store.dropped_super_versions.lock();
-        super_versions.retain(|super_version| super_version.strong_count() > 0);
-        super_versions.extend(ks.old_super_versions());
-        drop(super_versions);
-        let tables = super_version.version.tables().cloned().collect();
-        drop((version_set, w, super_version, changing));
-        store.release_values(ks, tables);
-        store.signal.wake();
-        Ok(())
+        self.handle().store.drop_keyspace(&self.keyspace(name)?.state)
     }
 
     /// Names of all keyspaces, `default` first, then in order of creation.

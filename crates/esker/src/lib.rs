@@ -196,6 +196,7 @@ mod gap_finder;
 mod handle;
 mod key;
 mod keyspace;
+mod keyspace_changes;
 mod memtable;
 #[cfg(test)]
 mod numbers_tests;

@@ -34,6 +34,7 @@ const RANKS: &[&[&str]] = &[
         "compaction/repeats",
         "compaction/room",
         "compaction/turns",
+        "keyspace_changes",
         "bulk_load",
         "checkpoint",
         "resume",

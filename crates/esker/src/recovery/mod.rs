@@ -16,13 +16,12 @@ use crate::env::{Env, LockMode, create_dir_durably};
 use crate::error::{Error, Result};
 use crate::filename::{self, FileKind};
 use crate::key::KeyOrder;
+use crate::keyspace_changes::new_keyspace;
 use crate::memtable::Memtable;
 use crate::obsolete_files::ObsoleteFiles;
 use crate::options::{Compression, Options};
 use crate::read::SuperVersion;
-use crate::store::{
-    DEFAULT_KEYSPACE, DirLock, KeyspaceState, Store, StoreParts, VersionSet, lock_dir, patiently,
-};
+use crate::store::{DEFAULT_KEYSPACE, DirLock, Store, StoreParts, VersionSet, lock_dir, patiently};
 use crate::util::{MAX_LAST_SEQ, MAX_NEXT_FILE};
 use crate::verify::list_store;
 use crate::version::{self, Change, KeyspaceVersion, Manifest, ManifestEdit, Orders, State};
@@ -333,27 +332,6 @@ fn add_keyspaces(store: &Store, mut memtables: HashMap<u32, Vec<Arc<Memtable>>>)
         store.keyspaces.write().insert(Arc::new(state));
     }
     Ok(())
-}
-
-/// From how many bytes on a keyspace's values stay in the log.
-fn threshold_of(options: &Options, given: Option<u64>) -> usize {
-    given.map_or(options.blob_threshold, |n| usize::try_from(n).unwrap_or(usize::MAX))
-}
-
-/// A keyspace without tables or memtables.
-pub(crate) fn new_keyspace(
-    store: &Store,
-    id: u32,
-    name: &str,
-    order: KeyOrder,
-    compression: Option<u8>,
-    blob_threshold: Option<u64>,
-) -> Result<KeyspaceState> {
-    let compression =
-        compression.and_then(Compression::from_u8).unwrap_or(store.options.compression);
-    let super_version = SuperVersion::new(store.hold_dir()?, KeyspaceVersion::default());
-    let blob_threshold = threshold_of(&store.options, blob_threshold);
-    Ok(KeyspaceState::new(id, name.to_string(), order, compression, blob_threshold, super_version))
 }
 
 /// Makes the first active segment. The one that the log ended in is sealed and leads to it; only then

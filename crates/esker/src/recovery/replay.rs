@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Recovery, threshold_of};
+use super::Recovery;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
 use crate::key::{KeyOrder, key_hash};
+use crate::keyspace_changes::threshold_of;
 use crate::memtable::Memtable;
 use crate::verify::unknown_keyspace;
 use crate::wal::{self, End, Frame, LogReader, Lookup, Segment};

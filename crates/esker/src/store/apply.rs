@@ -9,7 +9,6 @@ use super::{KeyspaceState, Store};
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::filename;
-use crate::key::{InternalCursor, Stored};
 use crate::read::LoadedTable;
 use crate::table::Table;
 use crate::version::{Change, KeyspaceVersion, ManifestEdit, TableMeta};
@@ -247,34 +246,6 @@ impl Store {
         }
         if let Some(upto) = edit.flushed {
             self.segments.note_flushed(ks.id, upto);
-        }
-    }
-
-    /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:
-    /// their space goes back once no reader holds a super version of it. (A segment that no table points into
-    /// goes as a whole.) Where a table cannot be read its values stay, until their segment goes.
-    pub(crate) fn release_values(&self, ks: &KeyspaceState, mut tables: Vec<Arc<LoadedTable>>) {
-        let shared =
-            |s: &Arc<Segment>| self.segments.get(s.number()).is_some_and(|n| Arc::ptr_eq(&n, s));
-        tables.retain(|t| t.segments().iter().any(shared));
-        for table in tables {
-            // Whoever closes the store does not wait for it; the next compactions of these segments find out.
-            if self.check_open().is_err() {
-                return;
-            }
-            // One table's at a time, and given back at once where nobody reads them: there may be a hundred million.
-            let mut dead: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
-            let mut cursor = table.table.cursor();
-            let mut moved = cursor.first();
-            while moved.is_ok() && cursor.valid() {
-                if let Stored::Pointer(p) = cursor.stored() {
-                    dead.entry(p.segment).or_default().push(p.range());
-                }
-                moved = cursor.next();
-            }
-            let dead = self.segments.mark_dead(dead);
-            self.segments.punch_unread(dead, &ks.old_super_versions());
-            self.delete_obsolete(false);
         }
     }
 
