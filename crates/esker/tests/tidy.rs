@@ -23,6 +23,7 @@ const RANKS: &[&[&str]] = &[
     &["wal/room", "wal/rotate"],
     &[
         "write",
+        "stall/delay_write",
         "compaction/background",
         "compaction/schedule",
         "compaction/flush",

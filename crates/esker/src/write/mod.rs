@@ -15,11 +15,8 @@ use crate::key::{Kind, MAX_KEY_LEN, MAX_VALUE_LEN, Seq, key_hash};
 use crate::memtable::Memtable;
 use crate::options::Durability;
 use crate::read::SuperVersion;
-use crate::stall::cost::CostModel;
-use crate::stall::throttle::Admission;
 use crate::store::{Counters, KeyspaceState, Store, Writer};
 use crate::wal::log_segment::{SHORT_KEY, table_overhead};
-use crate::wal::record::Record;
 use crate::wal::room::{Keep, Need};
 use crate::wal::{LogWriter, Position, segment_bytes_for};
 
@@ -56,7 +53,7 @@ impl Store {
         self.check_writable()?;
         let hash = key_hash(key);
         let bytes = (key.len() + value.len()) as u64;
-        self.slow_down(|cost_model| ks.cost_of(cost_model, key, value))?;
+        self.delay_write(|cost_model| ks.cost_of(cost_model, key, value))?;
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             // Only under the lock is it certain that the keyspace lives and that close and drop
@@ -134,7 +131,7 @@ impl Store {
             };
         }
         let bytes = batch.payload_len();
-        self.slow_down(|cost_model| self.cost_of_batch(cost_model, batch))?;
+        self.delay_write(|cost_model| self.cost_of_batch(cost_model, batch))?;
         let position = self.with_room(|| {
             let mut w = self.writer.lock();
             self.check_writable()?;
@@ -225,63 +222,6 @@ impl Store {
         };
         self.halt(cause.clone());
         Error::Halted { cause: Arc::new(cause) }
-    }
-
-    /// Lets a writer wait when flushes do not keep up.
-    #[inline]
-    fn slow_down(&self, cost: impl FnOnce(CostModel) -> u64) -> Result<()> {
-        match self.backpressure.due(cost) {
-            None => Ok(()),
-            Some(together) => self.wait_for_flushes(together),
-        }
-    }
-
-    #[cold]
-    fn cost_of_batch(&self, cost_model: CostModel, batch: &WriteBatch) -> u64 {
-        let names = self.keyspaces.read();
-        let cost_of = |r: Record<'_>| match names.by_id.get(&r.keyspace) {
-            Some(ks) => ks.cost_of(cost_model, r.key, r.value),
-            None => 0,
-        };
-        batch.records().map(|(_, r)| cost_of(r)).sum()
-    }
-
-    #[cold]
-    fn wait_for_flushes(&self, cost: u64) -> Result<()> {
-        let start = self.env.now();
-        let mut admission = self.backpressure.admit(cost);
-        // Until when it waits for what it owes, which it owes once.
-        let mut owed = None;
-        loop {
-            match admission {
-                Admission::Go => break,
-                Admission::Wait { slice, until } => {
-                    owed = Some(until);
-                    self.env.sleep(slice);
-                    self.check_writable()?;
-                    admission = self.backpressure.more(until);
-                }
-                Admission::Full => {
-                    self.room.forget();
-                    self.signal.wake();
-                    let stuck = || self.room.why_no_flush().map_or(Ok(()), Err);
-                    self.signal.wait_until(|| {
-                        match self.check_writable().and_then(|()| stuck()) {
-                            Err(e) => Some(Err(e)),
-                            Ok(()) => (self.backpressure.pending() < self.backpressure.cap())
-                                .then_some(Ok(())),
-                        }
-                    })?;
-                    admission = match owed {
-                        Some(until) => self.backpressure.more(until),
-                        None => self.backpressure.admit(cost),
-                    };
-                }
-            }
-        }
-        let waited = self.env.now().saturating_sub(start);
-        Counters::add(&self.counters.slowdown_ns, waited.as_nanos() as u64);
-        Ok(())
     }
 
     /// Tells the log how far it is durable, when a sync has come to an end since it was last told.
