@@ -182,6 +182,7 @@ mod comparator;
 mod crash_tests;
 mod cursor_home;
 mod db;
+mod delete_obsolete;
 mod destroy;
 mod dir_sync;
 mod env;

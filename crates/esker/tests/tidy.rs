@@ -35,6 +35,7 @@ const RANKS: &[&[&str]] = &[
         "compaction/repeats",
         "compaction/room",
         "compaction/turns",
+        "delete_obsolete",
         "keyspace_changes",
         "bulk_load",
         "checkpoint",

@@ -1,4 +1,4 @@
-//! The background thread: flushes, merges, gives space back.
+//! The background thread: flushes, merges, has space given back.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,9 +18,6 @@ const KEYSPACES_A_TICK: u32 = 500;
 const IDLE_AFTER: Duration = Duration::from_millis(60);
 /// Without a write for this long, files kept for reuse are removed.
 const TRIM_AFTER: Duration = Duration::from_secs(2);
-
-/// So long files are removed at a time where somebody waits for a flush, or soon will.
-const REMOVING: Duration = Duration::from_millis(50);
 
 /// When something was last written, seen from the worker.
 struct Activity {
@@ -143,35 +140,6 @@ impl Store {
             self.delete_obsolete(true);
             // Once more: segments that the first round set free.
             self.delete_obsolete(true);
-        }
-    }
-
-    /// Removes, punches and pools what no reader holds any more.
-    pub(crate) fn delete_obsolete(&self, trim: bool) {
-        // Where an edit is under way, the next round comes soon enough. Nobody who has an edit waits while files are removed.
-        let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
-        let start = self.env.now();
-        let enough = || self.env.now().saturating_sub(start) >= REMOVING && self.flush_is_due();
-        self.delete_obsolete_until(trim, || told().is_some(), enough);
-    }
-
-    /// The same without an end while there is more: the room is wanted.
-    pub(crate) fn delete_all_obsolete(&self) {
-        let told = || self.version_set.try_lock()?.tell_manifest_length().ok();
-        self.delete_obsolete_until(true, || told().is_some(), || false);
-    }
-
-    /// The same for somebody who has the version set: `tell_end` lets `CURRENT` say where the manifest ends; `enough`
-    /// says when to stop.
-    pub(crate) fn delete_obsolete_until(
-        &self,
-        trim: bool,
-        tell_end: impl FnOnce() -> bool,
-        enough: impl Fn() -> bool,
-    ) {
-        self.segments.collect(trim);
-        if !self.obsolete.is_empty() && self.check_dir().is_ok() {
-            self.obsolete.run(&*self.env, tell_end, enough);
         }
     }
 

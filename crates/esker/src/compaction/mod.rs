@@ -9,7 +9,7 @@
 //!
 //! The work:
 //!
-//! - [`background`]: the thread, and giving back what nobody needs;
+//! - [`background`]: the thread;
 //! - [`turns`]: what is most urgent, and which keyspace is next;
 //! - [`schedule`]: asks the picker about a keyspace; [`room`]: whether the disk has room for its plan, and what is done
 //!   where it has none;

@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// Whether writers or whoever asked for a flush should not wait for it any longer.
-    pub(super) fn flush_is_due(&self) -> bool {
+    pub(crate) fn flush_is_due(&self) -> bool {
         self.backpressure.flush_may_interrupt() || self.signal.flush_is_awaited()
     }
 
