@@ -139,8 +139,7 @@ impl Store {
                 }
                 moved = cursor.next();
             }
-            let dead = self.segments.mark_dead(dead);
-            self.segments.punch_unread(dead, &ks.old_super_versions());
+            self.segments.mark_dead(dead, &ks.old_super_versions());
             self.delete_obsolete(false);
         }
     }

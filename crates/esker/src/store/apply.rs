@@ -235,12 +235,11 @@ impl Store {
         for (segment, ranges) in edit.live_values {
             self.segments.note_live(segment, ranges);
         }
-        let dead = self.segments.mark_dead(edit.dead_values);
         self.segments.account(
             coming.flat_map(|t| &t.meta.references),
             leaving.iter().flat_map(|t| &t.meta.references),
         );
-        self.segments.punch_unread(dead, &ks.old_super_versions());
+        self.segments.mark_dead(edit.dead_values, &ks.old_super_versions());
         for t in &leaving {
             t.retire();
         }

@@ -182,20 +182,18 @@ impl SegmentManager {
         }
     }
 
-    /// A compaction dropped values: see [`BlobSegments::mark_dead`].
-    pub(crate) fn mark_dead(&self, dead: HashMap<u64, Ranges>) -> Vec<(Arc<Segment>, Ranges)> {
-        let inner = &mut *self.inner.lock();
-        inner.blobs.mark_dead(&mut inner.log, dead)
-    }
-
-    /// Gives the space of values that a compaction dropped back, once no reader holds one of the super versions.
-    pub(crate) fn punch_unread(
+    /// A compaction dropped values. Their space is given back once no reader holds one of the super versions.
+    pub(crate) fn mark_dead(
         &self,
-        dead: Vec<(Arc<Segment>, Ranges)>,
+        dead: HashMap<u64, Ranges>,
         super_versions: &[Weak<SuperVersion>],
     ) {
+        let punchable = {
+            let inner = &mut *self.inner.lock();
+            inner.blobs.mark_dead(&mut inner.log, dead)
+        };
         // Each super version is asked, and writers wait for the lock.
-        let reclaims = PendingReclaim::of_dead(dead, super_versions);
+        let reclaims = PendingReclaim::of_dead(punchable, super_versions);
         self.inner.lock().blobs.reclaim(reclaims);
     }
 
