@@ -182,13 +182,7 @@ impl Backpressure {
             overdue: self.pressure().1 - 1.0,
             rate: inner.rate.shared(1.0 + self.compacting()),
         };
-        // What waits is counted when a segment is sealed, not write by write; so a write passes as
-        // long as the cap is not reached.
-        let left = self.hard.saturating_sub(self.pending());
-        if left == 0 {
-            return Admission::Full;
-        }
-        inner.throttle.admit(self.start.elapsed(), &forces, bytes.min(left))
+        inner.throttle.admit(self.start.elapsed(), &forces, bytes)
     }
 
     /// Whether another slice is due after one was waited, for a write that waits until then.

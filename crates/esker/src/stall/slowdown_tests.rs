@@ -133,12 +133,10 @@ fn a_write_takes_its_flush_time_or_its_share_of_the_room() {
 }
 
 #[test]
-fn what_fits_is_what_the_cap_allows() {
-    assert!(backpressure(HARD - 100).fits(100));
-    assert!(!backpressure(HARD - 100).fits(101));
-    assert!(!backpressure(HARD).fits(u64::MAX));
+fn writes_stop_at_the_cap_and_not_before() {
     let mut throttle = Throttle::default();
-    assert_eq!(throttle.admit(secs(9.0), &backpressure(HARD - 100), 101), Admission::Full);
+    assert_eq!(throttle.admit(secs(9.0), &backpressure(HARD), 0), Admission::Full);
+    assert_ne!(throttle.admit(secs(9.0), &backpressure(HARD - 1), MIB), Admission::Full);
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(crate) fn remaining(elapsed: Duration, share: f64, expected: Option<Duration
 /// What presses on writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StallInput {
-    /// Bytes that occupy log and memory until a flush has ended. Never passes `hard`.
+    /// Bytes that occupy log and memory until a flush has ended.
     pub held: u64,
     /// Of these, what the running flush will free at its end.
     pub flushing: u64,
@@ -112,7 +112,7 @@ pub(crate) enum Admission {
         /// To when the write waits in all, at most.
         until: Duration,
     },
-    /// Not before a flush has ended: the write does not fit under the hard cap.
+    /// Not before a flush has ended: the hard cap is reached.
     Full,
 }
 
@@ -164,11 +164,6 @@ impl StallInput {
         let seconds = bytes as f64 / room * self.remaining.as_secs_f64();
         Duration::from_secs_f64(seconds.min(1.0))
     }
-
-    /// Whether this many bytes fit under the hard cap.
-    pub(crate) fn fits(&self, bytes: u64) -> bool {
-        self.held.saturating_add(bytes) <= self.hard
-    }
 }
 
 /// The time that writers owe. One for all writers, used under the lock that orders them; the
@@ -182,9 +177,12 @@ pub(crate) struct Throttle {
 impl Throttle {
     /// Admits a write at `now`. Waits too short to sleep are kept for a later write.
     pub(crate) fn admit(&mut self, now: Duration, p: &StallInput, bytes: u64) -> Admission {
-        if !p.fits(bytes) {
+        if p.held >= p.hard {
             return Admission::Full;
         }
+        // What waits is counted when a segment is sealed, not write by write; so a write passes as
+        // long as the cap is not reached.
+        let bytes = bytes.min(p.hard - p.held);
         let fair = p.fair_time(bytes);
         if fair.is_zero() {
             // No pressure, no debts of time.

@@ -60,8 +60,8 @@ fn run(setup: &Setup) -> Run {
                 rate,
             };
             let answer = match admitted {
+                _ if held + setup.put > HARD => Admission::Full,
                 None => throttle.admit(now, &p, setup.put),
-                Some(_) if !p.fits(setup.put) => Admission::Full,
                 Some(until) => throttle.more(now, until),
             };
             match answer {
