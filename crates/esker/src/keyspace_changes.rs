@@ -99,7 +99,7 @@ impl Store {
             std::iter::empty(),
             super_version.version.tables().flat_map(|t| &t.meta.references),
         );
-        self.segments.forget_keyspace(ks.id);
+        self.segments.note_flushed(ks.id, u64::MAX);
         // Writers may wait for what was to be flushed of it.
         self.note_pending(self.active_number());
         self.signal.notify_done();

@@ -107,10 +107,7 @@ impl SegmentManager {
     /// A segment that was made and is not wanted: the next one is made from its file. Not left for `collect`: a
     /// background thread that is busy makes spares too late again and again, and each would stay open and mapped.
     pub(crate) fn discard(&self, segment: Arc<Segment>) {
-        match Arc::try_unwrap(segment) {
-            Ok(segment) => self.let_go(segment, false),
-            Err(held) => self.inner.lock().retired.push(held),
-        }
+        self.let_go(segment, false);
     }
 
     /// Appends a segment to the log: a new active one, or one found at recovery.
@@ -197,17 +194,12 @@ impl SegmentManager {
         self.inner.lock().blobs.reclaim(reclaims);
     }
 
-    /// All memtables of `keyspace` up to segment `upto` are in tables.
+    /// Nobody waits for the memtables of `keyspace` up to segment `upto`: they are in tables, or the keyspace is gone.
     pub(crate) fn note_flushed(&self, keyspace: u32, upto: u64) {
         let mut inner = self.inner.lock();
         for s in inner.log.iter_mut().filter(|s| s.segment.number() <= upto) {
             s.unflushed.remove(&keyspace);
         }
-    }
-
-    /// A keyspace is gone: nobody waits for its memtables.
-    pub(crate) fn forget_keyspace(&self, keyspace: u32) {
-        self.note_flushed(keyspace, u64::MAX);
     }
 
     /// The first segment that recovery still needs, given that those below `active` are sealed and
@@ -266,10 +258,7 @@ impl SegmentManager {
             (free, trimmed)
         };
         for segment in free {
-            match Arc::try_unwrap(segment) {
-                Ok(segment) => self.let_go(segment, trim),
-                Err(held) => self.inner.lock().retired.push(held),
-            }
+            self.let_go(segment, trim);
         }
         for path in trimmed {
             self.obsolete.push(Obsolete::Remove(path));
@@ -282,8 +271,12 @@ impl SegmentManager {
         drop(all);
     }
 
-    /// Closes a segment that nobody uses, and keeps its file for a new one, or has it removed.
-    fn let_go(&self, segment: Segment, remove: bool) {
+    /// Closes a segment, unless a reader holds it, and keeps its file for a new one, or has it removed.
+    fn let_go(&self, segment: Arc<Segment>, remove: bool) {
+        let segment = match Arc::try_unwrap(segment) {
+            Ok(segment) => segment,
+            Err(held) => return self.inner.lock().retired.push(held),
+        };
         let (path, bytes) = (segment.path().to_path_buf(), segment.capacity());
         // A file with a second name belongs to a checkpoint too and must not change.
         let shared = segment.links().map_or(true, |n| n > 1);
