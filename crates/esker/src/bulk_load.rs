@@ -12,7 +12,7 @@ use crate::filename;
 use crate::key::{Kind, Stored};
 use crate::options::Compression;
 use crate::read::LoadedTable;
-use crate::store::apply::VersionEdit;
+use crate::store::apply::KeyspaceEdit;
 use crate::store::{DirLock, KeyspaceState, Store};
 use crate::table::{Dictionary, SAMPLE, TableBuilder, TableOptions};
 use crate::version::TableMeta;
@@ -297,7 +297,7 @@ impl BulkLoad<'_> {
         // No measurement begins before readers see the load: that takes the lock held here.
         self.ks.gaps.forget();
         self.named = true;
-        store.apply_edit(self.ks, VersionEdit { added, ..VersionEdit::default() })?;
+        store.apply_edit(self.ks, KeyspaceEdit { added, ..KeyspaceEdit::default() })?;
         store.visible.0.set(seq);
         // Nothing else but that edit knows of the load: were it cut off, that would not show. Where `CURRENT` cannot be
         // written, the one there is as true; the load stands, and its tables must not go with an error.

@@ -119,7 +119,7 @@ pub enum Error {
         given: String,
     },
     /// The comparator of a keyspace panicked. A write that gives this has written nothing; what reads
-    /// or merges left nothing behind.
+    /// or compactions left nothing behind.
     #[error(
         "the comparator of keyspace {keyspace:?} panicked: {what}; it must order all keys of its keyspace"
     )]

@@ -9,7 +9,7 @@ use crate::compaction::background;
 use crate::comparator;
 use crate::error::{Error, Result};
 use crate::store::{KeyspaceState, Store, Writer};
-use crate::version::{Change, ManifestEdit};
+use crate::version::{Change, VersionEdit};
 use crate::wal::Position;
 
 /// An open store with its background thread.
@@ -90,7 +90,7 @@ fn end(store: &Store, running: JoinHandle<()>) -> Result<()> {
     store.signal.stop();
     // A panic of it was printed by its thread; the log holds everything.
     drop(running.join());
-    // Merges on the threads of users end at their next slice, and none begins.
+    // Compactions on the threads of users end at their next slice, and none begins.
     let jobs = store.jobs.lock();
     let ended = flushed.and_then(|()| end_log(store));
     // What is under way elsewhere changes nothing any more.
@@ -135,7 +135,7 @@ fn end_log(store: &Store) -> Result<()> {
             Change::NextFile { number: store.end_file_numbers() },
             Change::CleanClose,
         ];
-        store.commit(&mut version_set, ManifestEdit::from(changes))?;
+        store.commit(&mut version_set, VersionEdit::from(changes))?;
         store.segments.advance(segment + 1, || store.old_super_versions());
     }
     drop(w);

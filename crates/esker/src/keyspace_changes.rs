@@ -10,7 +10,7 @@ use crate::key::{InternalCursor, KeyOrder, Stored};
 use crate::options::{Compression, KeyspaceOptions, Options};
 use crate::read::{LoadedTable, SuperVersion};
 use crate::store::{KeyspaceState, Store};
-use crate::version::{Change, KeyspaceVersion, ManifestEdit};
+use crate::version::{Change, KeyspaceVersion, VersionEdit};
 use crate::wal::Segment;
 
 impl Store {
@@ -49,7 +49,7 @@ impl Store {
             compression,
             blob_threshold: separate,
         };
-        if let Err(e) = self.commit(&mut version_set, ManifestEdit::from(vec![add])) {
+        if let Err(e) = self.commit(&mut version_set, VersionEdit::from(vec![add])) {
             version_set.manifest_mut().into_iter().for_each(|m| m.unlearn(name));
             return Err(e);
         }
@@ -73,7 +73,7 @@ impl Store {
         ks.check_alive()?;
         let seq = self.visible_seq();
         let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        let mut commit = || self.commit(&mut version_set, ManifestEdit::from(changes.clone()));
+        let mut commit = || self.commit(&mut version_set, VersionEdit::from(changes.clone()));
         match commit() {
             // It gives space back.
             Err(e) if e.is_no_space() => {

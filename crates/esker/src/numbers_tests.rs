@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::env::{Env, OsEnv};
 use crate::util::MAX_NUMBER;
-use crate::version::{self, Change, Manifest, ManifestEdit, Orders};
+use crate::version::{self, Change, Manifest, Orders, VersionEdit};
 use crate::{Db, Options};
 
 /// A closed store with one entry whose manifest also says this.
@@ -16,7 +16,7 @@ fn store_with(dir: &Path, change: Change) {
     let env: Arc<dyn Env> = Arc::new(OsEnv::new());
     let loaded = version::load(&*env, dir, &Orders::default()).unwrap();
     let mut manifest = Manifest::open(env, dir, loaded).unwrap();
-    manifest.append(&ManifestEdit::from(vec![change, Change::CleanClose])).unwrap();
+    manifest.append(&VersionEdit::from(vec![change, Change::CleanClose])).unwrap();
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub enum Durability {
 /// How values are compressed in tables. The log is never compressed, nor are the large values that
 /// stay in it ([`Options::blob_threshold`]).
 ///
-/// What is written from now on is packed so: by flushes, merges and bulk loads, each table with a
+/// What is written from now on is packed so: by flushes, compactions and bulk loads, each table with a
 /// dictionary made of its values where one pays. Tables that are there keep theirs until a compaction
 /// writes them anew; [`Keyspace::compact_range`](crate::Keyspace::compact_range) does so at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -265,7 +265,7 @@ impl Options {
         Self::default()
     }
     /// Memory the store may use for itself, in bytes (default 128 MiB, at least 1 MiB): write
-    /// buffers, indexes, merge work. Mapped files are the page cache's and not counted. With less
+    /// buffers, indexes, compaction work. Mapped files are the page cache's and not counted. With less
     /// than 16 MiB a burst of small writes may still take that much.
     #[doc(alias = "cache_size")]
     #[doc(alias = "block_cache")]

@@ -87,11 +87,11 @@ pub struct Stats {
     pub bytes_written: u64,
     /// Since open: bytes written to the log.
     pub log_bytes_written: u64,
-    /// Since open: bytes read by merges.
+    /// Since open: bytes read by compactions.
     pub compaction_bytes_read: u64,
-    /// Since open: bytes written by flushes and merges.
+    /// Since open: bytes written by flushes and compactions.
     pub compaction_bytes_written: u64,
-    /// Since open: flushes and merges.
+    /// Since open: flushes and compactions.
     pub compactions: u64,
     /// Since open: syncs of the log; threads that wait share one.
     pub log_syncs: u64,
@@ -202,9 +202,9 @@ impl Store {
             memory_used: self.memory_used(),
             bytes_written: Counters::get(&c.user_bytes),
             log_bytes_written: Counters::get(&c.log_bytes),
-            compaction_bytes_read: Counters::get(&c.merge_read),
-            compaction_bytes_written: Counters::get(&c.merge_written),
-            compactions: Counters::get(&c.merges),
+            compaction_bytes_read: Counters::get(&c.compaction_read),
+            compaction_bytes_written: Counters::get(&c.compaction_written),
+            compactions: Counters::get(&c.compactions),
             log_syncs: self.sync.rounds(),
             write_stall_ns: Counters::get(&c.slowdown_ns),
             snapshots: self.snapshots.len(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::env::{Env, OsEnv};
 use crate::key::{SegmentRef, TableMeta};
 use crate::util::MAX_NUMBER;
-use crate::version::{self, Change, Manifest, ManifestEdit, Orders};
+use crate::version::{self, Change, Manifest, Orders, VersionEdit};
 use crate::{Db, KeyspaceOptions, Options, VerifyReport};
 
 /// A value that stays in the log, as it cannot be packed.
@@ -47,7 +47,7 @@ fn store_with(
     let mut changes = edit(&was, run);
     changes.push(Change::CleanClose);
     let mut manifest = Manifest::open(env, &dir, loaded).unwrap();
-    manifest.append(&ManifestEdit::from(changes)).unwrap();
+    manifest.append(&VersionEdit::from(changes)).unwrap();
     (dir, was)
 }
 

@@ -18,13 +18,13 @@ Examples:
 
 A run is a part of a keyspace that was written at one time, in tables that do not overlap; reads
 ask the memtable, then the runs from the newest to the oldest. The bars compare their sizes.
-Entries include overwritten and deleted ones that no merge has dropped yet; `esker count` is
+Entries include overwritten and deleted ones that no compaction has dropped yet; `esker count` is
 exact.
 
 Large values stay apart in the log file they were written to; what else was there is given back to
 the file system. A value takes whole blocks of it, 4 KiB each as a rule, so around values of 4 KiB
 almost half of the space is the rest of their blocks: that is no loss that grows, and it stays as
-long as the values do. Dead values that a merge has dropped are counted with it, until their space
+long as the values do. Dead values that a compaction has dropped are counted with it, until their space
 is given back.";
 
 /// Characters of the longest bar.
@@ -110,12 +110,12 @@ fn store_lines(text: &mut String, s: &Stats, path: &str) -> std::fmt::Result {
         None => writeln!(text, "  writes   none since it was opened")?,
         Some(amplification) => writeln!(
             text,
-            "  writes   {} by the user, {} to the log, {} by {}: write amplification \
+            "  writes   {} by the user, {} to the log, {} by {} flushes and compactions: write amplification \
              {amplification:.1}; {}, writers waited {:.1} s",
             bytes(s.bytes_written),
             bytes(s.log_bytes_written),
             bytes(s.compaction_bytes_written),
-            counted(s.compactions, "merge"),
+            count(s.compactions),
             counted(s.log_syncs, "sync"),
             s.write_stall_ns as f64 / 1e9
         )?,
@@ -305,14 +305,17 @@ keyspace default: bytewise, lz4, 1,301,334 entries, 1.0 GiB
     }
 
     #[test]
-    fn write_amplification_counts_log_and_merges() {
+    fn write_amplification_counts_log_and_compactions() {
         let mut stats = sample();
         assert_eq!(as_json(&stats)["write_amplification"], Value::Null);
         (stats.bytes_written, stats.log_bytes_written, stats.compaction_bytes_written) =
             (100, 110, 290);
         stats.compactions = 3;
         assert_eq!(as_json(&stats)["write_amplification"], 4.0);
-        assert!(as_text(&stats, "x").contains("290 B by 3 merges: write amplification 4.0;"));
+        assert!(
+            as_text(&stats, "x")
+                .contains("290 B by 3 flushes and compactions: write amplification 4.0;")
+        );
         assert_eq!(as_json(&stats)["keyspaces"][0]["runs"][1]["tables"], 64);
     }
 }

@@ -1,4 +1,4 @@
-//! The background thread: flushes, merges, has space given back.
+//! The background thread: flushes, compactions, has space given back.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(crate) fn start(store: Arc<Store>) -> std::io::Result<std::thread::JoinHandl
             let Err(panic) = end else { return };
             let what = panic_message(panic);
             let what = format!("the background thread failed: {what}; this is a bug");
-            store.halt(Error::io("merge", &store.dir, std::io::Error::other(what)));
+            store.halt(Error::io("compact", &store.dir, std::io::Error::other(what)));
         }
     };
     std::thread::Builder::new().name("esker-worker".to_string()).spawn(body)
@@ -157,7 +157,7 @@ impl Store {
         worked
     }
 
-    /// Between two slices of a merge: lets writers in that wait for a flush. Where it is one itself (`flushing`), that of what was
+    /// Between two slices of a compaction: lets writers in that wait for a flush. Where it is one itself (`flushing`), that of what was
     /// sealed later must wait for it, lest a newer segment is in tables before an older one.
     pub(crate) fn between_slices(&self, flushing: bool) -> Result<()> {
         if self.signal.stopping() {

@@ -1,6 +1,6 @@
 //! Carrying a compaction out: read the inputs in order, keep what somebody can see, write tables.
 //!
-//! The job changes nothing by itself: it hands [`VersionEdit`]s to the one place that installs
+//! The job changes nothing by itself: it hands [`KeyspaceEdit`]s to the one place that installs
 //! versions. A compaction of tables is installed in steps of some overlap groups each, and lets go of a
 //! step's inputs at its end, so that it does not need the room of its whole output. If a step fails, the files
 //! that it wrote are removed, and the store is as the steps before it left it.
@@ -25,7 +25,7 @@ use crate::read::merge_cursor::MergeCursor;
 use crate::read::run_cursor::RunCursor;
 use crate::read::source::SourceCursor;
 use crate::read::{LoadedRun, LoadedTable};
-use crate::store::apply::VersionEdit;
+use crate::store::apply::KeyspaceEdit;
 use crate::store::{Counters, DirLock, KeyspaceState, Store};
 use crate::table::{Dictionary, TableBuilder};
 use crate::util::AtEnd;
@@ -113,8 +113,8 @@ impl Store {
             return Ok(());
         }
         result?;
-        Counters::add(&self.counters.merges, 1);
-        Counters::add(&self.counters.merge_read, read);
+        Counters::add(&self.counters.compactions, 1);
+        Counters::add(&self.counters.compaction_read, read);
         if upto.is_some() {
             self.backpressure.note_flush(cost, read, start.elapsed());
         }
@@ -147,7 +147,7 @@ impl Store {
 
     /// A number for a run newer than all of the keyspace, those being written included.
     pub(crate) fn next_run(&self, ks: &KeyspaceState) -> u64 {
-        let busy = ks.busy_runs.lock().iter().max().copied().unwrap_or(0);
+        let busy = ks.runs_being_compacted.lock().iter().max().copied().unwrap_or(0);
         ks.super_version.load().version.next_run().max(busy + 1)
     }
 }
@@ -204,13 +204,13 @@ impl<'a> CompactionJob<'a> {
     }
 
     /// Writes the output tables of all that is left.
-    pub(crate) fn run(&mut self) -> Result<VersionEdit> {
+    pub(crate) fn run(&mut self) -> Result<KeyspaceEdit> {
         let all = std::mem::take(&mut self.groups).into();
         self.write(all)
     }
 
     /// Writes those of the next groups, as many as are worth an edit.
-    fn step(&mut self) -> Result<VersionEdit> {
+    fn step(&mut self) -> Result<KeyspaceEdit> {
         let enough = self.store.table_sizes().full * STEP_TABLES;
         let (mut step, mut bytes) = (Vec::new(), 0);
         while let Some(group) = self.groups.pop_front() {
@@ -228,12 +228,12 @@ impl<'a> CompactionJob<'a> {
         self.write(step)
     }
 
-    fn write(&mut self, groups: Vec<Group>) -> Result<VersionEdit> {
+    fn write(&mut self, groups: Vec<Group>) -> Result<KeyspaceEdit> {
         let tables = |g: &Group| g.inputs.tables.iter().flatten().cloned().collect::<Vec<_>>();
-        let mut edit = VersionEdit {
+        let mut edit = KeyspaceEdit {
             removed: groups.iter().flat_map(tables).collect(),
             flushed: self.memtables.iter().map(|m| m.segment().number()).max(),
-            ..VersionEdit::default()
+            ..KeyspaceEdit::default()
         };
         let boundaries = self.store.snapshots.boundaries(|| self.store.visible_seq());
         let mut written = Written::default();

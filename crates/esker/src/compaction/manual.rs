@@ -103,9 +103,9 @@ impl Store {
             let look = Look::Upto(&horizon);
             // With `jobs` held: the background thread may have changed what is dead meanwhile.
             while self.work_once(|| {
-                let merges = Counters::get(&self.counters.merges);
-                let now = seen.take().filter(|(of, _)| *of == merges);
-                let now = now.unwrap_or_else(|| (merges, self.outlook().below(segment)));
+                let compactions = Counters::get(&self.counters.compactions);
+                let now = seen.take().filter(|(of, _)| *of == compactions);
+                let now = now.unwrap_or_else(|| (compactions, self.outlook().below(segment)));
                 self.compact_picked(&ks, &look, &seen.insert(now).1)
             }) {
                 seen = None;

@@ -94,7 +94,7 @@ impl<'a> Outputs<'a> {
     pub fn finish(&mut self, written: &mut Written) -> Result<()> {
         if let Some(builder) = self.builder.take() {
             let meta = builder.finish()?;
-            Counters::add(&self.store.counters.merge_written, meta.size);
+            Counters::add(&self.store.counters.compaction_written, meta.size);
             self.store.room.took(meta.size);
             written.tables.push((meta, self.repeats.take_share()));
         }

@@ -9,7 +9,7 @@
 //!    always swallowed: a store that is opened for each write has few tables all the same.
 //! 2. Dead separated values pass their cap: empty the segments that hold most of them. Too many
 //!    segments: empty those that hold least.
-//! 3. Too many runs, and the fewer are too many the more readers search: merge the neighbours whose merge makes
+//! 3. Too many runs, and the fewer are too many the more readers search: merge the neighbours whose compaction makes
 //!    most of its writes. The newer runs hold too many versions of what is in the oldest: merge all, and move values
 //!    as 2 does by the way. This also follows each flush, as 2 does, or writers would leave no time for it.
 //! 4. Tombstones hide much of what lies below them: merge them down.
@@ -58,7 +58,7 @@ const SPACE: u64 = 2;
 /// What newer versions may take beside the rest, in percent; of separated values, which cost a compaction nothing,
 /// beside those that live in tables or segments.
 const REPEATED_PERCENT: u64 = 30;
-/// A merge of all runs whose largest overlap group is less than this part of it goes in small steps.
+/// A compaction of all runs whose largest overlap group is less than this part of it goes in small steps.
 const STEPS: u64 = 8;
 /// No flush writes more than this many times the pending cap of its own accord: writers wait for
 /// it. What is larger is merged between flushes.
@@ -76,7 +76,7 @@ const SPACE_FLOOR: u64 = 256 << 20;
 /// The newest runs are next to nothing below this part of those they would be merged with.
 const GLUE_SHARE: u64 = 64;
 /// One entry in this many must be a tombstone for a table to be rewritten on their account.
-const SETTLE_SHARE: u64 = 20;
+const SHED_SHARE: u64 = 20;
 /// Dead separated values are borne up to half the live ones and this.
 const GARBAGE_FLOOR: u64 = 64 << 20;
 /// Writers bear so much instead: one flush of large values can leave as much, most of which is given back at once.
@@ -110,7 +110,7 @@ pub(crate) struct PickerInput<'a, T> {
     /// The runs, newest first.
     pub runs: &'a [Arc<Run<T>>],
     /// Runs that another job is merging; not to be touched.
-    pub busy: Range<usize>,
+    pub being_compacted: Range<usize>,
     /// About how many bytes are dead for the newer runs: newer versions of entries in the oldest, and half of what tombstones
     /// hide there.
     pub repeated: u64,
@@ -130,7 +130,7 @@ pub(crate) struct PickerInput<'a, T> {
     pub small_table: u64,
     /// Of the versions of a key at or below this sequence, no reader needs any but the newest; nor
     /// a tombstone below which nothing lies.
-    pub settled_seq: Seq,
+    pub oldest_snapshot: Seq,
     /// Segments that could be freed, of all keyspaces.
     pub segments: &'a [SegmentUse],
 }
@@ -151,10 +151,10 @@ pub(crate) enum CompactionReason {
     /// Nothing better to do.
     Idle,
     /// Old versions or tombstones that nothing needs any more.
-    Settled,
+    Bottommost,
 }
 
-/// One merge: the oldest `memtables` of those waiting, and neighbouring runs.
+/// One compaction: the oldest `memtables` of those waiting, and neighbouring runs.
 ///
 /// The output is one run in the place of its inputs: with memtables a new newest run (then `runs`
 /// starts at 0), otherwise the one that has the number of the oldest input.
@@ -175,7 +175,7 @@ impl Compaction {
         Some(Compaction { memtables, runs, reason, relocate: Vec::new() })
     }
 
-    /// Whether nothing older lies below the output, so that settled tombstones can go.
+    /// Whether nothing older lies below the output, so that tombstones can go.
     pub(crate) fn at_bottom<T>(&self, s: &PickerInput<'_, T>) -> bool {
         self.runs.end == s.runs.len()
     }
@@ -191,8 +191,7 @@ impl Compaction {
     pub(crate) fn groups<T: HasMeta>(&self, s: &PickerInput<'_, T>) -> Vec<OverlapGroup> {
         let bottom = self.at_bottom(s);
         let rewrite = |t: &TableMeta| {
-            t.references.iter().any(|r| self.relocate.contains(&r.segment))
-                || bottom && settles(s, t)
+            t.references.iter().any(|r| self.relocate.contains(&r.segment)) || bottom && sheds(s, t)
         };
         let memtables = &s.memtables[..self.memtables];
         overlap::groups(s.order, memtables, s.runs, self.runs.clone(), s.small_table, rewrite)
@@ -200,12 +199,12 @@ impl Compaction {
 }
 
 /// Whether rewriting a table of the oldest run surely drops enough.
-fn settles<T>(s: &PickerInput<'_, T>, t: &TableMeta) -> bool {
-    let tombstones = t.tombstones.saturating_mul(SETTLE_SHARE) >= t.entries;
-    (tombstones || !t.unique_keys) && t.max_seq <= s.settled_seq
+fn sheds<T>(s: &PickerInput<'_, T>, t: &TableMeta) -> bool {
+    let tombstones = t.tombstones.saturating_mul(SHED_SHARE) >= t.entries;
+    (tombstones || !t.unique_keys) && t.max_seq <= s.oldest_snapshot
 }
 
-/// The next merge, if there is any to do.
+/// The next compaction, if there is any to do.
 pub(crate) fn pick<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     if !s.memtables.is_empty() {
         return flush(s);
@@ -215,7 +214,7 @@ pub(crate) fn pick<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
         .or_else(|| too_many_runs(s))
         .or_else(|| tombstones(s))
         .or_else(|| if s.idle { towards_one_run(s, 0..s.runs.len()) } else { None })
-        .or_else(|| settled(s))
+        .or_else(|| bottommost(s))
         .or_else(|| if s.idle { garbage(s, true) } else { None })
 }
 
@@ -225,9 +224,9 @@ pub(crate) fn flush<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
         return None;
     }
     let memtables = s.memtables.len().min(MEMTABLES_AT_ONCE);
-    // A busy run is a wall; beyond it nothing can be swallowed.
-    let free = if s.busy.is_empty() { s.runs.len() } else { s.busy.start };
-    let counted = s.runs.len() - s.busy.len().saturating_sub(1);
+    // A run that is being compacted is a wall; beyond it nothing can be swallowed.
+    let free = if s.being_compacted.is_empty() { s.runs.len() } else { s.being_compacted.start };
+    let counted = s.runs.len() - s.being_compacted.len().saturating_sub(1);
     let crowded = counted > RUNS_HARD;
     let must = if crowded { 0 } else { (counted + 1).saturating_sub(RUNS_HARD).min(free) };
     let small = s.debt < EASE && s.runs.iter().map(|r| r.bytes()).sum::<u64>() <= SMALL_STORE;
@@ -351,7 +350,7 @@ fn all_in_steps<T: HasMeta>(s: &PickerInput<'_, T>) -> Range<usize> {
     start.unwrap_or(0)..n
 }
 
-/// Whether a merge of these runs falls into pieces that are small, by themselves or as parts of the store.
+/// Whether a compaction of these runs falls into pieces that are small, by themselves or as parts of the store.
 fn has_small_pieces<T: HasMeta>(s: &PickerInput<'_, T>, runs: Range<usize>, part: u64) -> bool {
     let list = overlap::groups(s.order, &[], s.runs, runs, s.small_table, |_| false);
     let largest = list.iter().map(|g| g.bytes).max().unwrap_or(0);
@@ -387,7 +386,7 @@ fn old_versions<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     None
 }
 
-/// The neighbours whose merge brings most per byte written; among equals the newest. No
+/// The neighbours whose compaction brings most per byte written; among equals the newest. No
 /// piece of it is half of the store, if that can be had.
 ///
 /// On its way from a flush into the largest run a byte climbs log(largest / flush) in all, whatever
@@ -422,7 +421,9 @@ fn lift<T: HasMeta>(s: &PickerInput<'_, T>, group: Range<usize>) -> f64 {
 }
 
 fn is_free<T>(s: &PickerInput<'_, T>, group: &Range<usize>) -> bool {
-    s.busy.is_empty() || group.end <= s.busy.start || s.busy.end <= group.start
+    s.being_compacted.is_empty()
+        || group.end <= s.being_compacted.start
+        || s.being_compacted.end <= group.start
 }
 
 /// Tombstones above the oldest run that could hide half of it: a scan would wade through them.
@@ -470,7 +471,7 @@ fn towards_one_run<T: HasMeta>(s: &PickerInput<'_, T>, within: Range<usize>) -> 
     towards_one_run(s, within.start..at).or_else(|| towards_one_run(s, at + 1..within.end))
 }
 
-/// The newest of some runs, where they are next to nothing and yet make one piece of a merge of all, with the run
+/// The newest of some runs, where they are next to nothing and yet make one piece of a compaction of all, with the run
 /// behind them: what comes out ends its tables at the guards, and the rest falls into pieces.
 fn glue<T: HasMeta>(s: &PickerInput<'_, T>, within: &Range<usize>) -> Option<Range<usize>> {
     let bytes = |runs: Range<usize>| s.runs[runs].iter().map(|r| r.bytes()).sum::<u64>();
@@ -484,13 +485,13 @@ fn glue<T: HasMeta>(s: &PickerInput<'_, T>, within: &Range<usize>) -> Option<Ran
 }
 
 /// Tables of the oldest run that hold what nothing needs any more: half of their entries
-/// tombstones, or as few as [`SETTLE_SHARE`] says when idle.
-fn settled<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
+/// tombstones, or as few as [`SHED_SHARE`] says when idle.
+fn bottommost<T: HasMeta>(s: &PickerInput<'_, T>) -> Option<Compaction> {
     let last = s.runs.len().checked_sub(1)?;
-    let due = |t: &TableMeta| settles(s, t) && (s.idle || t.tombstones * 2 >= t.entries);
+    let due = |t: &TableMeta| sheds(s, t) && (s.idle || t.tombstones * 2 >= t.entries);
     let tables = s.runs[last].tables();
     if is_free(s, &(last..last + 1)) && tables.iter().any(|t| due(t.meta())) {
-        return Compaction::new(0, last..last + 1, CompactionReason::Settled);
+        return Compaction::new(0, last..last + 1, CompactionReason::Bottommost);
     }
     None
 }

@@ -27,7 +27,7 @@ fn scripts() {
     });
 }
 
-/// `pick [cap=64M] [debt=0.2] [idle] [after_flush] [table=32M] [settled=0] [busy=1-2]`, then lines
+/// `pick [cap=64M] [debt=0.2] [idle] [after_flush] [table=32M] [oldest_snapshot=0] [being_compacted=1-2]`, then lines
 /// `mem SIZE FIRST..LAST`, `run SIZE FIRST..LAST [tables=1] [tombstones=PERCENT] [refs=SEG:SIZE,..]`
 /// newest first, and `segment N live=SIZE dead=SIZE`.
 fn pick(case: &Case<'_>) -> String {
@@ -56,12 +56,13 @@ fn pick(case: &Case<'_>) -> String {
         }
     }
     let version = KeyspaceVersion::default().edit(Some(&order), &[], added).unwrap();
-    let busy = case.word("busy").map(|b| b.split_once('-').unwrap());
+    let being_compacted = case.word("being_compacted").map(|b| b.split_once('-').unwrap());
     let picker_input = PickerInput {
         order: &order,
         memtables: &memtables,
         runs: version.runs(),
-        busy: busy.map_or(0..0, |(a, b)| a.parse().unwrap()..b.parse().unwrap()),
+        being_compacted: being_compacted
+            .map_or(0..0, |(a, b)| a.parse().unwrap()..b.parse().unwrap()),
         repeated: size(&get("repeated", "0")),
         repeated_values: size(&get("repeated_values", "0")),
         since_rest: size(&get("since", "0")),
@@ -70,7 +71,7 @@ fn pick(case: &Case<'_>) -> String {
         readers: get("readers", "0").parse().unwrap(),
         idle: case.words.contains(&"idle"),
         small_table: size(&get("table", "32M")) / 8,
-        settled_seq: size(&get("settled", "0")),
+        oldest_snapshot: size(&get("oldest_snapshot", "0")),
         segments: &segments,
     };
     let plan = match case.words.contains(&"after_flush") {
@@ -150,7 +151,7 @@ fn fill(case: &Case<'_>) -> String {
     let (most, largest) = (sim.max_runs, sim.largest_plan >> 20);
     sim.settle(0.0, true);
     let mut out = format!(
-        "write amplification {amplification:.1}, runs {runs} (most {most}), largest merge {largest} MiB\n\
+        "write amplification {amplification:.1}, runs {runs} (most {most}), largest compaction {largest} MiB\n\
          after idling {:.1}, runs {}\n",
         sim.amplification(),
         sim.version.runs().len(),
@@ -273,7 +274,7 @@ fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
             order: &order,
             memtables: &[],
             runs: version.runs(),
-            busy: 0..0,
+            being_compacted: 0..0,
             repeated,
             repeated_values: 0,
             since_rest: 0,
@@ -282,7 +283,7 @@ fn compactions_press_with_runs_with_old_versions_and_with_dead_values() {
             readers,
             idle: false,
             small_table: 4 * MIB,
-            settled_seq: 0,
+            oldest_snapshot: 0,
             segments: &[SegmentUse { segment: 1, live: 512 * MIB, dead }],
         };
         match plan {
@@ -332,7 +333,7 @@ fn the_one_segment_that_is_emptied_is_emptied_by_a_run_that_has_values_in_it() {
         order: &order,
         memtables: &[],
         runs: version.runs(),
-        busy: 0..0,
+        being_compacted: 0..0,
         repeated: 0,
         repeated_values: 0,
         since_rest: 0,
@@ -341,7 +342,7 @@ fn the_one_segment_that_is_emptied_is_emptied_by_a_run_that_has_values_in_it() {
         readers: 0.0,
         idle: false,
         small_table: 4 * MIB,
-        settled_seq: 0,
+        oldest_snapshot: 0,
         segments: &[segment(5, 300), segment(6, 200)],
     };
     let mut plan = picker::pick(&picker_input).unwrap();
@@ -456,9 +457,9 @@ proptest! {
         prop_assert!(rest * 100 < largest * 7 && sizes.len() <= 3, "{:?}", sizes);
     }
 
-    /// No plan touches a busy run or reaches across it.
+    /// No plan touches a run that is being compacted or reaches across it.
     #[test]
-    fn busy_runs_are_left_alone(
+    fn runs_being_compacted_are_left_alone(
         sizes in proptest::collection::vec(1u64..200, 2..12),
         from in 0usize..12,
         len in 1usize..4,
@@ -466,7 +467,7 @@ proptest! {
         flush in any::<bool>(),
     ) {
         let from = from.min(sizes.len() - 1);
-        let busy = from..(from + len).min(sizes.len());
+        let being_compacted = from..(from + len).min(sizes.len());
         let n = sizes.len() as u64;
         let added = sizes.iter().enumerate().flat_map(|(i, s)| {
             let bytes = format!("{s}M");
@@ -479,7 +480,7 @@ proptest! {
             order: &order,
             memtables: if flush { std::slice::from_ref(&memtable) } else { &[] },
             runs: version.runs(),
-            busy: busy.clone(),
+            being_compacted: being_compacted.clone(),
             repeated: 0,
             repeated_values: 0,
             since_rest: 0,
@@ -488,11 +489,11 @@ proptest! {
             readers: 0.0,
             idle,
             small_table: 4 * MIB,
-            settled_seq: 1000,
+            oldest_snapshot: 1000,
             segments: &[],
         });
         if let Some(plan) = plan {
-            prop_assert!(plan.runs.end <= busy.start || plan.runs.start >= busy.end);
+            prop_assert!(plan.runs.end <= being_compacted.start || plan.runs.start >= being_compacted.end);
             prop_assert!(plan.memtables == 0 || plan.runs.start == 0);
         }
     }

@@ -80,7 +80,7 @@ fn a_compaction_that_a_quota_refused_rests_before_the_next_attempt() {
 /// At each tick it was counted once more, and when there was room the store had written what it may: for minutes nothing
 /// was merged.
 #[test]
-fn what_merging_may_write_was_used_up_by_merges_that_found_no_room() {
+fn what_merging_may_write_was_used_up_by_compactions_that_found_no_room() {
     let tight = Cramped::new(2, Options::new());
     tight.env.leave_free(1 << 20);
     assert_eq!(tight.for_ms(8000), 0);
@@ -115,7 +115,7 @@ impl Comparator for Asked {
 
 /// Fifty times a second, for as long as it took until as much might be written: for hours, with a large store.
 #[test]
-fn an_idle_store_planned_the_same_merge_at_each_tick() {
+fn an_idle_store_planned_the_same_compaction_at_each_tick() {
     let asked = Arc::new(Asked::default());
     let order = KeyOrder::Custom(Arc::<Asked>::clone(&asked));
     let idle = Cramped::new(2, Options::new().table_size(64 << 10).comparator(order));
@@ -201,7 +201,7 @@ fn what_is_dropped_during_a_compaction_is_removed_before_its_end() {
 #[test]
 fn an_idle_store_with_nothing_to_do_looked_for_it_at_each_tick() {
     let idle = Cramped::new(1, Options::new());
-    // At rest, so that so little is not worth a merge.
+    // At rest, so that so little is not worth a compaction.
     idle.for_ms(20);
     idle.db.bulk_load((1000..1010u32).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
     idle.for_ms(20);

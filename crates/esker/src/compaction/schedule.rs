@@ -198,7 +198,7 @@ impl Store {
         let Some(mut plan) = look.ask(&picker_input) else {
             tell(0.0);
             // Runs that somebody else merges were not asked about.
-            if picker_input.idle && waiting.is_empty() && picker_input.busy.is_empty() {
+            if picker_input.idle && waiting.is_empty() && picker_input.being_compacted.is_empty() {
                 note_rest(ks, picker_input.runs.first().map_or(0, |r| r.id()));
                 if only_tidies {
                     self.look_again_later(ks, &super_version);
@@ -212,7 +212,7 @@ impl Store {
             return None;
         }
         let (groups, next) = self.next_part(ks, &mut plan, &picker_input);
-        let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Settled)
+        let tidies = matches!(plan.reason, CompactionReason::Idle | CompactionReason::Bottommost)
             && !look.is_awaited();
         let tidies = tidies.then(|| overlap::written(&groups));
         let user_bytes = || Counters::get(&self.counters.user_bytes);
@@ -234,7 +234,7 @@ impl Store {
         *ks.not_yet.lock() = Some((Arc::downgrade(super_version), until));
     }
 
-    /// Whether nothing was to be done about what this super version has a moment ago, or a merge of it was refused, as an idle
+    /// Whether nothing was to be done about what this super version has a moment ago, or a compaction of it was refused, as an idle
     /// store has written what it may: planning looks at each table, and it may take hours until there is enough to write for
     /// a large part.
     fn may_not_tidy_yet(&self, ks: &KeyspaceState, super_version: &Arc<SuperVersion>) -> bool {
@@ -308,8 +308,8 @@ impl Store {
         let mut input = self.picker_input(ks, super_version, memtables, outlook, idle);
         if let Look::Upto(horizon) = look {
             // It keeps them for itself.
-            input.busy = 0..0;
-            input.settled_seq = input.settled_seq.min(horizon.seq);
+            input.being_compacted = 0..0;
+            input.oldest_snapshot = input.oldest_snapshot.min(horizon.seq);
             let later = later_bytes(ks, horizon.run);
             input.since_rest = input.since_rest.saturating_sub(later);
         }
@@ -325,19 +325,19 @@ impl Store {
         outlook: &'a Outlook,
         idle: bool,
     ) -> PickerInput<'a, Arc<LoadedTable>> {
-        let busy = {
-            let ids = ks.busy_runs.lock();
-            let is_busy = |r: &Arc<LoadedRun>| ids.contains(&r.id());
-            let start = super_version.runs().iter().position(is_busy).unwrap_or(0);
-            start..start + super_version.runs().iter().filter(|r| is_busy(r)).count()
+        let being_compacted = {
+            let ids = ks.runs_being_compacted.lock();
+            let is_held = |r: &Arc<LoadedRun>| ids.contains(&r.id());
+            let start = super_version.runs().iter().position(is_held).unwrap_or(0);
+            start..start + super_version.runs().iter().filter(|r| is_held(r)).count()
         };
-        let settled_seq = self.snapshots.oldest(|| self.visible_seq());
-        let dead = dead(super_version.runs(), settled_seq);
+        let oldest_snapshot = self.snapshots.oldest(|| self.visible_seq());
+        let dead = dead(super_version.runs(), oldest_snapshot);
         PickerInput {
             order: &ks.order,
             memtables,
             runs: super_version.version.runs(),
-            busy,
+            being_compacted,
             repeated: dead.entries,
             repeated_values: dead.values,
             since_rest: ks.since_rest.load(Ordering::Relaxed),
@@ -346,16 +346,16 @@ impl Store {
             readers: self.backpressure.readers(),
             idle,
             small_table: outlook.small_table,
-            settled_seq,
+            oldest_snapshot,
             segments: &outlook.segments,
         }
     }
 }
 
 /// About how much is dead for the newer runs.
-fn dead(runs: &[Arc<LoadedRun>], settled_seq: Seq) -> Dead {
+fn dead(runs: &[Arc<LoadedRun>], oldest_snapshot: Seq) -> Dead {
     let newer = runs.split_last().map_or(&[][..], |(_, newer)| newer);
-    let killed = newer.iter().flat_map(|r| r.tables()).map(|t| t.kills(settled_seq));
+    let killed = newer.iter().flat_map(|r| r.tables()).map(|t| t.kills(oldest_snapshot));
     killed.fold(Dead::default(), |sum, dead| Dead {
         entries: sum.entries.saturating_add(dead.entries),
         values: sum.values.saturating_add(dead.values),

@@ -114,7 +114,7 @@ impl Sim {
             order: &KeyOrder::Bytewise,
             memtables,
             runs: version.runs(),
-            busy: 0..0,
+            being_compacted: 0..0,
             repeated: self.repeated(),
             repeated_values: 0,
             since_rest: self.since_rest,
@@ -123,7 +123,7 @@ impl Sim {
             readers: self.readers,
             idle,
             small_table: self.table / 8,
-            settled_seq: self.seq,
+            oldest_snapshot: self.seq,
             segments: &uses,
         };
         let plan = pick(&picker_input);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_from_after_the_merge_began_are_all_kept() {
+    fn versions_from_after_the_compaction_began_are_all_kept() {
         use Decision::*;
         let versions = [(12, Kind::Put), (11, Kind::Delete), (5, Kind::Put)];
         assert_eq!(fates(&[10], true, &versions), [Keep, Keep, Keep]);

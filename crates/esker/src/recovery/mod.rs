@@ -24,7 +24,7 @@ use crate::read::SuperVersion;
 use crate::store::{DEFAULT_KEYSPACE, DirLock, Store, StoreParts, VersionSet, lock_dir, patiently};
 use crate::util::{MAX_LAST_SEQ, MAX_NEXT_FILE};
 use crate::verify::list_store;
-use crate::version::{self, Change, KeyspaceVersion, Manifest, ManifestEdit, Orders, State};
+use crate::version::{self, Change, KeyspaceVersion, Manifest, Orders, State, VersionEdit};
 use crate::wal::manager::SegmentManager;
 use crate::wal::{self, Position, Segment, SyncGroup};
 
@@ -110,7 +110,7 @@ pub(crate) fn orders_of(options: &Options) -> Result<Orders> {
 fn create(env: &Arc<dyn Env>, dir: &Path, orders: Orders) -> Result<VersionSet> {
     let bytewise = || KeyOrder::Bytewise.name().to_string();
     let order_name = orders.given(DEFAULT_KEYSPACE).map_or_else(bytewise, |(name, _)| name.clone());
-    let state = State::new(orders).apply(&ManifestEdit::from(vec![Change::AddKeyspace {
+    let state = State::new(orders).apply(&VersionEdit::from(vec![Change::AddKeyspace {
         id: 0,
         name: DEFAULT_KEYSPACE.to_string(),
         order_name,
@@ -356,7 +356,7 @@ fn start_log(store: &Store, open_end: Option<(Arc<Segment>, u64)>) -> Result<()>
         changes.push(Change::LogStart { segment: number, durable });
         changes.push(Change::Reopened);
     }
-    store.commit(&mut version_set, ManifestEdit::from(changes))?;
+    store.commit(&mut version_set, VersionEdit::from(changes))?;
     drop(version_set);
     store.advance_log()
 }

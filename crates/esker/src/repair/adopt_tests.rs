@@ -8,7 +8,7 @@ use super::{RepairReport, repair};
 use crate::env::sim::{Cut, Rng, SimEnv};
 use crate::env::{Env, OpenMode};
 use crate::key::KeyOrder;
-use crate::version::{Change, ManifestEdit};
+use crate::version::{Change, VersionEdit};
 use crate::wal::Segment;
 use crate::{Comparator, Db, KeyspaceOptions, Options, filename};
 
@@ -106,7 +106,7 @@ pub(super) fn forget(db: &Db, keyspace: &str, names: &[&String]) {
     let keyspace = manifest.state().keyspace(keyspace).unwrap().id;
     let number = |name: &&String| filename::table_number(name).unwrap();
     let forget = |name| Change::RemoveTable { keyspace, number: number(name) };
-    manifest.append(&ManifestEdit::from(names.iter().map(forget).collect::<Vec<_>>())).unwrap();
+    manifest.append(&VersionEdit::from(names.iter().map(forget).collect::<Vec<_>>())).unwrap();
     manifest.replace().unwrap();
 }
 

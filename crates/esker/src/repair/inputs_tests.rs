@@ -1,4 +1,4 @@
-//! Merges whose outputs are lost: which of their inputs a repair takes up again, and which not.
+//! Compactions whose outputs are lost: which of their inputs a repair takes up again, and which not.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::adopt_tests::{
 };
 use crate::env::sim::SimEnv;
 use crate::env::{Env, OpenMode};
-use crate::version::{Change, ManifestEdit};
+use crate::version::{Change, VersionEdit};
 use crate::{Db, KeyspaceOptions, filename};
 
 /// A table with this entry, and what is in its file.
@@ -24,9 +24,9 @@ fn merged(env: &SimEnv, db: &Db) -> String {
     table_of(env, || db.compact_range::<&str>(..).unwrap())
 }
 
-/// Of a merge whose output is lost they are all that is left.
+/// Of a compaction whose output is lost they are all that is left.
 #[test]
-fn inputs_of_a_merge_were_left_alone_where_its_output_was_missing() {
+fn inputs_of_a_compaction_were_left_alone_where_its_output_was_missing() {
     let (env, db) = new_store(7);
     let mut inputs = Vec::new();
     for (key, value) in [("a", "1"), ("b", "2")] {
@@ -49,7 +49,7 @@ fn inputs_of_a_merge_were_left_alone_where_its_output_was_missing() {
 
 /// They counted as left over where a file of the output's name was there, whatever was in it.
 #[test]
-fn inputs_of_a_merge_were_left_alone_where_its_output_was_damaged() {
+fn inputs_of_a_compaction_were_left_alone_where_its_output_was_damaged() {
     let (env, db) = new_store(11);
     let other = db.create_keyspace("other", KeyspaceOptions::new()).unwrap();
     other.put("gone", "1").unwrap();
@@ -82,9 +82,9 @@ fn inputs_of_a_merge_were_left_alone_where_its_output_was_damaged() {
     }
 }
 
-/// Those of a merge before counted as merged into a table that the manifest no longer names.
+/// Those of a compaction before counted as merged into a table that the manifest no longer names.
 #[test]
-fn inputs_of_a_merge_were_left_alone_where_its_output_was_merged_and_that_one_lost() {
+fn inputs_of_a_compaction_were_left_alone_where_its_output_was_merged_and_that_one_lost() {
     let (env, db) = new_store(12);
     let inputs = [flushed(&env, &db, "a", "1"), flushed(&env, &db, "b", "2")];
     let between = merged(&env, &db);
@@ -103,9 +103,9 @@ fn inputs_of_a_merge_were_left_alone_where_its_output_was_merged_and_that_one_lo
     }
 }
 
-/// All inputs of a merge came back for one of its outputs, those too of which the keys were in others.
+/// All inputs of a compaction came back for one of its outputs, those too of which the keys were in others.
 #[test]
-fn deleted_keys_came_back_where_another_output_of_their_merge_was_missing() {
+fn deleted_keys_came_back_where_another_output_of_their_compaction_was_missing() {
     let (env, db) = new_store(13);
     let job = db.store().jobs.lock();
     let table = |entries: &[(&str, &str)]| {
@@ -115,7 +115,7 @@ fn deleted_keys_came_back_where_another_output_of_their_merge_was_missing() {
     let inputs = [table(&[("a", "old"), ("d", "deleted")]), table(&[("x", "old")])];
     let outputs = [table(&[("a", "new"), ("e", "1")]), table(&[("x", "new"), ("y", "1")])];
     {
-        // As if a merge had made the second two out of the first two.
+        // As if a compaction had made the second two out of the first two.
         let mut version_set = db.store().version_set.lock();
         let manifest = version_set.manifest_mut().unwrap();
         let number = |name: &String| filename::table_number(name).unwrap();
@@ -126,11 +126,11 @@ fn deleted_keys_came_back_where_another_output_of_their_merge_was_missing() {
         let add =
             metas.map(|meta| Change::AddTable { keyspace: 0, run: 1, meta }).collect::<Vec<_>>();
         manifest
-            .append(&ManifestEdit::from(outputs.iter().map(remove).collect::<Vec<_>>()))
+            .append(&VersionEdit::from(outputs.iter().map(remove).collect::<Vec<_>>()))
             .unwrap();
         manifest.replace().unwrap();
         manifest
-            .append(&ManifestEdit::from(inputs.iter().map(remove).chain(add).collect::<Vec<_>>()))
+            .append(&VersionEdit::from(inputs.iter().map(remove).chain(add).collect::<Vec<_>>()))
             .unwrap();
     }
     let left = copy(&env);

@@ -44,9 +44,7 @@ use crate::options::{Compression, Options};
 use crate::recovery::orders_of;
 use crate::util::MAX_NEXT_FILE;
 use crate::verify::{awaits_comparator, check_files, lock_existing};
-use crate::version::{
-    self, Change, Manifest, ManifestEdit, Orders, State, TableHistory, TableMeta,
-};
+use crate::version::{self, Change, Manifest, Orders, State, TableHistory, TableMeta, VersionEdit};
 use crate::wal::{Lookup, Segment};
 use carry::{Carried, NewLog};
 use copy::Files;
@@ -330,7 +328,7 @@ impl Repair<'_> {
         // Ids that the lost part of the manifest had used may come in any order.
         let next = self.old.next_keyspace;
         self.old.next_keyspace = next.min(id);
-        let added = self.old.apply_in_place(&ManifestEdit::from(vec![add])).is_ok();
+        let added = self.old.apply_in_place(&VersionEdit::from(vec![add])).is_ok();
         self.old.next_keyspace = next.max(self.old.next_keyspace);
         if !added {
             return false;
@@ -445,7 +443,7 @@ impl Repair<'_> {
         // Inputs of a compaction and what came out of them may both be there now.
         changes.push(Change::MayRepeat { below: self.files.next() + 1 });
         let state = State::new(self.orders.clone());
-        state.apply(&ManifestEdit::from(changes)).map_err(|e| self.cannot_be(e))
+        state.apply(&VersionEdit::from(changes)).map_err(|e| self.cannot_be(e))
     }
 
     /// Adds all tables that were found: together, or one by one where some do not fit, as those of a
@@ -458,11 +456,10 @@ impl Repair<'_> {
             run: *run,
             meta: meta.clone(),
         };
-        let all = ManifestEdit::from(found.iter().map(add).collect::<Vec<_>>());
+        let all = VersionEdit::from(found.iter().map(add).collect::<Vec<_>>());
         let together = state.apply_in_place(&all).is_ok();
         for table in found {
-            if !together
-                && let Err(e) = state.apply_in_place(&ManifestEdit::from(vec![add(&table)]))
+            if !together && let Err(e) = state.apply_in_place(&VersionEdit::from(vec![add(&table)]))
             {
                 let name = filename::table(table.2.number);
                 let what = format!("it does not fit to the other tables ({e})");

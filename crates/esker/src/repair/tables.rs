@@ -103,7 +103,7 @@ impl Repair<'_> {
     }
 
     /// Tables that were merged into others which are lost, or some of what they held, if they are still there. All of
-    /// what they hold is taken up: what of it was deleted before the merge comes again with the rest.
+    /// what they hold is taken up: what of it was deleted before the compaction comes again with the rest.
     fn inputs_of_damaged(&mut self) -> Result<()> {
         let mut damaged = std::mem::take(&mut self.damaged);
         while let Some((id, output)) = damaged.pop() {

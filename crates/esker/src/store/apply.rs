@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::filename;
 use crate::read::LoadedTable;
 use crate::table::Table;
-use crate::version::{Change, KeyspaceVersion, ManifestEdit, TableMeta};
+use crate::version::{Change, KeyspaceVersion, TableMeta, VersionEdit};
 use crate::wal::Segment;
 
 /// The open tables of a keyspace at one moment.
@@ -19,7 +19,7 @@ type Version = KeyspaceVersion<Arc<LoadedTable>>;
 
 /// What a flush, a compaction or a bulk load does to one keyspace.
 #[derive(Default)]
-pub(crate) struct VersionEdit {
+pub(crate) struct KeyspaceEdit {
     /// Tables that leave their runs. One that moves to another run is in `added` too.
     pub removed: Vec<Arc<LoadedTable>>,
     /// Tables and the runs they join.
@@ -32,7 +32,7 @@ pub(crate) struct VersionEdit {
     pub dead_values: HashMap<u64, Vec<(u64, u64)>>,
 }
 
-impl VersionEdit {
+impl KeyspaceEdit {
     /// Numbers of the tables that were written for it.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = u64> {
         let was: HashSet<u64> = self.removed.iter().map(|t| t.meta.number).collect();
@@ -41,7 +41,7 @@ impl VersionEdit {
 }
 
 /// What the manifest has to know of one keyspace.
-fn changes_of(ks: &KeyspaceState, edit: &VersionEdit) -> Vec<Change> {
+fn changes_of(ks: &KeyspaceState, edit: &KeyspaceEdit) -> Vec<Change> {
     let mut changes = Vec::new();
     for t in &edit.removed {
         changes.push(Change::RemoveTable { keyspace: ks.id, number: t.meta.number });
@@ -58,17 +58,17 @@ fn changes_of(ks: &KeyspaceState, edit: &VersionEdit) -> Vec<Change> {
 impl Store {
     /// Makes `edit` the truth. On an error nothing has changed for readers, and the caller
     /// removes the files of the added tables.
-    pub(crate) fn apply_edit(&self, ks: &KeyspaceState, edit: VersionEdit) -> Result<()> {
+    pub(crate) fn apply_edit(&self, ks: &KeyspaceState, edit: KeyspaceEdit) -> Result<()> {
         self.apply_together(vec![(ks, edit)])
     }
 
     /// The same of several keyspaces, in one edit: all of it or, after a crash, none.
-    pub(crate) fn apply_together(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
+    pub(crate) fn apply_together(&self, edits: Vec<(&KeyspaceState, KeyspaceEdit)>) -> Result<()> {
         // Keys are compared up to the edit, which changes all or nothing; not afterwards.
         comparator::catch(|| self.apply_all(edits))
     }
 
-    fn apply_all(&self, edits: Vec<(&KeyspaceState, VersionEdit)>) -> Result<()> {
+    fn apply_all(&self, edits: Vec<(&KeyspaceState, KeyspaceEdit)>) -> Result<()> {
         let mut flushed = Vec::new();
         for (ks, edit) in &edits {
             if let Some(upto) = edit.flushed {
@@ -94,7 +94,7 @@ impl Store {
             changes.extend(self.log_starts_in(&version_set, log_start));
         }
         changes.push(Change::NextFile { number: self.next_file() });
-        self.commit(&mut version_set, ManifestEdit { changes })?;
+        self.commit(&mut version_set, VersionEdit { changes })?;
         for ((ks, edit), version) in edits.iter().zip(&versions) {
             show(ks, edit, version);
         }
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// The version that an edit leads to.
-    fn version_after(&self, ks: &KeyspaceState, edit: &VersionEdit) -> Result<Version> {
+    fn version_after(&self, ks: &KeyspaceState, edit: &KeyspaceEdit) -> Result<Version> {
         let removed: Vec<u64> = edit.removed.iter().map(|t| t.meta.number).collect();
         let version = &ks.super_version.load().version;
         let next = version.edit(Some(&ks.order), &removed, edit.added.clone());
@@ -128,7 +128,7 @@ impl Store {
     pub(crate) fn commit(
         &self,
         version_set: &mut super::VersionSet,
-        edit: ManifestEdit,
+        edit: VersionEdit,
     ) -> Result<()> {
         let manifest = version_set.manifest_mut().ok_or_else(|| self.why_no_manifest())?;
         // Where the manifest is made anew, it is by its path.
@@ -191,7 +191,7 @@ impl Store {
     /// A new table is synced, but a power cut may still take its name away, and that of a segment
     /// that it points into, or that the log is to start with; the manifest must not know it longer than the directory
     /// does. Whether there was anything to sync.
-    fn sync_names(&self, edits: &[(&KeyspaceState, VersionEdit)]) -> Result<bool> {
+    fn sync_names(&self, edits: &[(&KeyspaceState, KeyspaceEdit)]) -> Result<bool> {
         if edits.iter().all(|(_, e)| e.fresh().next().is_none() && e.flushed.is_none()) {
             return Ok(false);
         }
@@ -226,7 +226,7 @@ impl Store {
     }
 
     /// After the version is durable and public: files that nothing needs any more.
-    fn release(&self, ks: &KeyspaceState, edit: VersionEdit) {
+    fn release(&self, ks: &KeyspaceState, edit: KeyspaceEdit) {
         let staying: HashSet<u64> = edit.added.iter().map(|(_, t)| t.meta.number).collect();
         let leaving: Vec<&Arc<LoadedTable>> =
             edit.removed.iter().filter(|t| !staying.contains(&t.meta.number)).collect();
@@ -286,7 +286,7 @@ impl Store {
 }
 
 /// Publishes the version that an edit leads to, and counts what came since the keyspace was at rest.
-fn show(ks: &KeyspaceState, edit: &VersionEdit, version: &Version) {
+fn show(ks: &KeyspaceState, edit: &KeyspaceEdit, version: &Version) {
     ks.publish(|super_version| {
         let mut next = super_version.with_version(version.clone());
         if let Some(upto) = edit.flushed {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Counters {
     pub user_bytes: AtomicU64,
     pub log_bytes: AtomicU64,
-    pub merge_read: AtomicU64,
-    pub merge_written: AtomicU64,
-    pub merges: AtomicU64,
+    pub compaction_read: AtomicU64,
+    pub compaction_written: AtomicU64,
+    pub compactions: AtomicU64,
     pub slowdown_ns: AtomicU64,
 }
 

@@ -211,7 +211,7 @@ pub(crate) struct KeyspaceState {
     pub super_version: Published<SuperVersion>,
     pub dropped: AtomicBool,
     /// Ids of the runs that a compaction is reading, or is to read: a flush in between must leave them alone.
-    pub busy_runs: Mutex<Vec<u64>>,
+    pub runs_being_compacted: Mutex<Vec<u64>>,
     /// Where compactions that were too large for one piece go on, each by what it was for: others come in between.
     pub compaction_cursors: Mutex<HashMap<CompactionReason, Vec<u8>>>,
     /// By how many bytes flushes and loads have made it larger since nothing was left to do when it was idle, or since it was opened.
@@ -244,7 +244,7 @@ impl KeyspaceState {
             searches: Padded::default(),
             super_version: Published::new(super_version),
             dropped: AtomicBool::new(false),
-            busy_runs: Mutex::default(),
+            runs_being_compacted: Mutex::default(),
             compaction_cursors: Mutex::default(),
             since_rest: AtomicU64::new(0),
             refused: Mutex::default(),
@@ -254,9 +254,9 @@ impl KeyspaceState {
 
     /// Until what is returned is dropped, these runs are left to the caller by all others.
     pub(crate) fn hold_runs(&self, ids: Vec<u64>) -> AtEnd<impl FnMut() + '_> {
-        self.busy_runs.lock().extend(&ids);
+        self.runs_being_compacted.lock().extend(&ids);
         AtEnd(move || {
-            let mut busy = self.busy_runs.lock();
+            let mut busy = self.runs_being_compacted.lock();
             for id in &ids {
                 // Once: another may hold it too.
                 if let Some(at) = busy.iter().position(|b| b == id) {

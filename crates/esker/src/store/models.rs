@@ -1,4 +1,4 @@
-//! Super versions, sequences and snapshots under all interleavings of writer, merge and reader, by loom.
+//! Super versions, sequences and snapshots under all interleavings of writer, compaction and reader, by loom.
 //!
 //! `Published`, `Visible` and `SnapshotList` are the engine's own, on loom's locks and atomics. What
 //! they publish is made small here: a memtable is a list of versions of one key, a table is what a
@@ -134,8 +134,8 @@ impl ModelStore {
     }
 }
 
-/// Runs `reader` beside a writer of versions 2 and 3 and two merges after one another.
-fn beside_writer_and_merge(
+/// Runs `reader` beside a writer of versions 2 and 3 and two compactions after one another.
+fn beside_writer_and_compaction(
     name: &str,
     preemptions: usize,
     reader: impl Fn(&ModelStore) + Send + Sync + Copy + 'static,
@@ -149,7 +149,7 @@ fn beside_writer_and_merge(
                 store.write(3, true);
             })
         };
-        let merger = {
+        let compactor = {
             let store = Arc::clone(&store);
             loom::thread::spawn(move || {
                 store.merge();
@@ -158,14 +158,14 @@ fn beside_writer_and_merge(
         };
         reader(&store);
         writer.join().unwrap();
-        merger.join().unwrap();
+        compactor.join().unwrap();
         assert_eq!(store.super_version.load().get(store.visible.get()), Some(3));
     });
 }
 
 #[test]
 fn a_get_finds_what_was_written_before_it() {
-    beside_writer_and_merge("get", 3, |store| {
+    beside_writer_and_compaction("get", 3, |store| {
         let before = store.visible.get();
         let (super_version, seq) = store.super_version.now(&store.visible);
         let found = super_version.get(seq).expect("the key has a value all the time");
@@ -175,7 +175,7 @@ fn a_get_finds_what_was_written_before_it() {
 
 #[test]
 fn an_iterator_sees_one_moment() {
-    beside_writer_and_merge("iterator", 3, |store| {
+    beside_writer_and_compaction("iterator", 3, |store| {
         let (super_version, seq) = store.super_version.consistent(&store.visible);
         // All versions up to `seq` were written; so the newest of them is `seq` itself.
         assert_eq!(super_version.get(seq), Some(seq));
@@ -186,7 +186,7 @@ fn an_iterator_sees_one_moment() {
 
 #[test]
 fn a_cursor_that_is_kept_takes_only_super_versions_that_show_its_moment() {
-    beside_writer_and_merge("kept cursor", 3, |store| {
+    beside_writer_and_compaction("kept cursor", 3, |store| {
         let (mut super_version, seq) = store.super_version.consistent(&store.visible);
         for _ in 0..2 {
             if let Some(newer) = store.super_version.unchanged_since(&store.visible, seq) {
@@ -199,7 +199,7 @@ fn a_cursor_that_is_kept_takes_only_super_versions_that_show_its_moment() {
 
 #[test]
 fn a_snapshot_keeps_its_versions() {
-    beside_writer_and_merge("snapshot", 3, |store| {
+    beside_writer_and_compaction("snapshot", 3, |store| {
         let snapshot = Snapshot::new(&store.snapshots, || store.visible.get());
         let seq = snapshot.sequence();
         // A super version that was loaded later, as `ModelSuperVersion::get` does.

@@ -108,7 +108,7 @@ fn are_foreign(names: &[String]) -> bool {
     names.iter().any(is_theirs) && !names.iter().any(is_ours)
 }
 
-/// First half of a swing: the new content is durable under the temporary name. Nothing has
+/// First half of setting it: the new content is durable under the temporary name. Nothing has
 /// changed yet for a reader.
 pub(super) fn prepare(env: &dyn Env, dir: &Path, manifest: ManifestEnd) -> Result<()> {
     let temp = dir.join(CURRENT_TEMP);
@@ -125,7 +125,7 @@ pub(super) fn prepare(env: &dyn Env, dir: &Path, manifest: ManifestEnd) -> Resul
 }
 
 /// Second half: the rename, made durable. After an error either name may be in force.
-pub(super) fn swing(env: &dyn Env, dir: &Path, dir_sync: &DirSync) -> Result<()> {
+pub(super) fn set(env: &dyn Env, dir: &Path, dir_sync: &DirSync) -> Result<()> {
     put_in_place(env, dir)?;
     dir_sync.sync()
 }

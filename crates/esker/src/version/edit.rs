@@ -69,18 +69,18 @@ pub(crate) enum Change {
 
 /// A list of changes that take effect together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ManifestEdit {
+pub(crate) struct VersionEdit {
     /// The changes, in order (but see [`Change::RemoveTable`]).
     pub changes: Vec<Change>,
 }
 
-impl From<Vec<Change>> for ManifestEdit {
-    fn from(changes: Vec<Change>) -> ManifestEdit {
-        ManifestEdit { changes }
+impl From<Vec<Change>> for VersionEdit {
+    fn from(changes: Vec<Change>) -> VersionEdit {
+        VersionEdit { changes }
     }
 }
 
-impl ManifestEdit {
+impl VersionEdit {
     /// All of it as one payload.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -112,8 +112,8 @@ impl ManifestEdit {
         done
     }
 
-    /// The reverse of [`encode`](ManifestEdit::encode). Refuses everything that `encode` cannot have made.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<ManifestEdit, Invalid> {
+    /// The reverse of [`encode`](VersionEdit::encode). Refuses everything that `encode` cannot have made.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<VersionEdit, Invalid> {
         let mut r = Reader::new(bytes);
         let mut changes = Vec::new();
         while r.left() > 0 {
@@ -125,7 +125,7 @@ impl ManifestEdit {
         if changes.is_empty() {
             return Err(Invalid::new("an edit without changes"));
         }
-        Ok(ManifestEdit { changes })
+        Ok(VersionEdit { changes })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::record;
-use super::{Loaded, ManifestEdit, Orders, State, load, load_prefix};
+use super::{Loaded, Orders, State, VersionEdit, load, load_prefix};
 use crate::Error;
 use crate::env::{Env, OpenMode};
 
@@ -77,7 +77,7 @@ fn use_state(state: &State) {
 
 /// One edit: what can be read has one encoding.
 pub(crate) fn edit(data: &[u8]) {
-    let Ok(edit) = ManifestEdit::decode(data) else { return };
+    let Ok(edit) = VersionEdit::decode(data) else { return };
     assert_eq!(edit.encode(), data, "another encoding of the same edit");
     if let Ok(state) = State::new(Orders::default()).apply(&edit) {
         use_state(&state);

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Change, ManifestEdit, State};
+use super::{Change, State, VersionEdit};
 use crate::key::TableMeta;
 
 /// What the edits of a manifest say of tables, those too that are no part of the store any more.
@@ -19,7 +19,7 @@ pub(crate) struct TableHistory {
 
 impl TableHistory {
     /// The next edit.
-    pub(super) fn note(&mut self, edit: &ManifestEdit) {
+    pub(super) fn note(&mut self, edit: &VersionEdit) {
         let (mut added, mut removed) = (HashSet::new(), HashSet::new());
         for change in &edit.changes {
             match change {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::current;
 use super::record::{self, Found, HEADER_LEN};
-use super::{Change, ManifestEdit, Orders, State, TableHistory};
+use super::{Change, Orders, State, TableHistory, VersionEdit};
 use crate::env::{Env, File, OpenMode};
 use crate::error::{Error, Finding, Result};
 use crate::filename::{self, CURRENT, DESTROYED, FileKind, LOST};
@@ -244,14 +244,13 @@ fn accept(
     end: u64,
     history: Option<&mut TableHistory>,
 ) -> std::result::Result<(), String> {
-    let part =
-        ManifestEdit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
+    let part = VersionEdit::decode(payload).map_err(|e| format!("a record cannot be read: {e}"))?;
     begun.extend(part.changes);
     if begun.last() == Some(&Change::Continued) {
         begun.pop();
         return Ok(());
     }
-    let edit = ManifestEdit::from(std::mem::take(begun));
+    let edit = VersionEdit::from(std::mem::take(begun));
     loaded.state.apply_in_place(&edit).map_err(|e| format!("an edit contradicts: {e}"))?;
     if let Some(history) = history {
         history.note(&edit);

@@ -7,7 +7,7 @@
 //!   them failed, nobody knows what the file holds; the manifest is then *failed* and never written again.
 //!   But where the first write found no room, what got in is taken out, and all is as before.
 //! - Out of that, and also when the file has grown, leads a new file that holds the whole state in
-//!   its first edit: written, synced, its name synced, and only then `CURRENT` swung to it.
+//!   its first edit: written, synced, its name synced, and only then `CURRENT` set to it.
 //!   Older manifests are removed when that is durable.
 //!
 //! Until [`Manifest::replace`] succeeded after a failure, the edit that failed may or may not be in
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::current::{self, ManifestEnd};
 use super::record::{self, HEADER_LEN};
-use super::{Loaded, ManifestEdit, State};
+use super::{Loaded, State, VersionEdit};
 use crate::dir_sync::DirSync;
 use crate::env::{Env, File, OpenMode, write_again};
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ impl Manifest {
         let fresh = write_fresh(&*env, dir, &state)?;
         sync_name(&*env, dir, &dir_sync, fresh.number)?;
         from_here();
-        current::swing(&*env, dir, &dir_sync)?;
+        current::set(&*env, dir, &dir_sync)?;
         remove_others(&*env, dir, fresh.number);
         let (told, snapshot_bytes) = (fresh.end, fresh.end - HEADER_LEN);
         Ok(Manifest { told, ..Manifest::of(env, dir, dir_sync, fresh, snapshot_bytes, state) })
@@ -156,7 +156,7 @@ impl Manifest {
     /// Makes an edit durable and puts it in force. An edit that contradicts the state is refused
     /// and leaves all as it was, as does one that there is no room for; any other error fails the manifest (see the
     /// module), and so does a sync of the directory that finds no room.
-    pub(crate) fn append(&mut self, edit: &ManifestEdit) -> Result<()> {
+    pub(crate) fn append(&mut self, edit: &VersionEdit) -> Result<()> {
         self.check_failed()?;
         let path = self.path();
         let refuse =
@@ -225,8 +225,8 @@ impl Manifest {
     }
 
     fn put_in_force(&mut self, fresh: ManifestFile) -> Result<()> {
-        let swung = current::swing(&*self.env, &self.dir, &self.dir_sync);
-        self.note(swung)?;
+        let set = current::set(&*self.env, &self.dir, &self.dir_sync);
+        self.note(set)?;
         self.rollover_at = rollover_at(fresh.end - HEADER_LEN);
         self.current = fresh;
         self.told = self.current.end;
@@ -261,7 +261,7 @@ fn rollover_at(snapshot_bytes: u64) -> u64 {
 
 /// The records of an edit, of which the first will lie at `end`; that becomes the end of the last.
 /// `None` where a record cannot hold what it has to.
-fn encode(number: u64, end: &mut u64, edit: &ManifestEdit) -> Option<Vec<Vec<u8>>> {
+fn encode(number: u64, end: &mut u64, edit: &VersionEdit) -> Option<Vec<Vec<u8>>> {
     let mut records = Vec::new();
     for payload in edit.records() {
         let record = record::encode(number, *end, &payload)?;

@@ -34,7 +34,7 @@ mod tests;
 
 pub(crate) use crate::key::{SegmentRef, TableMeta};
 pub(crate) use current::refuse_foreign;
-pub(crate) use edit::{Change, ManifestEdit};
+pub(crate) use edit::{Change, VersionEdit};
 pub(crate) use history::TableHistory;
 pub(crate) use load::{Loaded, load, load_prefix, no_current};
 pub(crate) use manifest::Manifest;

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::{Change, Invalid, KeyspaceVersion, ManifestEdit};
+use super::{Change, Invalid, KeyspaceVersion, VersionEdit};
 use crate::key::{KeyOrder, Seq, TableMeta};
 use crate::wal::{LogSpan, Position};
 
@@ -94,7 +94,7 @@ pub(crate) struct KeyspaceDescription {
 
 /// The numbers of a store, and whether it was closed in order.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Marks {
+pub(crate) struct StoreNumbers {
     /// Ids from here on were never used.
     pub next_keyspace: u32,
     /// Segments below this one are not replayed.
@@ -116,7 +116,7 @@ pub(crate) struct Marks {
 pub(crate) struct State {
     /// By id.
     pub keyspaces: BTreeMap<u32, KeyspaceDescription>,
-    marks: Marks,
+    numbers: StoreNumbers,
     /// Which keyspace has a name.
     names: HashMap<String, u32>,
     /// Which keyspace holds a table.
@@ -129,7 +129,7 @@ pub(crate) struct State {
 /// What an edit changes of a state: checked, and not in force yet.
 #[derive(Debug, Clone)]
 pub(super) struct Delta {
-    marks: Marks,
+    numbers: StoreNumbers,
     /// What has become of keyspaces; `None`: they are gone.
     keyspaces: BTreeMap<u32, Option<KeyspaceDescription>>,
     names: HashMap<String, Option<u32>>,
@@ -167,16 +167,16 @@ impl Clone for Copies {
 }
 
 impl Deref for State {
-    type Target = Marks;
+    type Target = StoreNumbers;
 
-    fn deref(&self) -> &Marks {
-        &self.marks
+    fn deref(&self) -> &StoreNumbers {
+        &self.numbers
     }
 }
 
 impl DerefMut for State {
-    fn deref_mut(&mut self) -> &mut Marks {
-        &mut self.marks
+    fn deref_mut(&mut self) -> &mut StoreNumbers {
+        &mut self.numbers
     }
 }
 
@@ -190,8 +190,8 @@ impl PartialEq for State {
 impl State {
     /// A store without keyspaces.
     pub(crate) fn new(orders: Orders) -> State {
-        let marks = Marks { next_file: 1, ..Marks::default() };
-        State { orders, marks, ..State::default() }
+        let numbers = StoreNumbers { next_file: 1, ..StoreNumbers::default() };
+        State { orders, numbers, ..State::default() }
     }
 
     /// Makes the order of a keyspace known that is about to be added.
@@ -236,25 +236,25 @@ impl State {
     }
 
     /// The state after an edit, or why there is none.
-    pub(crate) fn apply(&self, edit: &ManifestEdit) -> Result<State, Invalid> {
+    pub(crate) fn apply(&self, edit: &VersionEdit) -> Result<State, Invalid> {
         let mut next = self.clone();
         next.apply_in_place(edit)?;
         Ok(next)
     }
 
     /// As [`apply`](State::apply), without the copy. After an error the state is as it was.
-    pub(crate) fn apply_in_place(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
+    pub(crate) fn apply_in_place(&mut self, edit: &VersionEdit) -> Result<(), Invalid> {
         let delta = self.check(edit)?;
         self.take(delta);
         Ok(())
     }
 
     /// What an edit changes, or why it cannot be. Here alone an order is asked, which may panic.
-    pub(super) fn check(&self, edit: &ManifestEdit) -> Result<Delta, Invalid> {
+    pub(super) fn check(&self, edit: &VersionEdit) -> Result<Delta, Invalid> {
         let mut draft = Draft {
             before: self,
             delta: Delta {
-                marks: Marks { closed: false, ..self.marks },
+                numbers: StoreNumbers { closed: false, ..self.numbers },
                 keyspaces: BTreeMap::new(),
                 names: HashMap::new(),
                 tables: HashMap::new(),
@@ -266,7 +266,7 @@ impl State {
 
     /// Puts in force what an edit changes that was checked against this state.
     pub(super) fn take(&mut self, delta: Delta) {
-        self.marks = delta.marks;
+        self.numbers = delta.numbers;
         for (id, k) in delta.keyspaces {
             match k {
                 Some(k) => drop(self.keyspaces.insert(id, k)),
@@ -285,7 +285,7 @@ impl State {
     }
 
     /// The one edit that makes this state out of an empty one.
-    pub(crate) fn snapshot(&self) -> ManifestEdit {
+    pub(crate) fn snapshot(&self) -> VersionEdit {
         let mut changes = Vec::new();
         if self.may_repeat_below > 0 {
             changes.push(Change::MayRepeat { below: self.may_repeat_below });
@@ -316,12 +316,12 @@ impl State {
         if self.closed {
             changes.push(Change::CleanClose);
         }
-        ManifestEdit { changes }
+        VersionEdit { changes }
     }
 }
 
 impl Draft<'_> {
-    fn apply(&mut self, edit: &ManifestEdit) -> Result<(), Invalid> {
+    fn apply(&mut self, edit: &VersionEdit) -> Result<(), Invalid> {
         let mut moves = BTreeMap::<u32, TableMoves>::new();
         for change in &edit.changes {
             change.check()?;
@@ -346,7 +346,7 @@ impl Draft<'_> {
                 }
                 self.delta.tables.insert(table.number, Some(id));
                 self.raise_file(table.number + 1);
-                self.delta.marks.last_seq = self.delta.marks.last_seq.max(table.max_seq);
+                self.delta.numbers.last_seq = self.delta.numbers.last_seq.max(table.max_seq);
                 if let Some(last) = table.references.last() {
                     self.raise_file(last.segment + 1);
                 }
@@ -362,7 +362,7 @@ impl Draft<'_> {
         change: &Change,
         moves: &mut BTreeMap<u32, TableMoves>,
     ) -> Result<(), Invalid> {
-        let now = self.delta.marks;
+        let now = self.delta.numbers;
         match change {
             Change::AddKeyspace { id, name, order_name, compression, blob_threshold } => {
                 self.add_keyspace(KeyspaceDescription {
@@ -397,27 +397,27 @@ impl Draft<'_> {
             }
             Change::LogStart { segment, durable } => {
                 not_below("log start", now.log_start, *segment)?;
-                self.delta.marks.log_start = *segment;
-                self.delta.marks.log_durable = now.log_durable.max(*durable);
+                self.delta.numbers.log_start = *segment;
+                self.delta.numbers.log_durable = now.log_durable.max(*durable);
                 self.raise_file((*segment).max(durable.segment));
             }
             Change::NextFile { number } => {
                 not_below("next file", now.next_file, *number)?;
-                self.delta.marks.next_file = *number;
+                self.delta.numbers.next_file = *number;
             }
             Change::NextKeyspace { id } => {
                 not_below("next keyspace", now.next_keyspace.into(), (*id).into())?;
-                self.delta.marks.next_keyspace = *id;
+                self.delta.numbers.next_keyspace = *id;
             }
             Change::LastSeq { seq } => {
                 not_below("last sequence", now.last_seq, *seq)?;
-                self.delta.marks.last_seq = *seq;
+                self.delta.numbers.last_seq = *seq;
             }
-            Change::CleanClose => self.delta.marks.closed = true,
+            Change::CleanClose => self.delta.numbers.closed = true,
             Change::Reopened => {}
             Change::MayRepeat { below } => {
                 not_below("repeated values", now.may_repeat_below, *below)?;
-                self.delta.marks.may_repeat_below = *below;
+                self.delta.numbers.may_repeat_below = *below;
             }
             Change::Continued => {
                 return Err(Invalid::new("an edit goes on in the midst of a record"));
@@ -428,13 +428,13 @@ impl Draft<'_> {
 
     fn add_keyspace(&mut self, k: KeyspaceDescription) -> Result<(), Invalid> {
         let (id, name) = (k.id, &k.name);
-        if id < self.delta.marks.next_keyspace {
+        if id < self.delta.numbers.next_keyspace {
             return Err(Invalid::new(format!("keyspace id {id} was used before")));
         }
         if changed(&self.delta.names, &self.before.names, name.as_str()).is_some() {
             return Err(Invalid::new(format!("keyspace {name:?} is there already")));
         }
-        self.delta.marks.next_keyspace = id + 1;
+        self.delta.numbers.next_keyspace = id + 1;
         self.delta.names.insert(name.clone(), Some(id));
         self.delta.keyspaces.insert(id, Some(k));
         Ok(())
@@ -453,7 +453,7 @@ impl Draft<'_> {
 
     /// No number named anywhere is handed out again.
     fn raise_file(&mut self, number: u64) {
-        self.delta.marks.next_file = self.delta.marks.next_file.max(number);
+        self.delta.numbers.next_file = self.delta.numbers.next_file.max(number);
     }
 }
 

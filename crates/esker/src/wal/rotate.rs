@@ -8,7 +8,7 @@ use super::room::{IDLE_SEGMENT, Keep, Need};
 use super::writer::LogWriter;
 use crate::error::{Error, Result};
 use crate::store::{NewSegment, Refused, Store, VersionSet, Writer};
-use crate::version::{Change, ManifestEdit};
+use crate::version::{Change, VersionEdit};
 
 impl Store {
     /// Seals the active segment if it holds anything.
@@ -85,7 +85,7 @@ impl Store {
                 self.sync_dir()?;
             }
             let changes = self.log_starts_in(&version_set, log_start);
-            self.commit(&mut version_set, ManifestEdit::from(changes.to_vec()))?;
+            self.commit(&mut version_set, VersionEdit::from(changes.to_vec()))?;
             self.segments.advance(log_start, || self.old_super_versions());
             self.sync.retire(log_start);
         }
@@ -101,7 +101,7 @@ impl Store {
         let led_to = self.leads_on_from(segment);
         if durable.segment > known.segment && led_to && self.check_writable().is_ok() {
             let change = Change::LogStart { segment, durable };
-            self.commit(version_set, ManifestEdit::from(vec![change]))?;
+            self.commit(version_set, VersionEdit::from(vec![change]))?;
         }
         Ok(())
     }

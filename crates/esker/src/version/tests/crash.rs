@@ -27,7 +27,7 @@ pub(super) fn xorshift(seed: u64) -> impl FnMut() -> u64 {
 
 /// What may be found after a crash.
 #[derive(Default, Clone)]
-struct VersionEdit {
+struct Possible {
     /// Whether the store must be there.
     created: bool,
     /// One of these states: the last acknowledged one, and that of an edit under way.
@@ -36,13 +36,13 @@ struct VersionEdit {
 
 /// Creates or opens, appends what is left of the history (a failure is answered with `replace`
 /// up to twice, as `resume` does), replaces now and then. `out` is what was possible before.
-fn workload(env: &MemEnv, from: usize, mut out: VersionEdit) -> VersionEdit {
+fn workload(env: &MemEnv, from: usize, mut out: Possible) -> Possible {
     let states = states();
     let shared = Arc::new(env.clone());
     let opened = match load(env, dir(), &Orders::default()) {
         Ok(loaded) => {
             // Until the open is done, what was read may be in the page cache only.
-            let reopened = loaded.state.apply(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
+            let reopened = loaded.state.apply(&VersionEdit::from(vec![Change::Reopened])).unwrap();
             out.possible.extend([loaded.state.clone(), reopened]);
             Manifest::open(shared, dir(), loaded)
         }
@@ -82,7 +82,7 @@ fn workload(env: &MemEnv, from: usize, mut out: VersionEdit) -> VersionEdit {
 }
 
 /// What may be loaded after `outcome`.
-fn check(env: &MemEnv, outcome: &VersionEdit, what: &str) {
+fn check(env: &MemEnv, outcome: &Possible, what: &str) {
     match load(env, dir(), &Orders::default()) {
         Ok(loaded) => {
             let known = outcome.possible.contains(&loaded.state);
@@ -97,7 +97,7 @@ fn check(env: &MemEnv, outcome: &VersionEdit, what: &str) {
 fn position(env: &MemEnv) -> usize {
     let Ok(loaded) = load(env, dir(), &Orders::default()) else { return 0 };
     // A clean close may have ended since; otherwise states are told apart by their snapshots.
-    let open = |s: &State| s.apply(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
+    let open = |s: &State| s.apply(&VersionEdit::from(vec![Change::Reopened])).unwrap();
     let states = states();
     let found = states.iter().rposition(|s| open(s) == open(&loaded.state));
     found.expect("a state of the history")
@@ -106,7 +106,7 @@ fn position(env: &MemEnv) -> usize {
 #[test]
 pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
     let whole = MemEnv::default();
-    workload(&whole, 0, VersionEdit::default());
+    workload(&whole, 0, Possible::default());
     let calls = whole.calls();
     assert!(calls > 50, "{calls}");
     let mut random = xorshift(1);
@@ -114,7 +114,7 @@ pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
         for (forever, short) in [(false, false), (false, true), (true, false), (true, true)] {
             let env = MemEnv::default();
             env.fail(Some(Fail { call, forever, short }));
-            let outcome = workload(&env, 0, VersionEdit::default());
+            let outcome = workload(&env, 0, Possible::default());
             env.fail(None);
             let what = format!("call {call}, forever {forever}, short {short}");
             check(&env.kill(), &outcome, &format!("{what}, killed"));
@@ -129,12 +129,12 @@ pub(super) fn any_failing_call_and_any_crash_keep_what_was_acknowledged() {
 #[test]
 pub(super) fn crashes_during_recovery_from_crashes() {
     let whole = MemEnv::default();
-    workload(&whole, 0, VersionEdit::default());
+    workload(&whole, 0, Possible::default());
     let calls = whole.calls();
     let mut random = xorshift(2);
     for round in 0..3000 {
         let mut env = MemEnv::default();
-        let mut outcome = VersionEdit::default();
+        let mut outcome = Possible::default();
         for depth in 0..4 {
             let from = position(&env.kill());
             let call = env.calls() + random() % (calls / (depth + 1));
@@ -153,7 +153,7 @@ pub(super) fn crashes_during_recovery_from_crashes() {
 #[test]
 pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let env = MemEnv::default();
-    workload(&env, 0, VersionEdit::default());
+    workload(&env, 0, Possible::default());
     let name = filename::manifest(load(&env, dir(), &Orders::default()).unwrap().number);
     let mut bytes = env.bytes(&name);
     bytes.extend_from_slice(&[0; 100]);
@@ -163,7 +163,7 @@ pub(super) fn nothing_is_appended_behind_a_torn_record() {
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
     assert_ne!(filename::manifest(manifest.number()), name);
     assert!(!env.names().contains(&name));
-    manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq: 9999 }])).unwrap();
+    manifest.append(&VersionEdit::from(vec![Change::LastSeq { seq: 9999 }])).unwrap();
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert_eq!((loaded.state.last_seq, loaded.torn), (9999, None));
 }
@@ -171,12 +171,12 @@ pub(super) fn nothing_is_appended_behind_a_torn_record() {
 #[test]
 fn a_clean_close_ends_with_the_next_edit() {
     let env = MemEnv::default();
-    workload(&env, 0, VersionEdit::default());
+    workload(&env, 0, Possible::default());
     let loaded = load(&env, dir(), &Orders::default()).unwrap();
     assert!(loaded.state.closed, "a look at it changes nothing");
     let mut manifest = Manifest::open(Arc::new(env.clone()), dir(), loaded).unwrap();
     assert!(manifest.state().closed, "nothing was written to the log yet");
-    manifest.append(&ManifestEdit::from(vec![Change::Reopened])).unwrap();
+    manifest.append(&VersionEdit::from(vec![Change::Reopened])).unwrap();
     assert!(!load(&env, dir(), &Orders::default()).unwrap().state.closed);
 }
 
@@ -188,7 +188,7 @@ fn a_grown_manifest_starts_over() {
     let mut numbers = 1;
     for seq in 0..40_000 {
         let before = manifest.number();
-        manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq }])).unwrap();
+        manifest.append(&VersionEdit::from(vec![Change::LastSeq { seq }])).unwrap();
         numbers += u64::from(manifest.number() != before);
         assert!(manifest.len() <= (1 << 20) + 100);
     }
@@ -204,7 +204,7 @@ fn a_directory_that_could_not_be_synced_for_a_new_manifest_was_not_told() {
     let (env, state) = (SimEnv::new(1, true), states()[1].clone());
     env.create_dir(Path::new("/db")).unwrap();
     let mut manifest = Manifest::create(Arc::new(env.clone()), Path::new("/db"), state).unwrap();
-    let large = ManifestEdit::from(vec![Change::LastSeq { seq: 777 }; 16 << 10]);
+    let large = VersionEdit::from(vec![Change::LastSeq { seq: 777 }; 16 << 10]);
     while manifest.len() <= 1 << 20 {
         manifest.append(&large).unwrap();
     }
@@ -218,7 +218,7 @@ fn a_directory_that_could_not_be_synced_for_a_new_manifest_was_not_told() {
 #[test]
 fn a_grown_manifest_goes_on_where_a_new_one_fails() {
     const LARGE: u64 = 64 << 10;
-    let large = || ManifestEdit::from(vec![Change::LastSeq { seq: 777 }; LARGE as usize / 4]);
+    let large = || VersionEdit::from(vec![Change::LastSeq { seq: 777 }; LARGE as usize / 4]);
     let (mut fallbacks, mut failed) = (0, 0);
     for call in 0.. {
         let env = MemEnv::default();
@@ -228,7 +228,7 @@ fn a_grown_manifest_goes_on_where_a_new_one_fails() {
             manifest.append(&large()).unwrap();
         }
         let (number, len) = (manifest.number(), manifest.len());
-        let last = ManifestEdit::from(vec![Change::LastSeq { seq: 777 }]);
+        let last = VersionEdit::from(vec![Change::LastSeq { seq: 777 }]);
         env.fail(Some(Fail { call: env.calls() + call, forever: false, short: false }));
         let result = manifest.append(&last);
         env.fail(None);
@@ -274,7 +274,7 @@ fn a_refused_edit_changes_nothing() {
     let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), states()[2].clone()).unwrap();
     let len = manifest.len();
     let unknown = Change::RemoveTable { keyspace: 0, number: 999 };
-    for edit in [ManifestEdit::from(vec![unknown]), ManifestEdit::default()] {
+    for edit in [VersionEdit::from(vec![unknown]), VersionEdit::default()] {
         assert!(manifest.append(&edit).is_err());
         assert!(manifest.failed().is_none());
         assert_eq!(manifest.len(), len);

@@ -162,7 +162,7 @@ fn records_do_not_change_places() {
     let mut manifest = Manifest::create(Arc::new(env.clone()), dir(), state).unwrap();
     let start = manifest.len() as usize;
     for id in 0..2 {
-        manifest.append(&ManifestEdit::from(vec![add_keyspace(id, &format!("k{id}"))])).unwrap();
+        manifest.append(&VersionEdit::from(vec![add_keyspace(id, &format!("k{id}"))])).unwrap();
     }
     let mut bytes = env.bytes("MANIFEST-0000000001");
     let len = (bytes.len() - start) / 2;
@@ -215,7 +215,7 @@ fn sectors_of_zeros_with_records_behind_them_are_damage() {
     let mut starts = Vec::new();
     for seq in 0..100 {
         starts.push(manifest.len() as usize);
-        manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq }])).unwrap();
+        manifest.append(&VersionEdit::from(vec![Change::LastSeq { seq }])).unwrap();
     }
     let whole = env.bytes("MANIFEST-0000000001");
     for sector in 2..whole.len() / 512 - 1 {

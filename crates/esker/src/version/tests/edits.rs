@@ -11,7 +11,7 @@ use crate::key::KeyOrder;
 #[test]
 fn edits_come_back() {
     for edit in history() {
-        assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
+        assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
     }
 }
 
@@ -45,7 +45,7 @@ fn every_cut_and_every_flip_of_an_edit_is_refused_or_means_something_else() {
         let bytes = edit.encode();
         for cut in 0..bytes.len() {
             // A cut between two changes is a shorter edit; the record's checksum catches that.
-            if let Ok(shorter) = ManifestEdit::decode(&bytes[..cut]) {
+            if let Ok(shorter) = VersionEdit::decode(&bytes[..cut]) {
                 assert!(edit.changes.starts_with(&shorter.changes));
             }
         }
@@ -53,7 +53,7 @@ fn every_cut_and_every_flip_of_an_edit_is_refused_or_means_something_else() {
             for bit in 0..8 {
                 let mut bad = bytes.clone();
                 bad[at] ^= 1 << bit;
-                if let Ok(other) = ManifestEdit::decode(&bad) {
+                if let Ok(other) = VersionEdit::decode(&bad) {
                     assert_ne!(other, edit);
                     assert_eq!(other.encode(), bad, "one encoding only");
                 }
@@ -69,7 +69,7 @@ fn an_edit_cannot_ask_for_more_memory_than_it_is_long() {
     body.extend_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]);
     let mut bytes = vec![3, body.len() as u8];
     bytes.extend_from_slice(&body);
-    assert!(ManifestEdit::decode(&bytes).is_err());
+    assert!(VersionEdit::decode(&bytes).is_err());
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn unknown_orders_are_kept_and_not_checked() {
         compression: None,
         blob_threshold: None,
     };
-    let edit = ManifestEdit::from(vec![add_it, add(0, 1, table(1, "z", "a"))]);
+    let edit = VersionEdit::from(vec![add_it, add(0, 1, table(1, "z", "a"))]);
     let state = State::new(Orders::default()).apply(&edit).unwrap();
     assert!(state.keyspace("n").unwrap().order.is_none());
     assert_eq!(state.keyspace("n").unwrap().order_name, "mine");
@@ -90,7 +90,7 @@ fn unknown_orders_are_kept_and_not_checked() {
 proptest! {
     #[test]
     fn decoding_anything_does_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(edit) = ManifestEdit::decode(&bytes) {
+        if let Ok(edit) = VersionEdit::decode(&bytes) {
             prop_assert_eq!(edit.encode(), bytes);
             let _ = State::new(Orders::default()).apply(&edit);
         }

@@ -9,7 +9,7 @@ use crate::wal::Position;
 /// Whether an edit of this change is taken when it is read back, and when it is about to be
 /// written: both look, and both say the same.
 fn is_taken(change: &Change) -> bool {
-    let read = ManifestEdit::decode(&ManifestEdit::from(vec![change.clone()]).encode());
+    let read = VersionEdit::decode(&VersionEdit::from(vec![change.clone()]).encode());
     assert_eq!(read.is_ok(), change.check().is_ok(), "{change:?}");
     if let Ok(edit) = &read {
         assert_eq!(edit.changes, std::slice::from_ref(change));
@@ -158,12 +158,12 @@ fn a_table_raises_what_was_never_used() {
     let meta =
         TableMeta { references: vec![SegmentRef { segment: 70, bytes: 1 }], ..table(12, "a", "b") };
     let state = State::new(Orders::default());
-    let first = state.apply(&ManifestEdit::from(vec![add_keyspace(0, "default")])).unwrap();
+    let first = state.apply(&VersionEdit::from(vec![add_keyspace(0, "default")])).unwrap();
     assert_eq!(first.next_file, 1);
-    let plain = first.apply(&ManifestEdit::from(vec![add(0, 1, table(12, "a", "b"))])).unwrap();
+    let plain = first.apply(&VersionEdit::from(vec![add(0, 1, table(12, "a", "b"))])).unwrap();
     // Above the file, and up to its last sequence.
     assert_eq!((plain.next_file, plain.last_seq), (13, 129));
-    let referring = first.apply(&ManifestEdit::from(vec![add(0, 1, meta)])).unwrap();
+    let referring = first.apply(&VersionEdit::from(vec![add(0, 1, meta)])).unwrap();
     assert_eq!(referring.next_file, 71);
     assert!(referring.has_table(12) && !referring.has_table(70));
     assert!(referring.value_segments().iter().eq(&[70]));

@@ -44,7 +44,7 @@ pub(super) fn add(keyspace: u32, run: u64, meta: TableMeta) -> Change {
 }
 
 /// Edits that use every kind of change, each valid after the ones before it.
-pub(super) fn history() -> Vec<ManifestEdit> {
+pub(super) fn history() -> Vec<VersionEdit> {
     let refs = vec![SegmentRef { segment: 3, bytes: 9000 }, SegmentRef { segment: 4, bytes: 1 }];
     let with_refs = TableMeta { references: refs, tombstones: 3, ..table(12, "b", "kk") };
     [
@@ -69,7 +69,7 @@ pub(super) fn history() -> Vec<ManifestEdit> {
         vec![Change::CleanClose],
     ]
     .into_iter()
-    .map(ManifestEdit::from)
+    .map(VersionEdit::from)
     .collect()
 }
 

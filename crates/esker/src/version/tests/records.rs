@@ -10,13 +10,13 @@ use crate::version::edit::testing::RECORD_BYTES;
 use crate::version::state::Copies;
 
 /// A keyspace of so many tables with long keys, and what takes half of them away.
-fn large(count: u64) -> [ManifestEdit; 3] {
+fn large(count: u64) -> [VersionEdit; 3] {
     let long = |n: u64, end: &str| format!("{n:06}{}{end}", "x".repeat(1000));
     let meta = |n| table(n, &long(n, "a"), &long(n, "b"));
     let added = (1..=count).map(|n| add(0, 1, meta(n))).collect::<Vec<_>>();
     let moved = (1..=count / 2)
         .flat_map(|number| [Change::RemoveTable { keyspace: 0, number }, add(0, 2, meta(number))]);
-    [vec![add_keyspace(0, "default")], added, moved.collect()].map(ManifestEdit::from)
+    [vec![add_keyspace(0, "default")], added, moved.collect()].map(VersionEdit::from)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn an_edit_that_no_record_could_hold_stopped_all_writes() {
         // The whole state in one edit, and a further one behind it.
         assert_eq!(state.snapshot().records().len() > 1, record_bytes < 1 << 20);
         manifest.replace().unwrap();
-        manifest.append(&ManifestEdit::from(vec![Change::LastSeq { seq: 5000 }])).unwrap();
+        manifest.append(&VersionEdit::from(vec![Change::LastSeq { seq: 5000 }])).unwrap();
         let loaded = load(&env, dir, &Orders::default()).unwrap();
         assert_eq!((loaded.state.last_seq, loaded.edits), (5000, 1));
         assert!(loaded.state == *manifest.state());
@@ -70,8 +70,8 @@ fn crashes_leave_edits_in_several_records_whole_or_not_at_all() {
 
 #[test]
 fn an_edit_does_not_go_on_in_the_midst_of_a_record() {
-    let edit = ManifestEdit::from(vec![Change::Continued, add_keyspace(0, "default")]);
-    assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
+    let edit = VersionEdit::from(vec![Change::Continued, add_keyspace(0, "default")]);
+    assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
     assert!(State::new(Orders::default()).apply(&edit).is_err());
 }
 
@@ -85,9 +85,9 @@ fn edits_copied_all_that_the_ones_before_them_had_made() {
     let before = Copies::made();
     for id in 0..250 {
         let named = add_keyspace(id, &format!("ks{id}"));
-        manifest.append(&ManifestEdit::from(vec![named])).unwrap();
+        manifest.append(&VersionEdit::from(vec![named])).unwrap();
         let table = table(u64::from(id) + 1, "a", "b");
-        manifest.append(&ManifestEdit::from(vec![add(id, 1, table)])).unwrap();
+        manifest.append(&VersionEdit::from(vec![add(id, 1, table)])).unwrap();
     }
     let written = Copies::made() - before;
     let loaded = load(&env, dir, &Orders::default()).unwrap();

@@ -18,8 +18,8 @@ fn scripts() {
 fn answer(state: &mut State, case: &Case<'_>) -> String {
     match case.command {
         "edit" => {
-            let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
-            assert_eq!(ManifestEdit::decode(&edit.encode()).unwrap(), edit);
+            let edit = VersionEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
+            assert_eq!(VersionEdit::decode(&edit.encode()).unwrap(), edit);
             let before = state.clone();
             let shown = match state.apply_in_place(&edit) {
                 Ok(()) => show(state),
@@ -47,7 +47,7 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             out
         }
         "encode" => {
-            let edit = ManifestEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
+            let edit = VersionEdit::from(case.input.iter().map(|l| change(l)).collect::<Vec<_>>());
             hex(&edit.encode())
         }
         "file" => {
@@ -57,7 +57,7 @@ fn answer(state: &mut State, case: &Case<'_>) -> String {
             let mut manifest =
                 Manifest::create(std::sync::Arc::new(env.clone()), dir, new).unwrap();
             for line in &case.input {
-                manifest.append(&ManifestEdit::from(vec![change(line)])).unwrap();
+                manifest.append(&VersionEdit::from(vec![change(line)])).unwrap();
             }
             let current = String::from_utf8(env.bytes(filename::CURRENT)).unwrap();
             format!("{}\n{current}", hex(&env.bytes(&filename::manifest(1))))
