@@ -24,8 +24,8 @@ exact.
 Large values stay apart in the log file they were written to; what else was there is given back to
 the file system. A value takes whole blocks of it, 4 KiB each as a rule, so around values of 4 KiB
 almost half of the space is the rest of their blocks: that is no loss that grows, and it stays as
-long as the values do. Dead values that a compaction has dropped are counted with it, until their space
-is given back.";
+long as the values do. Dead values that a compaction has dropped are counted with it, until their
+space is given back.";
 
 /// Characters of the longest bar.
 const BAR_WIDTH: usize = 40;
