@@ -443,4 +443,25 @@ mod tests {
         assert!(store.spare.lock().is_none());
         assert!(all[0].get("key").is_err() && all[1].get("key").unwrap().is_none());
     }
+
+    /// Each attempt claimed room for the table of its keyspace once more, and nobody gave it back: refused puts took what others
+    /// had room for.
+    #[test]
+    fn puts_that_were_refused_claimed_room_for_tables_each_time() {
+        let (db, all, _) = cramped(5 << 20, 2);
+        all[0].put("key", "value").unwrap();
+        let large = vec![7; 8 << 20];
+        let claimed_after = |refused: usize| {
+            for _ in 0..refused {
+                assert!(all[1].put("key", &large).unwrap_err().is_no_space());
+            }
+            db.store().segments.unflushed_bytes(false)
+        };
+        let first = claimed_after(1);
+        assert_eq!(claimed_after(300), first);
+        // What was claimed is for the next one.
+        all[1].put("key", "value").unwrap();
+        let with_one_more = db.store().segments.unflushed_bytes(false);
+        assert!(with_one_more < first + 4096, "{with_one_more} after {first}");
+    }
 }

@@ -101,16 +101,21 @@ impl Store {
         loop {
             // The usual entry needs no look at its table: the one before was for the same.
             let as_before = matches!(&w.recent, Some((id, _)) if *id == ks.id);
+            let mut claimed = 0;
             if !as_before || key.len() > SHORT_KEY {
-                let bytes = more_overhead(w, ks, key.len());
-                self.claim_for_tables(w, bytes, keep_of(kind))?;
+                claimed = more_overhead(w, ks, key.len());
+                self.claim_for_tables(w, claimed, keep_of(kind))?;
             }
             let log_writer = w.log_writer.as_mut().ok_or(Error::ReadOnly)?;
-            match log_writer.append_one(seq, ks.id, kind, key, value) {
-                Some(r) => return Ok(r),
-                None if rotated => return Err(too_large((key.len() + value.len()) as u64)),
-                None => self.rotate_for(w, need_of(ks, kind, key, value))?,
+            if let Some(r) = log_writer.append_one(seq, ks.id, kind, key, value) {
+                return Ok(r);
             }
+            // No table takes it yet. As long as the log stays in this segment it is for the next attempt, or for another write.
+            w.claimed_for_tables.1 += claimed;
+            if rotated {
+                return Err(too_large((key.len() + value.len()) as u64));
+            }
+            self.rotate_for(w, need_of(ks, kind, key, value))?;
             rotated = true;
         }
     }
