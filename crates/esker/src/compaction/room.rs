@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::inputs::CompactionInputs;
 use super::picker::{Compaction, CompactionReason, PickerInput, SegmentUse};
 use crate::error::{Error, Result};
@@ -42,18 +44,22 @@ impl Store {
         let gave_up = |e: &Error| {
             (e.is_no_space() || flush && e.is_corruption()) && self.halt_cause().is_none()
         };
-        let refused = match merged {
-            // Nor is it looked at again at each turn: whoever waits for it gives up the spare segment each time.
-            None => with_runs && !flush,
+        let rests = match merged {
+            // Nor is it looked at again at each turn where whoever waits for it gives up the spare segment each time.
+            None => (with_runs && !flush && try_hard).then_some(&ks.lacked_room),
             Some(Err(e)) if !gave_up(&e) => return Err(e),
             Some(Err(_)) if tight => {
                 self.hope_failed(likely);
-                false
+                None
             }
-            Some(Err(e)) => with_runs && e.is_no_space(),
+            Some(Err(e)) => (with_runs && e.is_no_space()).then_some(&ks.refused),
             Some(Ok(())) => {
                 if with_runs {
                     *ks.refused.lock() = None;
+                }
+                // What goes along with a flush takes little, and says nothing of the room for the rest.
+                if !flush {
+                    *ks.lacked_room.lock() = None;
                 }
                 return Ok(true);
             }
@@ -61,9 +67,9 @@ impl Store {
         if try_hard {
             self.discard_spare();
         }
-        if refused {
+        if let Some(rests) = rests {
             let lacks = || u64::try_from(-self.to_spare(likely)).unwrap_or(0);
-            self.rest(ks, if tried { most } else { lacks() });
+            self.rest(ks, rests, if tried { most } else { lacks() });
         }
         Ok(false)
     }
@@ -84,7 +90,7 @@ impl Store {
         let by_the_way = plan.reason != CompactionReason::Garbage;
         let moved = values_in(&plan.relocate, picker_input.segments);
         let tight = self.is_tight(written.saturating_add(moved))
-            || by_the_way && ks.refused.lock().is_some();
+            || by_the_way && (ks.refused.lock().is_some() || ks.lacked_room.lock().is_some());
         match tight {
             true if by_the_way => plan.relocate.clear(),
             true => plan.empty_one(picker_input),
@@ -95,16 +101,27 @@ impl Store {
 
     /// Whether compactions of a keyspace wait, as the last one found no room.
     pub(super) fn rests(&self, ks: &KeyspaceState) -> bool {
-        let refused = *ks.refused.lock();
+        self.flushes_alone(ks) || self.still_rests(&ks.lacked_room)
+    }
+
+    /// Whether flushes of a keyspace take no runs along either: the system refused room that it said there was. Where it says
+    /// what there is, each looks whether that is enough for its own.
+    pub(super) fn flushes_alone(&self, ks: &KeyspaceState) -> bool {
+        self.still_rests(&ks.refused)
+    }
+
+    fn still_rests(&self, refused: &Mutex<Option<Refused>>) -> bool {
+        let refused = *refused.lock();
         refused.is_some_and(|r| r.rests(&*self.env, &self.dir))
     }
 
-    /// A compaction found no room, and is worth an attempt when so many bytes more are free.
-    pub(super) fn rest(&self, ks: &KeyspaceState, lacks: u64) {
+    /// A compaction found no room, as one of the two that the keyspace keeps says (`refused`), and is worth an attempt when so
+    /// many bytes more are free.
+    fn rest(&self, ks: &KeyspaceState, refused: &Mutex<Option<Refused>>, lacks: u64) {
         // Set by who holds `jobs` alone.
-        let before = *ks.refused.lock();
-        let refused = Refused::again(before, &*self.env, &self.dir, lacks);
-        *ks.refused.lock() = Some(refused);
+        let before = *refused.lock();
+        let again = Refused::again(before, &*self.env, &self.dir, lacks);
+        *refused.lock() = Some(again);
         // Nobody is to slow down for what does not come.
         self.note_pressure(ks, 0.0);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::compaction::schedule::PLANS;
+use crate::compaction::schedule::{Look, PLANS};
 use crate::env::Env;
 use crate::env::sim::{Call, CallKind, SimEnv};
 use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
@@ -214,4 +214,43 @@ fn an_idle_store_with_nothing_to_do_looked_for_it_at_each_tick() {
     idle.db.bulk_load((0..3000u32).map(|n| (n.to_be_bytes(), [7; 1000]))).unwrap();
     idle.for_ms(400);
     assert_eq!(idle.runs(), 1);
+}
+
+/// What bounds the runs was looked at with no hope of writing less, found no room, and had what would have been tried in hope
+/// wait for longer and longer.
+#[test]
+fn a_compaction_that_was_not_tried_kept_another_from_being_tried_in_hope() {
+    let hoping = Cramped::new(8, Options::new());
+    for n in 0..3000u32 {
+        hoping.db.delete(n.to_be_bytes()).unwrap();
+    }
+    let store = hoping.db.store();
+    store.seal_active().unwrap();
+    let ks = &store.all_keyspaces()[0];
+    store.flush_as_can_be(ks).unwrap();
+    assert_eq!(hoping.runs(), 9);
+    // A fifth of what is written at most is likely to go.
+    hoping.env.leave_free(24 << 20);
+    assert!(!store.compact_picked(ks, &Look::Bounds, &store.outlook()).unwrap());
+    assert_eq!(hoping.runs(), 9);
+    store.step(Duration::ZERO);
+    // Nothing lives.
+    assert_eq!(hoping.runs(), 0);
+}
+
+/// While a compaction waited for room each flush added a run, up to any number.
+#[test]
+fn flushes_took_no_runs_along_where_a_compaction_lacked_room() {
+    let tight = Cramped::new(2, Options::new());
+    tight.env.leave_free(5 << 20);
+    assert_eq!(tight.for_ms(100), 0);
+    let from = tight.env.call_count() as usize;
+    for n in 0..20u32 {
+        tight.db.put(n.to_be_bytes(), "value").unwrap();
+        tight.db.store().seal_active().unwrap();
+        tight.db.store().step(Duration::ZERO);
+    }
+    assert_eq!(tight.runs(), 3);
+    // What lacked room waits all the same.
+    assert_eq!((tight.tables_made(from), tight.for_ms(5000)), (20, 0));
 }

@@ -69,7 +69,7 @@ struct PickedPart {
     moved: u64,
     /// How urgent it is, where that is told.
     pressure: Option<f64>,
-    /// Its runs wait, as the last compaction found no room: only its memtables are flushed.
+    /// Its runs wait, as the last compaction was refused room: only its memtables are flushed.
     rests: bool,
     /// What it writes, where it only makes the store tidier.
     tidies: Option<u64>,
@@ -206,8 +206,10 @@ impl Store {
             }
             return None;
         };
-        let rests = !plan.runs.is_empty() && !look.is_awaited() && self.rests(ks);
-        if rests && plan.memtables == 0 {
+        let flushes = plan.memtables > 0;
+        let rests = || if flushes { self.flushes_alone(ks) } else { self.rests(ks) };
+        let rests = !plan.runs.is_empty() && !look.is_awaited() && rests();
+        if rests && !flushes {
             tell(0.0);
             return None;
         }

@@ -218,6 +218,8 @@ pub(crate) struct KeyspaceState {
     pub since_rest: AtomicU64,
     /// Where the last compaction found no room though the system said that there was some.
     pub refused: Mutex<Option<Refused>>,
+    /// Where the last one that was due was not tried, as there is no room for it.
+    pub lacked_room: Mutex<Option<Refused>>,
     /// The super version of which an idle store has nothing to merge, or nothing that may be written yet, and until when, by the
     /// clock of the environment, nobody looks again.
     pub not_yet: Mutex<Option<(Weak<SuperVersion>, Duration)>>,
@@ -248,6 +250,7 @@ impl KeyspaceState {
             compaction_cursors: Mutex::default(),
             since_rest: AtomicU64::new(0),
             refused: Mutex::default(),
+            lacked_room: Mutex::default(),
             not_yet: Mutex::default(),
         }
     }
