@@ -11,6 +11,9 @@ const STAYING_CAP: u64 = 1 << 30;
 /// and an open file.
 const SEGMENTS_WAITING: u64 = 64;
 
+/// So large a segment of large values becomes, if not larger anyway.
+const MOST_SEGMENT: u64 = 16 << 20;
+
 /// Weighs bytes by what a flush does with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CostModel {
@@ -43,11 +46,15 @@ impl CostModel {
     /// as much when it is full as one of `base` bytes of small entries, within reason. A power of
     /// two times `base`, so that files can be used again.
     pub(crate) fn segment_bytes(&self, base: u64, moved: u64, staying: u64) -> u64 {
-        const MOST: u64 = 16 << 20;
         let times = (moved + staying) / self.cost_of(moved, staying).max(1);
-        let most = (MOST / base.max(1)).max(1);
+        let most = (MOST_SEGMENT / base.max(1)).max(1);
         let power = times.clamp(1, most).ilog2();
         base << power
+    }
+
+    /// No segment is larger, but for one that a batch needs.
+    pub(crate) fn most_segment_bytes(base: u64) -> u64 {
+        base.max(MOST_SEGMENT)
     }
 }
 

@@ -363,6 +363,14 @@ impl SegmentManager {
         }
     }
 
+    /// So much of it is not taken after all.
+    pub(crate) fn give_claim_back(&self, number: u64, bytes: u64) {
+        let mut inner = self.inner.lock();
+        if let Some(s) = inner.log.back_mut().filter(|s| s.segment.number() == number) {
+            s.claimed -= bytes;
+        }
+    }
+
     /// A segment was sealed with this many bytes of frames.
     pub(crate) fn note_sealed(&self, number: u64, bytes: u64) {
         let mut inner = self.inner.lock();

@@ -9,6 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::TableMeta;
+use crate::stall::cost::CostModel;
 use crate::store::{NewSegment, Store, Writer};
 use crate::util::sum_of;
 
@@ -23,6 +24,8 @@ const SMALLEST: u64 = 64 << 10;
 /// `RESERVE_MOST`.
 const RESERVE: u64 = 512 << 10;
 const RESERVE_MOST: u64 = 64 << 20;
+/// What a segment to go on in takes, and its table: without one nothing that is in the log can be flushed.
+const SEAL_ROOM: u64 = 2 * SMALLEST;
 /// What a tombstone takes in the log and in a table beside its key, in bytes.
 const TOMBSTONE: u64 = 32;
 
@@ -129,15 +132,15 @@ impl Store {
         let more = bytes.saturating_sub(left);
         let claim = |more: u64, keep: Keep| {
             let _look = self.room.look();
-            // And a segment to go on in, without which none of it can be flushed.
-            let seal = 2 * SMALLEST;
-            self.check_free(seal + more + self.flushes_may_write(true), keep)?;
+            self.check_free(SEAL_ROOM + more + self.flushes_may_write(true), keep)?;
             self.segments.claim_for_tables(w.active_number(), more);
             Ok(more)
         };
+        let ample = more.max(claimed);
         let claim = || match more {
             0 => Ok(0),
-            _ => claim(more.max(claimed), Keep::Reserve).or_else(|_| claim(more, keep)),
+            _ if self.claimed_from_plenty(w.active_number(), ample) => Ok(ample),
+            _ => claim(ample, Keep::Reserve).or_else(|_| claim(more, keep)),
         };
         let claimed_now = claim().or_else(|_| {
             self.discard_spare();
@@ -145,6 +148,21 @@ impl Store {
         })?;
         w.claimed_for_tables = (claimed + claimed_now, left + claimed_now - bytes);
         Ok(())
+    }
+
+    /// Claims so much for tables of the active segment if there is plenty of room: without `look`, which is held as long as a
+    /// segment takes to be made, while all writers wait for the one that claims. Whoever takes room meanwhile sees the claim,
+    /// which is made first, or is seen here; but for who is making a segment ahead, has looked and does not count yet. There
+    /// is one such at a time, as he holds `look`, and room is left for what he makes and for the tables of it.
+    fn claimed_from_plenty(&self, active: u64, bytes: u64) -> bool {
+        self.segments.claim_for_tables(active, bytes);
+        let largest = CostModel::most_segment_bytes(self.options.segment_bytes());
+        let wanted = SEAL_ROOM + 2 * largest + self.flushes_may_write(true);
+        let plenty = self.check_free(wanted + RESERVE + RESERVE_MOST, Keep::Flush).is_ok();
+        if !plenty {
+            self.segments.give_claim_back(active, bytes);
+        }
+        plenty
     }
 
     /// Makes a segment that the log can go on in: it is durable, though nothing is in it.
@@ -184,8 +202,9 @@ impl Store {
 
     /// Whether so much is free beside what the compaction under way takes and what is to be kept.
     fn check_free(&self, wanted: u64, keep: Keep) -> Result<()> {
-        let free = self.env.available(&self.dir);
+        // In this order: a table that is written in between counts twice, not never.
         let wanted = wanted + self.room.merging.load(Ordering::Relaxed);
+        let free = self.env.available(&self.dir);
         if free >= wanted.saturating_add(RESERVE + RESERVE_MOST) {
             return Ok(());
         }
@@ -274,6 +293,7 @@ mod tests {
     use crate::env::Env;
     use crate::env::sim::{Cut, Rng, SimEnv};
     use crate::store::Store;
+    use crate::wal::log_segment::table_overhead;
     use crate::{Compression, Db, Keyspace, KeyspaceOptions, Options, WriteBatch};
 
     use super::*;
@@ -463,5 +483,23 @@ mod tests {
         all[1].put("key", "value").unwrap();
         let with_one_more = db.store().segments.unflushed_bytes(false);
         assert!(with_one_more < first + 4096, "{with_one_more} after {first}");
+    }
+
+    /// A first put into another keyspace waited while a segment was made, and all writers with it.
+    #[test]
+    fn a_claim_for_tables_waited_for_who_makes_a_segment_where_there_was_plenty_of_room() {
+        let (db, all, env) = cramped(1 << 30, 2);
+        all[0].put("key", "value").unwrap();
+        // As who makes a segment holds it while the file is made.
+        let look = db.store().room.look();
+        all[1].put("key", "value").unwrap();
+        drop(look);
+        let claimed = db.store().segments.unflushed_bytes(false);
+        assert!(claimed >= 2 * table_overhead(0), "{claimed}");
+        // Where there is not, nothing stays claimed beside what is.
+        env.leave_free(0);
+        let ks = db.default_keyspace();
+        assert!(ks.put("key", "value").unwrap_err().is_no_space());
+        assert_eq!(db.store().segments.unflushed_bytes(false), claimed);
     }
 }
