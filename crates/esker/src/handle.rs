@@ -139,9 +139,7 @@ fn end_log(store: &Store) -> Result<()> {
         store.segments.advance(segment + 1, || store.old_super_versions());
     }
     drop(w);
-    if let Some(spare) = store.spare.lock().take() {
-        store.segments.discard(spare.segment);
-    }
+    store.let_go_of_spare();
     store.sync.retire(u64::MAX);
     store.delete_obsolete_until(true, || version_set.tell_manifest_length().is_ok(), || false);
     // Once more: segments that the first round set free.

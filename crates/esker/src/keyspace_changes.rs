@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use parking_lot::MutexGuard;
+
 use crate::comparator::refuse_from_comparator;
 use crate::error::{Error, Result};
 use crate::key::{InternalCursor, KeyOrder, Stored};
 use crate::options::{Compression, KeyspaceOptions, Options};
 use crate::read::{LoadedTable, SuperVersion};
-use crate::store::{KeyspaceState, Store};
+use crate::store::{KeyspaceState, Store, VersionSet, Writer};
 use crate::version::{Change, KeyspaceVersion, VersionEdit};
 use crate::wal::Segment;
 
@@ -65,23 +67,16 @@ impl Store {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         self.sync_all()?;
         let changing = self.keyspace_changes.lock();
-        let mut w = self.writer.lock();
-        self.check_writable()?;
-        // And what came since, mostly nothing: a batch may have taken from this keyspace what it put into another.
-        self.sync.sync_all().inspect_err(|_| self.halt_if_unsynced())?;
-        let mut version_set = self.version_set.lock();
-        ks.check_alive()?;
-        let seq = self.visible_seq();
-        let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        let mut commit = || self.commit(&mut version_set, VersionEdit::from(changes.clone()));
-        match commit() {
-            // It gives space back.
-            Err(e) if e.is_no_space() => {
-                self.discard_spare();
-                commit()?;
+        let (mut w, mut version_set) = match self.commit_drop(ks) {
+            // It gives space back. No writer waits while files are removed.
+            Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
+                self.let_go_of_spare();
+                let tell_end = || self.version_set.lock().tell_manifest_length().is_ok();
+                self.delete_obsolete_until(true, tell_end, || false);
+                self.commit_drop(ks)?
             }
             done => done?,
-        }
+        };
         if let Some(manifest) = version_set.manifest_mut() {
             manifest.unlearn(&ks.name);
         }
@@ -115,6 +110,24 @@ impl Store {
         self.release_values(ks, tables);
         self.signal.wake();
         Ok(())
+    }
+
+    /// Makes it durable that a keyspace goes. From here on until what is returned is dropped nobody writes, and no version
+    /// changes.
+    fn commit_drop(
+        &self,
+        ks: &KeyspaceState,
+    ) -> Result<(MutexGuard<'_, Writer>, MutexGuard<'_, VersionSet>)> {
+        let w = self.writer.lock();
+        self.check_writable()?;
+        // And what came since, mostly nothing: a batch may have taken from this keyspace what it put into another.
+        self.sync.sync_all().inspect_err(|_| self.halt_if_unsynced())?;
+        let mut version_set = self.version_set.lock();
+        ks.check_alive()?;
+        let seq = self.visible_seq();
+        let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
+        self.commit(&mut version_set, VersionEdit::from(changes))?;
+        Ok((w, version_set))
     }
 
     /// The values that the tables of a dropped keyspace left in segments which other keyspaces use too:

@@ -185,10 +185,15 @@ impl Store {
 
     /// Gives the space back that is kept for speed only.
     pub(crate) fn discard_spare(&self) {
+        self.let_go_of_spare();
+        self.delete_all_obsolete();
+    }
+
+    /// The spare segment goes; its file stays for another, until obsolete files are removed.
+    pub(crate) fn let_go_of_spare(&self) {
         if let Some(spare) = self.spare.lock().take() {
             self.segments.discard(spare.segment);
         }
-        self.delete_all_obsolete();
     }
 
     /// Whether a segment of so many bytes leaves free what is to be kept.
@@ -291,7 +296,8 @@ mod tests {
     use std::sync::Arc;
 
     use crate::env::Env;
-    use crate::env::sim::{Cut, Rng, SimEnv};
+    use crate::env::sim::{Call, CallKind, Cut, Rng, SimEnv};
+    use crate::obsolete_files::Obsolete;
     use crate::store::Store;
     use crate::wal::log_segment::table_overhead;
     use crate::{Compression, Db, Keyspace, KeyspaceOptions, Options, WriteBatch};
@@ -501,5 +507,25 @@ mod tests {
         let ks = db.default_keyspace();
         assert!(ks.put("key", "value").unwrap_err().is_no_space());
         assert_eq!(db.store().segments.unflushed_bytes(false), claimed);
+    }
+
+    /// Holes wait until `CURRENT` says where the manifest ends, and who dropped a keyspace kept that from being said.
+    #[test]
+    fn a_keyspace_was_dropped_on_a_full_disk_without_the_holes_that_were_to_be_made() {
+        let (db, all, env) = cramped(4 << 20, 2);
+        let store = db.store();
+        all[0].put("key", vec![1; IDLE_SEGMENT as usize / 2]).unwrap();
+        store.prepare_spare();
+        let dead = store.segments.create(store.new_file_number().unwrap(), SMALLEST).unwrap();
+        store.obsolete.push(Obsolete::Punch(dead, vec![(0, SMALLEST)]));
+        env.set_quota(Some(0));
+        db.drop_keyspace("ks0").unwrap();
+        let calls = env.calls();
+        let last = |kind, name: &str| {
+            let is = |c: &Call| c.kind == kind && c.path.to_string_lossy().contains(name);
+            calls.iter().rposition(is)
+        };
+        let (punched, dropped) = (last(CallKind::Punch, ".log"), last(CallKind::Write, "MANIFEST"));
+        assert!(punched.is_some() && punched < dropped, "{punched:?} {dropped:?}");
     }
 }

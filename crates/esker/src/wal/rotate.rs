@@ -65,9 +65,7 @@ impl Store {
             if w.segment.as_ref().is_none_or(|s| s.capacity() <= IDLE_SEGMENT) {
                 return Ok(());
             }
-            if let Some(spare) = self.spare.lock().take() {
-                self.segments.discard(spare.segment);
-            }
+            self.let_go_of_spare();
             self.rotate_to(&mut w, IDLE_SEGMENT, Need::SEAL)?;
         }
         self.advance_log()
