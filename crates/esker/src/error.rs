@@ -394,7 +394,8 @@ fn closed() -> &'static str {
 /// What to do about stopped writes.
 fn way_on(cause: &Error) -> &'static str {
     match cause {
-        Error::DirectoryMoved { .. } => "",
+        // Another halt has said it.
+        Error::DirectoryMoved { .. } | Error::Halted { .. } => "",
         Error::ComparatorPanicked { .. } => {
             "; close the store, and open it with one that does not panic"
         }
@@ -427,5 +428,23 @@ fn io_hint(e: &io::Error) -> &'static str {
             "; check the owner and mode of the file and its directory"
         }
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A halt that is told as the cause of another had the way on said twice, or one that is none.
+    #[test]
+    fn the_way_on_is_said_once_and_by_the_first_cause() {
+        let twice = |cause| {
+            let halted = Error::Halted { cause: Arc::new(cause) };
+            Error::Halted { cause: Arc::new(halted) }.to_string()
+        };
+        let moved = twice(Error::DirectoryMoved { path: PathBuf::from("/db") });
+        assert!(!moved.contains("resume()"), "{moved}");
+        let failed = twice(Error::io("sync", Path::new("/db"), io::Error::other("gone")));
+        assert_eq!(failed.matches("resume()").count(), 1, "{failed}");
     }
 }
