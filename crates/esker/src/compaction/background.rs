@@ -169,8 +169,8 @@ impl Store {
         if !flushing && self.flush_is_due() {
             self.flush_sealed_between()?;
         }
-        // A step may take long, and what is dropped meanwhile takes its space.
-        if self.obsolete.has_files() || self.segments.has_free() {
+        // A step may take long, and what is dropped meanwhile takes its space. A flush is awaited, and nobody waits for that.
+        if !flushing && (self.obsolete.has_files() || self.segments.has_free()) {
             self.delete_obsolete(false);
         }
         Ok(())

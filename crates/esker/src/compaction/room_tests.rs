@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::compaction::schedule::{Look, PLANS};
 use crate::env::Env;
 use crate::env::sim::{Call, CallKind, SimEnv};
+use crate::obsolete_files::Obsolete;
 use crate::{Comparator, Compression, Db, KeyOrder, KeyspaceOptions, Options};
 
 /// A store on a disk with little room, and what its background thread does.
@@ -261,4 +262,22 @@ fn flushes_took_no_runs_along_where_a_compaction_lacked_room() {
     assert_eq!(tight.runs(), 3);
     // What lacked room waits all the same.
     assert_eq!((tight.tables_made(from), tight.for_ms(5000)), (20, 0));
+}
+
+/// Writers waited for a flush that first removed all tables of a keyspace that was dropped meanwhile.
+#[test]
+fn what_was_dropped_during_a_flush_was_removed_before_its_end() {
+    let (env, dir) = (SimEnv::new(1, true), Path::new("/db"));
+    let db = Db::open_in(Arc::new(env.clone()), dir, Options::new()).unwrap();
+    let store = db.store();
+    for n in 0..1000u32 {
+        store.obsolete.push(Obsolete::Remove(dir.join(format!("dropped{n}"))));
+    }
+    let removed_after = |flushing| {
+        store.between_slices(flushing).unwrap();
+        env.calls().iter().filter(|c| c.kind == CallKind::Remove).count()
+    };
+    let before = removed_after(true);
+    assert_eq!(removed_after(false), before + 1000);
+    assert_eq!(before, 0);
 }
