@@ -121,10 +121,13 @@ impl<S: Syncable + ?Sized> Ledger<S> {
         }
     }
 
-    /// What must be synced, in this order, to make all that is written now durable.
-    fn plan(&self) -> Vec<Step<S>> {
+    /// What must be synced, in this order, to make all durable that is written now for a thread that wants `position`,
+    /// and for those that wait. A flush wants no segment that is still written to.
+    fn plan(&self, position: Position) -> Vec<Step<S>> {
+        let upto = self.waiting.furthest().map_or(position, |p| p.max(position)).segment;
         self.files
             .iter()
+            .take_while(|t| t.file.number() <= upto)
             .map(|t| Step { file: Arc::clone(&t.file), name: !t.named, end: t.file.end() })
             .zip(&self.files)
             .filter(|(step, t)| step.name || step.end > t.durable)
@@ -266,7 +269,7 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             self.hand_over(ledger);
             return Some(result);
         }
-        let plan = ledger.plan();
+        let plan = ledger.plan(position);
         if plan.is_empty() {
             self.hand_over(ledger);
             // A position that was never written: a bug of the caller's. It must not

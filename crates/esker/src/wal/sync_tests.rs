@@ -225,6 +225,20 @@ fn older_segments_come_first() {
     assert_eq!(files.iter().map(|f| f.syncs()).collect::<Vec<_>>(), [1, 1, 1, 2]);
 }
 
+/// A flush that leaves large values in the log waits for its own segments, and waited for what was written beside it too.
+#[test]
+fn who_wants_a_sealed_segment_waited_for_the_one_that_is_written_to() {
+    let (_, journal, group, sealed) = log(true);
+    let end = sealed.append(10);
+    let active = Fake::new(2, &journal);
+    group.rotate(active.clone(), true);
+    let written = active.append(10);
+    group.wait_durable(end).unwrap();
+    assert_eq!((sealed.syncs(), active.syncs()), (1, 0));
+    group.wait_durable(written).unwrap();
+    assert_eq!((sealed.syncs(), active.syncs()), (1, 1));
+}
+
 #[test]
 fn a_tail_that_was_not_synced_is_synced_before_the_successor() {
     let (_, journal, group, old) = log(true);

@@ -97,6 +97,11 @@ impl Waiters {
         self.list.len()
     }
 
+    /// The furthest position that one of them waits for.
+    pub(super) fn furthest(&self) -> Option<Position> {
+        self.list.iter().map(|w| w.position).max()
+    }
+
     /// Takes out everyone whose position is durable and, when there is nobody leading (`lead`), the
     /// next leader, who comes first. With `all`, everyone: the rest are to look again.
     pub(super) fn take(&mut self, durable: Position, lead: bool, all: bool) -> (Wakes, bool) {
