@@ -226,6 +226,22 @@ mod tests {
         }
     }
 
+    /// What it synced is not written to any more; and the next segment, made from a used file, was written to the device for nobody.
+    #[test]
+    fn a_flush_that_left_large_values_in_the_log_passed_for_somebody_who_syncs() {
+        let options = Options::new().segment_size(64 << 10);
+        let db = Db::open_in(Arc::new(SimEnv::new(1, true)), Path::new("/db"), options).unwrap();
+        let store = db.store();
+        let put = || db.put("key", vec![1; 40 << 10]).unwrap();
+        put();
+        let rounds = store.sync.rounds();
+        db.flush().unwrap();
+        assert!(store.sync.rounds() > rounds);
+        put();
+        store.prepare_spare();
+        assert!(!store.spare.lock().as_ref().unwrap().durable);
+    }
+
     /// The failure was dropped, and whoever synced the directory next was told that all was well, whatever name it had lost.
     #[test]
     fn a_directory_that_could_not_be_synced_for_a_spare_segment_was_not_told() {

@@ -177,8 +177,9 @@ pub(crate) struct SyncGroup<S: Syncable + ?Sized = Segment> {
     unsettled: Mutex<Option<(Position, Error)>>,
     /// Rounds of syncing that succeeded.
     rounds: AtomicU64,
-    /// How many of them [`was_used`](Self::was_used) has seen.
-    rounds_seen: AtomicU64,
+    /// How often somebody who wrote wanted it durable, and how often [`was_used`](Self::was_used) has seen.
+    asked: AtomicU64,
+    asked_seen: AtomicU64,
 }
 
 impl<S: Syncable + ?Sized> SyncGroup<S> {
@@ -203,7 +204,8 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
             failed: AtomicBool::new(false),
             unsettled: Mutex::new(None),
             rounds: AtomicU64::new(0),
-            rounds_seen: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            asked_seen: AtomicU64::new(0),
         }
     }
 
@@ -360,10 +362,16 @@ impl<S: Syncable + ?Sized> SyncGroup<S> {
         self.ledger.lock().syncing
     }
 
-    /// Whether somebody waited for the device since this was asked before.
+    /// Somebody who wrote wants it durable. A flush that leaves large values in the log does not count: what it has synced is
+    /// not written to any more.
+    pub(crate) fn note_asked(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether somebody did since this was asked before.
     pub(crate) fn was_used(&self) -> bool {
-        let rounds = self.rounds();
-        self.rounds_seen.swap(rounds, Ordering::Relaxed) != rounds
+        let asked = self.asked.load(Ordering::Relaxed);
+        self.asked_seen.swap(asked, Ordering::Relaxed) != asked
     }
 
     /// How often waiting threads shared a sync since the store was opened.

@@ -269,6 +269,7 @@ impl Store {
         match durability {
             Durability::Buffered => Ok(()),
             Durability::Synced => {
+                self.sync.note_asked();
                 self.wait_durable(position)?;
                 self.sync.check_settled(position)?;
                 self.track_segment(position.segment)
