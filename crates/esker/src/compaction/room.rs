@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::read::LoadedTable;
 use crate::store::{KeyspaceState, Refused, Store};
 use crate::util::sum_of;
+use crate::wal::room::RESERVE;
 
 impl Store {
     /// Carries a compaction out that moves so many bytes of values, if there is room for all that it may write. With
@@ -97,6 +98,30 @@ impl Store {
             false => {}
         }
         tight
+    }
+
+    /// What a compaction that writes so many bytes leaves free beside what flushes need.
+    pub(crate) fn to_spare(&self, writes: u64) -> i128 {
+        let _look = self.room.look();
+        let needed = i128::from(writes) + i128::from(self.flushes_may_write(true));
+        i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
+    }
+
+    /// Whether a compaction that writes so many bytes would leave too little for writes and flushes.
+    pub(super) fn is_tight(&self, writes: u64) -> bool {
+        self.to_spare(writes) < 0
+    }
+
+    /// Whether to try a compaction that has room for what is likely to be left, `writes` bytes, though not
+    /// for all that may be.
+    fn may_hope(&self, writes: u64) -> bool {
+        let spare = self.to_spare(writes);
+        spare >= 0 && self.room.hope_failed.lock().is_none_or(|failed| spare > failed)
+    }
+
+    /// It did not come true.
+    fn hope_failed(&self, writes: u64) {
+        *self.room.hope_failed.lock() = Some(self.to_spare(writes));
     }
 
     /// Whether compactions of a keyspace wait, as the last one found no room.

@@ -22,7 +22,7 @@ pub(crate) const IDLE_SEGMENT: u64 = 256 << 10;
 const SMALLEST: u64 = 64 << 10;
 /// What writes leave free for deletes: so much, and what tombstones of all that is in tables take, up to
 /// `RESERVE_MOST`.
-const RESERVE: u64 = 512 << 10;
+pub(crate) const RESERVE: u64 = 512 << 10;
 const RESERVE_MOST: u64 = 64 << 20;
 /// What a segment to go on in takes, and its table: without one nothing that is in the log can be flushed.
 const SEAL_ROOM: u64 = 2 * SMALLEST;
@@ -259,34 +259,10 @@ impl Store {
 
     /// What flushes of the log may write at most, and of the segments that are made for it: writers go on in the
     /// spare one without another look. `filled`: as if the active one were full.
-    fn flushes_may_write(&self, filled: bool) -> u64 {
+    pub(crate) fn flushes_may_write(&self, filled: bool) -> u64 {
         // In this order: one that comes into the log in between counts twice, not never.
         let made = self.room.made();
         made + self.segments.unflushed_bytes(filled)
-    }
-
-    /// What a compaction that writes so many bytes leaves free beside what flushes need.
-    pub(crate) fn to_spare(&self, writes: u64) -> i128 {
-        let _look = self.room.look();
-        let needed = i128::from(writes) + i128::from(self.flushes_may_write(true));
-        i128::from(self.env.available(&self.dir)) - needed - i128::from(RESERVE)
-    }
-
-    /// Whether a compaction that writes so many bytes would leave too little for writes and flushes.
-    pub(crate) fn is_tight(&self, writes: u64) -> bool {
-        self.to_spare(writes) < 0
-    }
-
-    /// Whether to try a compaction that has room for what is likely to be left, `writes` bytes, though not
-    /// for all that may be.
-    pub(crate) fn may_hope(&self, writes: u64) -> bool {
-        let spare = self.to_spare(writes);
-        spare >= 0 && self.room.hope_failed.lock().is_none_or(|failed| spare > failed)
-    }
-
-    /// It did not come true.
-    pub(crate) fn hope_failed(&self, writes: u64) {
-        *self.room.hope_failed.lock() = Some(self.to_spare(writes));
     }
 }
 
