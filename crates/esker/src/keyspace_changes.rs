@@ -67,13 +67,13 @@ impl Store {
         // Its records' sequences must stay used after they are gone; so the log is durable first.
         self.sync_all()?;
         let changing = self.keyspace_changes.lock();
-        let (mut w, mut version_set) = match self.commit_drop(ks) {
+        let (mut w, mut version_set) = match self.commit_drop(ks, false) {
             // It gives space back. No writer waits while files are removed.
             Err(e) if e.is_no_space() && self.halt_cause().is_none() => {
                 self.let_go_of_spare();
                 let tell_end = || self.version_set.lock().tell_manifest_length().is_ok();
                 self.delete_obsolete_until(true, tell_end, || false);
-                self.commit_drop(ks)?
+                self.commit_drop(ks, true)?
             }
             done => done?,
         };
@@ -113,10 +113,12 @@ impl Store {
     }
 
     /// Makes it durable that a keyspace goes. From here on until what is returned is dropped nobody writes, and no version
-    /// changes.
-    fn commit_drop(
+    /// changes. The `last` attempt gives up what was made for speed since the one before, while writers wait: these may have
+    /// taken what that gave back.
+    pub(crate) fn commit_drop(
         &self,
         ks: &KeyspaceState,
+        last: bool,
     ) -> Result<(MutexGuard<'_, Writer>, MutexGuard<'_, VersionSet>)> {
         let w = self.writer.lock();
         self.check_writable()?;
@@ -126,7 +128,14 @@ impl Store {
         ks.check_alive()?;
         let seq = self.visible_seq();
         let changes = vec![Change::DropKeyspace { id: ks.id }, Change::LastSeq { seq }];
-        self.commit(&mut version_set, VersionEdit::from(changes))?;
+        let mut commit = || self.commit(&mut version_set, VersionEdit::from(changes.clone()));
+        match commit() {
+            Err(e) if last && e.is_no_space() && self.halt_cause().is_none() => {
+                self.discard_spare();
+                commit()?;
+            }
+            done => done?,
+        }
         Ok((w, version_set))
     }
 

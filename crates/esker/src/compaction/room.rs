@@ -65,7 +65,8 @@ impl Store {
                 return Ok(true);
             }
         };
-        if try_hard {
+        // A flush that was not tried with its runs is tried without, and gives the spare up if it must.
+        if try_hard && (tried || !flush) {
             self.discard_spare();
         }
         if let Some(rests) = rests {

@@ -264,6 +264,27 @@ fn flushes_took_no_runs_along_where_a_compaction_lacked_room() {
     assert_eq!((tight.tables_made(from), tight.for_ms(5000)), (20, 0));
 }
 
+/// Each flush that would have taken runs along, and had no room for them, had the spare segment made anew.
+#[test]
+fn a_flush_that_had_no_room_for_runs_gave_up_the_spare_segment() {
+    let options = Options::new().segment_size(4 << 20).blob_threshold(64 << 10);
+    let tight = Cramped::new(2, options);
+    let store = tight.db.store();
+    let put = |n: u32| tight.db.put(n.to_be_bytes(), [7; 1000]).unwrap();
+    let spare = || store.spare.lock().as_ref().map(|s| s.segment.number());
+    (0..2500).for_each(put);
+    store.seal_active().unwrap();
+    (0..1200).for_each(put);
+    store.prepare_spare();
+    let made = spare();
+    assert!(made.is_some());
+    let waits = store.segments.unflushed_bytes(true) as i64 + store.room.made() as i64;
+    tight.env.leave_free(waits as u64 + (1 << 20));
+    let runs = tight.runs();
+    store.step(Duration::ZERO);
+    assert_eq!((tight.runs(), spare()), (runs + 1, made));
+}
+
 /// Writers waited for a flush that first removed all tables of a keyspace that was dropped meanwhile.
 #[test]
 fn what_was_dropped_during_a_flush_was_removed_before_its_end() {

@@ -504,4 +504,19 @@ mod tests {
         let (punched, dropped) = (last(CallKind::Punch, ".log"), last(CallKind::Write, "MANIFEST"));
         assert!(punched.is_some() && punched < dropped, "{punched:?} {dropped:?}");
     }
+
+    /// Between its two attempts the background thread had made the next spare segment of what the drop had given back.
+    #[test]
+    fn a_drop_on_a_full_disk_lost_its_room_to_a_new_spare_segment() {
+        let (db, all, env) = cramped(4 << 20, 1);
+        let store = db.store();
+        all[0].put("key", vec![1; IDLE_SEGMENT as usize / 2]).unwrap();
+        db.sync().unwrap();
+        store.prepare_spare();
+        assert!(store.spare.lock().is_some());
+        env.set_quota(Some(0));
+        let ks = &all[0].state;
+        assert!(store.commit_drop(ks, false).is_err_and(|e| e.is_no_space()));
+        drop(store.commit_drop(ks, true).unwrap());
+    }
 }
