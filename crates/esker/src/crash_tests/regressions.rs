@@ -332,7 +332,8 @@ fn any_sync_of_the_log_that_fails_stops_writes() {
         assert_eq!(get(&open(&cut(&env)), "key 5").unwrap(), [7; LARGE]);
         looked += 1;
     }
-    assert!(looked > 6, "{looked} syncs");
+    // Values, table, names, manifest.
+    assert!(looked >= 6, "{looked} syncs");
 }
 
 /// Writes had stopped for a table that could not be synced, and a keyspace could still be dropped.
