@@ -27,7 +27,7 @@ pub enum esker_code {
     ESKER_CORRUPTION = 4,
     /// The directory holds no store.
     ESKER_NOT_A_STORE = 5,
-    /// The directory holds a store of LevelDB, RocksDB or another of that family.
+    /// The directory holds a store of LevelDB, RocksDB or another of that family, or some of its files.
     ESKER_FOREIGN_STORE = 6,
     /// A store is there, and error_if_exists was asked for.
     ESKER_STORE_EXISTS = 7,

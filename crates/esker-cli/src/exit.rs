@@ -81,8 +81,8 @@ impl From<Error> for Failure {
                 path.display()
             )),
             Error::ForeignStore { path } => Failure::Broken(format!(
-                "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker \
-                 import` makes a store of it",
+                "{} holds files of a store of LevelDB, RocksDB or another of that family, not of Esker; \
+                 `esker import` makes a store of one in a new directory",
                 path.display()
             )),
             Error::UnknownKeyspace { name } => Failure::Usage(format!(

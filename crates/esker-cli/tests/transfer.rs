@@ -179,7 +179,7 @@ fn wrong_sources_and_targets() {
     dir.run("import leveldb rocks other").fails(3, "`esker import rocksdb`");
     dir.write("file", "");
     dir.run("import leveldb ldb file").fails(3, "file is not a directory");
-    dir.run("import leveldb ldb rocks").fails(3, "rocks is a store of LevelDB");
+    dir.run("import leveldb ldb rocks").fails(3, "rocks holds files of a store of LevelDB");
     fs::create_dir(dir.path("full")).unwrap();
     dir.write("full/x", "");
     dir.run("import leveldb ldb full").fails(3, "full holds other files");

@@ -45,9 +45,9 @@ pub enum Error {
         /// The directory that was opened.
         path: PathBuf,
     },
-    /// The directory holds a store of LevelDB, RocksDB or another of that family.
+    /// The directory holds a store of LevelDB, RocksDB or another of that family, or some of its files.
     #[error(
-        "{} is a store of LevelDB, RocksDB or another of that family, not of Esker; `esker import leveldb` copies one of LevelDB's into a new store",
+        "{} holds files of a store of LevelDB, RocksDB or another of that family, not of Esker; take a new directory, into which `esker import leveldb` copies a store of LevelDB's",
         path.display()
     )]
     ForeignStore {

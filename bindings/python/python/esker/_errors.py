@@ -35,7 +35,7 @@ class NotAStoreError(EskerError):
 
 
 class ForeignStoreError(EskerError):
-    """The directory holds a store of LevelDB, RocksDB or another of that family."""
+    """The directory holds a store of LevelDB, RocksDB or another of that family, or some of its files."""
 
 
 class StoreExistsError(EskerError):

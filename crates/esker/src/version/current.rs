@@ -65,8 +65,9 @@ pub(super) fn read(env: &dyn Env, dir: &Path) -> Result<Option<ManifestEnd>> {
 }
 
 /// Refuses a directory of LevelDB or one of its kin, whose files have names like ours: all that could be
-/// seen here is a damaged store, of which a repair makes an empty one. There the line is the manifest's name
-/// alone, with fewer digits; where the line is nobody's any more the other names tell.
+/// seen here is a damaged store, of which a repair makes an empty one, or none, and one would be made between
+/// their files. There the line is the manifest's name alone, with fewer digits; where it is nobody's any more, or
+/// the file is missing as in half a backup, the other names tell.
 pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
     let mut line = [0; 256];
     let mut read = || {
@@ -75,18 +76,17 @@ pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
         file.read_exact_at(&mut line[..len], 0)?;
         Ok::<usize, std::io::Error>(len)
     };
-    let line = match read() {
-        Ok(len) => std::str::from_utf8(&line[..len]).unwrap_or_default(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+    let (line, is_there) = match read() {
+        Ok(len) => (std::str::from_utf8(&line[..len]).unwrap_or_default(), true),
         // Whoever opens the store meets what cannot be read.
-        Err(_) => "",
+        Err(e) => ("", e.kind() != std::io::ErrorKind::NotFound),
     };
     if parse(line).is_some() {
         return Ok(());
     }
     let digits = line.strip_prefix(MANIFEST_PREFIX).and_then(|l| l.strip_suffix('\n'));
     let is_foreign = digits.is_some_and(|d| has_fewer_digits(d, 1))
-        || env.list(dir).is_ok_and(|names| are_foreign(&names));
+        || env.list(dir).is_ok_and(|names| are_foreign(&names, is_there));
     match is_foreign {
         true => Err(Error::ForeignStore { path: dir.to_path_buf() }),
         false => Ok(()),
@@ -98,13 +98,16 @@ fn has_fewer_digits(text: &str, least: usize) -> bool {
     (least..10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether files of LevelDB's are among these and no numbered one of a store.
-fn are_foreign(names: &[String]) -> bool {
+/// Whether files of LevelDB's are among these and none that only a store has. Without a `CURRENT` a log may be
+/// anybody's that is called by its date.
+fn are_foreign(names: &[String], with_current: bool) -> bool {
     let is_theirs = |n: &String| {
-        let digits = n.strip_prefix(MANIFEST_PREFIX).or_else(|| n.strip_suffix(".log"));
-        digits.is_some_and(|d| has_fewer_digits(d, 6)) || n.ends_with(".ldb") || n.ends_with(".sst")
+        let log = n.strip_suffix(".log").filter(|d| with_current || d.starts_with('0'));
+        let table = || n.strip_suffix(".ldb").or_else(|| n.strip_suffix(".sst"));
+        let number = n.strip_prefix(MANIFEST_PREFIX).or(log).or_else(table);
+        number.is_some_and(|d| has_fewer_digits(d, 6))
     };
-    let is_ours = |n: &String| filename::file_number(n).or(filename::manifest_number(n)).is_some();
+    let is_ours = |n: &String| n != CURRENT && filename::is_of_a_store(n);
     names.iter().any(is_theirs) && !names.iter().any(is_ours)
 }
 

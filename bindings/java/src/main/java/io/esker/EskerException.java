@@ -21,7 +21,7 @@ public final class EskerException extends RuntimeException {
         CORRUPTION,
         /** The directory holds no store. */
         NOT_A_STORE,
-        /** The directory holds a store of LevelDB, RocksDB or another of that family. */
+        /** The directory holds a store of LevelDB, RocksDB or another of that family, or some of its files. */
         FOREIGN_STORE,
         /** A store is there, and {@link Options#errorIfExists} was asked for. */
         STORE_EXISTS,
