@@ -8,7 +8,7 @@
 
 namespace leveldb {
 
-// The bytes of a file. Never fewer while it has its name: a writer begins anew with another.
+// The bytes of a file: none any more where a writer begins anew, for its readers too.
 struct MemEnv::File {
   // Copies what is there of bytes [offset, offset + n).
   Status Read(uint64_t offset, size_t n, Slice* result, char* scratch) {
@@ -40,6 +40,7 @@ class MemSequentialFile final : public SequentialFile {
 
   Status Skip(uint64_t n) override {
     const std::lock_guard<std::mutex> lock(file_->mutex);
+    if (at_ > file_->bytes.size()) return Status::IOError("Offset greater than file size.");
     at_ += std::min<uint64_t>(n, file_->bytes.size() - at_);
     return Status::OK();
   }
@@ -111,7 +112,11 @@ Status MemEnv::NewRandomAccessFile(const std::string& fname, RandomAccessFile** 
 Status MemEnv::NewWritableFile(const std::string& fname, WritableFile** result) {
   const std::lock_guard<std::mutex> lock(mutex_);
   FilePointer& file = files_[fname];
-  file = std::make_shared<File>();
+  if (file == nullptr) file = std::make_shared<File>();
+  {
+    const std::lock_guard<std::mutex> of_file(file->mutex);
+    file->bytes.clear();
+  }
   *result = new MemWritableFile(file);
   return Status::OK();
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -40,13 +41,6 @@ class PosixFileLock final : public FileLock {
   const std::string name_;
   const int fd_;
 };
-
-int SetLock(int fd, short type) {
-  struct flock lock = {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  return fcntl(fd, F_SETLK, &lock);
-}
 
 // Runs what it is given one after another, on a thread that begins with the first and never ends.
 class BackgroundThread {
@@ -126,17 +120,17 @@ class PosixEnv final : public Env {
     return found ? Status::OK() : PosixError(fname, errno);
   }
 
-  // The kernel's lock keeps other processes out, and the set of names this one.
+  // The kernel's lock is of the kind that a store takes of its LOCK: the two keep each other out, in this process too.
   Status LockFile(const std::string& fname, FileLock** lock) override {
     *lock = nullptr;
     {
       const std::lock_guard<std::mutex> guard(locks_mutex_);
       if (!locks_.insert(fname).second) {
-        return Status::IOError("lock " + fname, "already held by this process");
+        return Status::IOError("lock " + fname, "already held by process");
       }
     }
     const int fd = open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0 && SetLock(fd, F_WRLCK) == 0) {
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
       *lock = new PosixFileLock(fname, fd);
       return Status::OK();
     }
@@ -149,7 +143,7 @@ class PosixEnv final : public Env {
   Status UnlockFile(FileLock* lock) override {
     PosixFileLock* held = static_cast<PosixFileLock*>(lock);
     // It stays held where the kernel refuses, and so does the caller's pointer.
-    if (SetLock(held->fd(), F_UNLCK) != 0) return PosixError("unlock " + held->name(), errno);
+    if (flock(held->fd(), LOCK_UN) != 0) return PosixError("unlock " + held->name(), errno);
     ForgetLock(held->name());
     close(held->fd());
     delete held;

@@ -116,7 +116,9 @@ class PosixWritableFile final : public WritableFile {
   }
 
   Status Sync() override {
-    const Status status = Flush();
+    // The files that a manifest names are found before it is.
+    Status status = IsManifest() ? SyncDirectory() : Status::OK();
+    if (status.ok()) status = Flush();
     if (!status.ok()) return status;
     return fdatasync(file_.fd()) == 0 ? Status::OK() : file_.Error();
   }
@@ -129,6 +131,16 @@ class PosixWritableFile final : public WritableFile {
 
  private:
   static constexpr size_t kGathered = 64 * 1024;
+
+  // By the name without its directory, as LevelDB calls its own.
+  bool IsManifest() const { return file_.name().compare(file_.name().rfind('/') + 1, 8, "MANIFEST") == 0; }
+
+  Status SyncDirectory() const {
+    const size_t slash = file_.name().rfind('/');
+    const std::string name = slash == std::string::npos ? "." : file_.name().substr(0, slash == 0 ? 1 : slash);
+    const Descriptor directory(name, open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return directory.fd() >= 0 && fsync(directory.fd()) == 0 ? Status::OK() : directory.Error();
+  }
 
   Status WriteAll(const char* data, size_t len) {
     while (len > 0) {

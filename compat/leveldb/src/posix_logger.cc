@@ -58,7 +58,7 @@ class PosixLogger final : public Logger {
 }  // namespace
 
 Status OpenLogger(const std::string& fname, Logger** result) {
-  std::FILE* file = std::fopen(fname.c_str(), "we");
+  std::FILE* file = std::fopen(fname.c_str(), "ae");
   if (file == nullptr) {
     *result = nullptr;
     return PosixError(fname, errno);

@@ -150,6 +150,54 @@ TEST(a_file_in_memory_lives_while_it_is_open) {
   CHECK_EQ(read.ToString(), "bytes");
 }
 
+TEST(a_file_in_memory_that_is_written_anew_is_so_for_its_readers) {
+  const std::unique_ptr<Env> env(NewMemEnv(Env::Default()));
+  CHECK_OK(WriteStringToFile(env.get(), "old bytes", "/f"));
+  SequentialFile* sequential = nullptr;
+  RandomAccessFile* random = nullptr;
+  CHECK_OK(env->NewSequentialFile("/f", &sequential));
+  CHECK_OK(env->NewRandomAccessFile("/f", &random));
+  const auto words = Owned(sequential);
+  const auto file = Owned(random);
+  char scratch[16];
+  Slice read;
+  CHECK_OK(words->Read(4, &read, scratch));
+  CHECK_EQ(read.ToString(), "old ");
+  WritableFile* writable = nullptr;
+  CHECK_OK(env->NewWritableFile("/f", &writable));
+  const auto writer = Owned(writable);
+  CHECK_OK(file->Read(0, sizeof(scratch), &read, scratch));
+  CHECK_EQ(read.size(), 0u);
+  // What has been read is not there any more.
+  CHECK(words->Read(4, &read, scratch).IsIOError());
+  CHECK(words->Skip(1).IsIOError());
+  CHECK(file->Read(4, 4, &read, scratch).IsIOError());
+  CHECK_OK(writer->Append("new bytes"));
+  CHECK_OK(file->Read(0, sizeof(scratch), &read, scratch));
+  CHECK_EQ(read.ToString(), "new bytes");
+  CHECK_OK(words->Read(sizeof(scratch), &read, scratch));
+  CHECK_EQ(read.ToString(), "bytes");
+}
+
+// A manifest names files, whose names are to be durable before it.
+TEST(a_manifest_is_synced_after_its_directory) {
+  const Dir dir;
+  Env* env = Env::Default();
+  CHECK_OK(env->CreateDir(dir / "sub"));
+  WritableFile *manifest = nullptr, *other = nullptr;
+  CHECK_OK(env->NewWritableFile(dir / "sub/MANIFEST-000001", &manifest));
+  CHECK_OK(env->NewWritableFile(dir / "sub/other", &other));
+  const auto named = Owned(manifest), plain = Owned(other);
+  CHECK_OK(named->Append("x"));
+  CHECK_OK(named->Sync());
+  // It is found by its name.
+  CHECK_OK(env->RenameFile(dir / "sub", dir / "moved"));
+  const Status status = named->Sync();
+  CHECK(status.IsNotFound() && status.ToString().find(dir / "sub") != std::string::npos);
+  CHECK_OK(plain->Sync());
+  CHECK_OK(named->Close());
+}
+
 TEST(what_is_not_there_is_not_found) {
   const Dir dir;
   SequentialFile* sequential = nullptr;
@@ -187,7 +235,9 @@ TEST(locks_keep_others_out) {
   Env* env = Env::Default();
   FileLock *lock = nullptr, *second = reinterpret_cast<FileLock*>(1);
   CHECK_OK(env->LockFile(dir / "LOCK", &lock));
-  CHECK(env->LockFile(dir / "LOCK", &second).IsIOError() && second == nullptr);
+  const Status held = env->LockFile(dir / "LOCK", &second);
+  CHECK(held.IsIOError() && second == nullptr);
+  CHECK(held.ToString().find("lock " + (dir / "LOCK") + ": already held by process") != std::string::npos);
   CHECK_OK(env->UnlockFile(lock));
   CHECK_OK(env->LockFile(dir / "LOCK", &lock));
   CHECK_OK(env->UnlockFile(lock));
@@ -195,6 +245,41 @@ TEST(locks_keep_others_out) {
   CHECK_OK(env->CreateDir(dir / "no"));
   CHECK_OK(env->LockFile(dir / "no/LOCK", &lock));
   CHECK_OK(env->UnlockFile(lock));
+}
+
+// Tools take the lock of a directory to see whether a store is open there, and to keep it closed.
+TEST(a_lock_and_a_store_keep_each_other_out) {
+  const Dir dir;
+  Env* env = Env::Default();
+  Options options;
+  options.create_if_missing = true;
+  DB* opened = nullptr;
+  FileLock* lock = nullptr;
+  CHECK_OK(DB::Open(options, dir / "db", &opened));
+  auto db = Owned(opened);
+  CHECK(env->LockFile(dir / "db/LOCK", &lock).IsIOError() && lock == nullptr);
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const char kept_out = env->LockFile(dir / "db/LOCK", &lock).IsIOError();
+    _exit(write(ends[1], &kept_out, 1) < 0);
+  }
+  CHECK(child > 0);
+  close(ends[1]);
+  char kept_out = 0;
+  CHECK(read(ends[0], &kept_out, 1) == 1);
+  CHECK_EQ(kept_out, 1);
+  close(ends[0]);
+  CHECK(waitpid(child, nullptr, 0) == child);
+  CHECK_OK(db->Put(WriteOptions(), "a", "1"));
+  db.reset();
+  CHECK_OK(env->LockFile(dir / "db/LOCK", &lock));
+  CHECK(DB::Open(options, dir / "db", &opened).IsIOError());
+  CHECK(DestroyDB(dir / "db", options).IsIOError());
+  CHECK_OK(env->UnlockFile(lock));
+  CHECK_OK(DB::Open(options, dir / "db", &opened));
+  delete opened;
 }
 
 TEST(scheduled_work_runs_in_order) {
@@ -264,6 +349,18 @@ TEST(a_logger_writes_lines) {
   CHECK(text.find("\n\n") == std::string::npos);
   // 2011/01/31-23:59:59.123456
   CHECK(text[4] == '/' && text[7] == '/' && text[10] == '-' && text[13] == ':' && text[19] == '.');
+}
+
+TEST(a_logger_goes_on_in_the_file_that_is_there) {
+  const Dir dir;
+  for (const char* line : {"first", "second"}) {
+    Logger* opened = nullptr;
+    CHECK_OK(Env::Default()->NewLogger(dir / "LOG", &opened));
+    const auto logger = Owned(opened);
+    Say(logger.get(), "%s", line);
+  }
+  const std::string text = Contents(Env::Default(), dir / "LOG");
+  CHECK(text.find(" first\n") < text.find(" second\n") && text.find(" second\n") != std::string::npos);
 }
 
 namespace {
