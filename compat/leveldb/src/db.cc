@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "db_impl.h"
 #include "esker_options.h"
@@ -49,7 +51,7 @@ Status Opening(const std::string& name, const std::string& directory, esker_code
     case ESKER_STORE_EXISTS:
       return Status::InvalidArgument(name, "exists (error_if_exists is true)");
     case ESKER_LOCKED:
-      return Status::IOError("lock " + name + "/LOCK", "another handle, here or in another process, has it");
+      return Status::IOError("lock " + name + "/LOCK", "already held by process, this one or another; close it there");
     default:
       return status;
   }
@@ -84,12 +86,17 @@ Status DestroyDB(const std::string& name, const Options& options) {
   std::string directory;
   const Status status = StoreDirectory(options, name, &directory);
   if (!status.ok()) return status;
+  // What is not there is destroyed, and for LevelDB so is what cannot be listed.
+  std::vector<std::string> names;
+  if (!Env::Default()->GetChildren(directory, &names).ok()) return Status::OK();
   esker_error* error = nullptr;
   const esker_code code = esker_destroy(directory.c_str(), &error);
   if (code == ESKER_OK) return status;
   const Status refused = Opening(name, directory, code, &error);
-  // What is not there is destroyed.
-  return code == ESKER_NOT_A_STORE ? Status::OK() : refused;
+  if (code != ESKER_NOT_A_STORE) return refused;
+  // It goes where it is empty, and stays where it has files of others.
+  Env::Default()->RemoveDir(directory);
+  return Status::OK();
 }
 
 Status RepairDB(const std::string& dbname, const Options& options) {
