@@ -20,22 +20,31 @@ esker_durability DurabilityOf(const WriteOptions& options) {
 
 // The batch that each thread keeps from one write to the next. Whoever writes takes it: a comparator of the program's
 // runs in the middle of a write, and may write to another DB.
-struct SpareBatch {
-  ~SpareBatch() { esker_batch_free(&batch); }
-  esker_batch* batch = nullptr;
+thread_local esker_batch* spare = nullptr;
+// Objects of the program's may write when the thread ends, after the spare batch is freed: nobody would free another.
+thread_local bool ended = false;
+struct SpareOwner {
+  ~SpareOwner() {
+    ended = true;
+    esker_batch_free(&spare);
+  }
 };
-thread_local SpareBatch spare;
+
+void KeepSpare(esker_batch* batch) {
+  static thread_local const SpareOwner owner;
+  spare = batch;
+}
 
 class BatchLease {
  public:
-  BatchLease() : batch_(std::exchange(spare.batch, nullptr)) {
+  BatchLease() : batch_(std::exchange(spare, nullptr)) {
     if (batch_ == nullptr) batch_ = esker_batch_new();
   }
   ~BatchLease() {
     // One that was large once does not keep its memory.
-    if (spare.batch == nullptr && esker_batch_byte_len(batch_) <= kKept) {
+    if (!ended && spare == nullptr && esker_batch_byte_len(batch_) <= kKept) {
       esker_batch_clear(batch_);
-      spare.batch = std::exchange(batch_, nullptr);
+      KeepSpare(std::exchange(batch_, nullptr));
     }
     esker_batch_free(&batch_);
   }

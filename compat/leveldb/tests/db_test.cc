@@ -395,3 +395,34 @@ TEST(a_killed_process_leaves_no_lock_to_its_child) {
   Put(Open(dir / "db", Options()).get(), "1", "one");
   for (const int end : {said[0], wait[0], wait[1]}) close(end);
 }
+
+namespace {
+
+// Writes when its thread ends, after what is destroyed before it.
+struct WritesAtEnd {
+  ~WritesAtEnd() {
+    if (db == nullptr) return;
+    WriteBatch batch;
+    batch.Put("a", "end");
+    batch.Put("b", "end");
+    db->Write(WriteOptions(), &batch);
+  }
+  DB* db = nullptr;
+};
+thread_local WritesAtEnd writes_at_end;
+
+}  // namespace
+
+// Valgrind sees what the library keeps for a thread that is gone.
+TEST(a_thread_writes_while_it_ends) {
+  const Dir dir;
+  const auto db = Open(dir / "db");
+  std::thread([&db] {
+    writes_at_end.db = db.get();
+    WriteBatch batch;
+    batch.Put("a", "1");
+    batch.Put("b", "2");
+    CHECK_OK(db->Write(WriteOptions(), &batch));
+  }).join();
+  CHECK_EQ(Contents(db.get()), "(a=end)(b=end)");
+}
