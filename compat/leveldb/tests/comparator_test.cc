@@ -110,6 +110,16 @@ TEST(names_of_comparators_have_limits) {
   }
 }
 
+TEST(names_of_comparators_do_not_begin_as_those_of_esker) {
+  const Dir dir;
+  const Named named("esker.mine");
+  Options options = Create();
+  options.comparator = &named;
+  const Status status = TryOpen(dir / "db", options);
+  CHECK_EQ(status.IsInvalidArgument(), HasComparatorNameLimits());
+  if (!status.ok()) CHECK(status.ToString().find("begin with \"esker.\"") != std::string::npos);
+}
+
 TEST(names_of_comparators_that_are_written_alike_stay_different) {
   const Dir dir;
   const Named byte("odd\xff"), text("odd\\xff"), longer(std::string(1500, 'x'));

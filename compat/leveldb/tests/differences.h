@@ -16,7 +16,7 @@ constexpr size_t kKeyLimit = 65536;
 // Esker asks the operating system itself: an Env of the program's own is NotSupported.
 inline bool RefusesOwnEnv() { return OnEsker(); }
 
-// The name of a comparator is neither empty nor longer than 1024 bytes.
+// The name of a comparator is neither empty nor longer than 1024 bytes, nor begins with "esker.".
 inline bool HasComparatorNameLimits() { return OnEsker(); }
 
 // In a child that was forked while a DB is open all its calls fail. LevelDB's write over what the parent writes.

@@ -428,6 +428,7 @@ esker_code esker_options_set_order(esker_options *options,
 
 // An order of the program's own for the default keyspace. The struct and its name are copied; `state`
 // belongs to the library from then on, until it calls `destroy`. On an error it stays the caller's.
+// Whether the name may be is asked when a store is opened, with an error that says why not.
 esker_code esker_options_set_comparator(esker_options *options,
                                         const esker_comparator *comparator);
 

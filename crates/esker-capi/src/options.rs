@@ -292,6 +292,7 @@ pub unsafe extern "C" fn esker_options_set_order(
 
 /// An order of the program's own for the default keyspace. The struct and its name are copied; `state`
 /// belongs to the library from then on, until it calls `destroy`. On an error it stays the caller's.
+/// Whether the name may be is asked when a store is opened, with an error that says why not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn esker_options_set_comparator(
     options: *mut esker_options,
