@@ -129,22 +129,28 @@ void DBImpl::LogFailure(const char* what, const Status& status) const {
   Tell(info_log_, name_ + ": " + what + ": " + status.ToString());
 }
 
+Status DBImpl::Written(esker_code code, esker_error** error) {
+  const Status status = StatusOf(code, error);
+  if (code == ESKER_HALTED && !stop_is_logged_.exchange(true)) LogFailure("write", status);
+  return status;
+}
+
 Status DBImpl::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
   esker_error* error = nullptr;
   const esker_code code =
       esker_put(entries_, Data(key), key.size(), Data(value), value.size(), DurabilityOf(options), &error);
-  return StatusOf(code, &error);
+  return Written(code, &error);
 }
 
 Status DBImpl::Delete(const WriteOptions& options, const Slice& key) {
   esker_error* error = nullptr;
-  return StatusOf(esker_delete(entries_, Data(key), key.size(), DurabilityOf(options), &error), &error);
+  return Written(esker_delete(entries_, Data(key), key.size(), DurabilityOf(options), &error), &error);
 }
 
 Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   esker_error* error = nullptr;
   // LevelDB's way to have what is in memory written into tables.
-  if (updates == nullptr) return StatusOf(esker_db_flush(db_, &error), &error);
+  if (updates == nullptr) return Written(esker_db_flush(db_, &error), &error);
 
   if (WriteBatchInternal::Count(updates) == 1) {
     OneEntry one;
@@ -156,7 +162,7 @@ Status DBImpl::Write(const WriteOptions& options, WriteBatch* updates) {
   esker_batch* batch = lease.get();
   const Status status = Translate(updates, batch);
   if (!status.ok()) return status;
-  return StatusOf(esker_write(db_, batch, DurabilityOf(options), &error), &error);
+  return Written(esker_write(db_, batch, DurabilityOf(options), &error), &error);
 }
 
 Status DBImpl::Source(const ReadOptions& options, const esker_keyspace** source) const {

@@ -3,6 +3,7 @@
 #ifndef ESKER_COMPAT_LEVELDB_DB_IMPL_H_
 #define ESKER_COMPAT_LEVELDB_DB_IMPL_H_
 
+#include <atomic>
 #include <string>
 
 #include "esker.h"
@@ -39,11 +40,15 @@ class DBImpl final : public DB {
   // What has nobody to return an error to writes it to the program's log.
   void LogFailure(const char* what, const Status& status) const;
 
+  // The Status of a write. That writes are stopped, by what failed in the background, goes to the program's log, once.
+  Status Written(esker_code code, esker_error** error);
+
   const std::string name_;
   const bool bytewise_;
   Logger* const info_log_;
   esker_db* db_;
   esker_keyspace* entries_;
+  std::atomic<bool> stop_is_logged_{false};
 };
 
 }  // namespace leveldb

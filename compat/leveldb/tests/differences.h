@@ -50,6 +50,9 @@ inline bool ParanoidOpenReadsAll() { return OnEsker(); }
 // LevelDB's sizes of ranges are those of its tables; Esker's hold what is not in one yet too.
 inline bool SizesHoldWhatIsInMemory() { return OnEsker(); }
 
+// A store of Esker that is moved while it is open takes no more writes.
+inline bool StopsWhenMoved() { return OnEsker(); }
+
 // The tests read damaged files: which file they are to damage ends so.
 inline const char* DataSuffix() { return OnEsker() ? ".tbl" : ".ldb"; }
 

@@ -225,6 +225,38 @@ TEST(what_was_just_written_has_a_size) {
   CHECK(!SizesHoldWhatIsInMemory() || (sizes[0] > 500 && sizes[0] < 2000));
 }
 
+// What stops them fails in the background; the log had it when the store was closed.
+TEST(a_stop_of_writes_is_logged_by_the_next_one) {
+  if (!StopsWhenMoved()) return;
+  struct Lines : Logger {
+    void Logv(const char* format, std::va_list arguments) override {
+      char line[1000];
+      std::vsnprintf(line, sizeof(line), format, arguments);
+      text += std::string(line) + "\n";
+    }
+    std::string text;
+  } logger;
+  const Dir dir;
+  Options options = Create();
+  options.info_log = &logger;
+  options.write_buffer_size = 64 << 10;
+  const auto db = Open(dir / "db", options);
+  Put(db.get(), "a", "1");
+  CHECK_OK(Env::Default()->RenameFile(dir / "db", dir / "moved"));
+  logger.text.clear();
+  // The store finds it when it next writes into tables.
+  Status stopped;
+  const auto is_stopped = [&stopped] { return stopped.ToString().find("writes are stopped") != std::string::npos; };
+  for (int i = 0; i < 20000 && !is_stopped(); ++i) {
+    if (!stopped.ok()) Env::Default()->SleepForMicroseconds(1000);
+    stopped = db->Put(WriteOptions(), Number(i), std::string(1000, 'v'));
+  }
+  CHECK(stopped.IsIOError() && is_stopped());
+  CHECK(db->Delete(WriteOptions(), "a").IsIOError());
+  CHECK_EQ(logger.text, dir / "db" + ": write: " + stopped.ToString() + "\n");
+  CHECK_EQ(Get(db.get(), "a"), "1");
+}
+
 TEST(a_destroyed_store_is_gone) {
   const Dir dir;
   CHECK_OK(DestroyDB(dir / "db", Options()));
