@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use esker::{Cursor, Db, Error, Keyspace, KeyspaceOptions, Slice, View};
+use esker::{Cursor, Db, Keyspace, KeyspaceOptions, Slice, View};
 
 use crate::db::esker_db;
 use crate::error::{Failure, esker_code, esker_error};
@@ -263,9 +263,4 @@ unsafe fn range<'a>(
         };
         Ok((start, end))
     }
-}
-
-/// That a keyspace was dropped, as the engine says it.
-pub(crate) fn dropped(keyspace: &Keyspace) -> Error {
-    Error::KeyspaceDropped { name: keyspace.name().to_string() }
 }

@@ -8,7 +8,7 @@ use std::mem::size_of;
 use crate::db::esker_db;
 use crate::error::{Failure, esker_code, esker_error};
 use crate::ffi::{call, place, shared};
-use crate::keyspace::{KeyspaceState, dropped, esker_keyspace};
+use crate::keyspace::esker_keyspace;
 use crate::text::esker_string;
 
 use esker_code::*;
@@ -174,7 +174,13 @@ pub unsafe extern "C" fn esker_keyspace_stats(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            fill(stats, size, || Ok(of_keyspace(&figures(shared(keyspace)?)?)))?;
+            fill(stats, size, || {
+                let of = shared(keyspace)?;
+                let figures = of.keyspace.stats();
+                // Asked afterwards: one that is dropped meanwhile has nothing.
+                of.check_open()?;
+                Ok(of_keyspace(&figures))
+            })?;
             Ok(ESKER_OK)
         })
     }
@@ -194,19 +200,12 @@ pub unsafe extern "C" fn esker_keyspace_comparator(
         call(error, || {
             let at = place(name, "name")?;
             at.write(esker_string::NONE);
-            at.write(esker_string::new(figures(shared(keyspace)?)?.comparator));
+            let of = shared(keyspace)?;
+            of.check_open()?;
+            at.write(esker_string::new(of.keyspace.comparator_name().to_owned()));
             Ok(ESKER_OK)
         })
     }
-}
-
-/// What the engine knows of a keyspace that is there.
-fn figures(of: &KeyspaceState) -> Result<esker::KeyspaceStats, Failure> {
-    let all = of.db.stats();
-    // Asked afterwards: one that was dropped meanwhile may have a successor of its name.
-    of.check_open()?;
-    let found = all.keyspaces.into_iter().find(|k| k.name == of.keyspace.name());
-    Ok(found.ok_or_else(|| dropped(&of.keyspace))?)
 }
 
 fn of_keyspace(k: &esker::KeyspaceStats) -> esker_keyspace_stat {

@@ -162,8 +162,8 @@ pub(crate) fn about<'s>(stats: &'s Stats, name: &str) -> Option<&'s KeyspaceStat
 
 /// The order of a keyspace. Only the two built-in orders can be open here: a store whose keyspace
 /// has an order of its own cannot be opened without that comparator.
-pub(crate) fn order(stats: &Stats, name: &str) -> KeyOrder {
-    about(stats, name).and_then(|k| order_named(&k.comparator)).unwrap_or_default()
+pub(crate) fn order(keyspace: &Keyspace) -> KeyOrder {
+    order_named(keyspace.comparator_name()).unwrap_or_default()
 }
 
 /// The built-in order that is stored under this name.

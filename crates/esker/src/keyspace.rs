@@ -18,6 +18,7 @@ use crate::read::iter::Iter;
 use crate::read::refresh::{CursorHome, Refresher};
 use crate::read::slice::Slice;
 use crate::snapshot::Snapshot;
+use crate::stats::KeyspaceStats;
 use crate::store::KeyspaceState;
 use crate::util::sync::Guard;
 use sealed::Moment;
@@ -235,6 +236,17 @@ impl Keyspace {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.state.name
+    }
+
+    /// The name of its comparator: `esker.bytewise`, `esker.reverse`, or that of the program's own
+    /// ([`Comparator::name`](crate::Comparator::name)). Costs nothing; also of a keyspace that was dropped.
+    pub fn comparator_name(&self) -> &str {
+        self.state.order.name()
+    }
+
+    /// Its part of [`Db::stats`](crate::Db::stats), as it is now; no file is looked at for it.
+    pub fn stats(&self) -> KeyspaceStats {
+        KeyspaceStats::of(&self.state)
     }
 
     pub(crate) fn id(&self) -> u32 {

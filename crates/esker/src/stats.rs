@@ -111,10 +111,43 @@ pub struct Stats {
 impl Stats {
     /// Bytes written to the device's cache for each byte the user wrote, since open.
     pub fn write_amplification(&self) -> f64 {
-        if self.bytes_written == 0 {
-            return 0.0;
+        amplification(self.bytes_written, self.log_bytes_written, self.compaction_bytes_written)
+    }
+}
+
+fn amplification(by_user: u64, to_log: u64, by_compactions: u64) -> f64 {
+    if by_user == 0 {
+        return 0.0;
+    }
+    (to_log + by_compactions) as f64 / by_user as f64
+}
+
+impl KeyspaceStats {
+    pub(crate) fn of(ks: &KeyspaceState) -> KeyspaceStats {
+        let super_version = ks.super_version.load();
+        let runs = super_version.runs().iter().map(|r| RunStats {
+            tables: r.tables().len(),
+            bytes: r.bytes(),
+            raw_bytes: sum_of(r.tables().iter().map(|t| t.meta.raw_bytes)),
+            lz4_tables: packed_for(r, Compression::Lz4),
+            zstd_tables: packed_for(r, Compression::Zstd),
+            entries: r.entries(),
+            tombstones: r.tombstones(),
+        });
+        KeyspaceStats {
+            name: ks.name.clone(),
+            id: ks.id,
+            comparator: ks.order.name().to_string(),
+            compression: ks.compression.name().to_string(),
+            blob_threshold: ks.blob_threshold,
+            runs: runs.collect(),
+            memtable_entries: super_version.memtables.iter().map(|m| m.len() as u64).sum(),
+            memtable_bytes: super_version
+                .memtables
+                .iter()
+                .map(|m| m.inline_bytes() + m.blob_bytes())
+                .sum(),
         }
-        (self.log_bytes_written + self.compaction_bytes_written) as f64 / self.bytes_written as f64
     }
 }
 
@@ -151,40 +184,13 @@ impl Store {
         bytes
     }
 
+    fn keyspace_stats(&self) -> Vec<KeyspaceStats> {
+        self.all_keyspaces().iter().map(|ks| KeyspaceStats::of(ks)).collect()
+    }
+
     pub(crate) fn stats(&self) -> Stats {
-        let mut keyspaces = Vec::new();
-        let mut table_bytes = 0;
-        for ks in self.all_keyspaces() {
-            let super_version = ks.super_version.load();
-            let runs: Vec<RunStats> = super_version
-                .runs()
-                .iter()
-                .map(|r| RunStats {
-                    tables: r.tables().len(),
-                    bytes: r.bytes(),
-                    raw_bytes: sum_of(r.tables().iter().map(|t| t.meta.raw_bytes)),
-                    lz4_tables: packed_for(r, Compression::Lz4),
-                    zstd_tables: packed_for(r, Compression::Zstd),
-                    entries: r.entries(),
-                    tombstones: r.tombstones(),
-                })
-                .collect();
-            table_bytes += runs.iter().map(|r| r.bytes).sum::<u64>();
-            keyspaces.push(KeyspaceStats {
-                name: ks.name.clone(),
-                id: ks.id,
-                comparator: ks.order.name().to_string(),
-                compression: ks.compression.name().to_string(),
-                blob_threshold: ks.blob_threshold,
-                runs,
-                memtable_entries: super_version.memtables.iter().map(|m| m.len() as u64).sum(),
-                memtable_bytes: super_version
-                    .memtables
-                    .iter()
-                    .map(|m| m.inline_bytes() + m.blob_bytes())
-                    .sum(),
-            });
-        }
+        let keyspaces = self.keyspace_stats();
+        let table_bytes = keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.bytes).sum();
         let tables = keyspaces.iter().flat_map(|k| &k.runs).map(|r| r.tables).sum::<usize>();
         let segments = self.segments.totals();
         let c = &self.counters;
@@ -221,15 +227,14 @@ impl Store {
         lock.open_files() + usize::from(!self.options.read_only) + usize::from(spare)
     }
 
-    /// A property by name, as text; `None` when there is none of that name.
+    /// A property by name, as text; `None` when there is none of that name. Each looks at no more than it tells of.
     pub(crate) fn property(&self, name: &str) -> Option<String> {
-        let stats = self.stats();
         let name = name.strip_prefix("esker.")?;
         Some(match name {
-            "stats" => format!("{stats:#?}"),
+            "stats" => format!("{:#?}", self.stats()),
             "levels" => {
                 let mut text = String::new();
-                for ks in &stats.keyspaces {
+                for ks in self.keyspace_stats() {
                     for (at, run) in ks.runs.iter().enumerate() {
                         let _ = writeln!(
                             text,
@@ -240,11 +245,19 @@ impl Store {
                 }
                 text
             }
-            "sequence" => stats.sequence.to_string(),
-            "disk-bytes" => stats.disk_bytes.to_string(),
-            "memory-used" => stats.memory_used.to_string(),
-            "write-amplification" => format!("{:.2}", stats.write_amplification()),
-            "halted" => stats.halted.unwrap_or_default(),
+            "sequence" => self.visible_seq().to_string(),
+            "disk-bytes" => disk_bytes(self, &self.dir).to_string(),
+            "memory-used" => self.memory_used().to_string(),
+            "write-amplification" => {
+                let [by_user, to_log, by_compactions] = [
+                    &self.counters.user_bytes,
+                    &self.counters.log_bytes,
+                    &self.counters.compaction_written,
+                ]
+                .map(Counters::get);
+                format!("{:.2}", amplification(by_user, to_log, by_compactions))
+            }
+            "halted" => self.halt_cause().map(|e| e.to_string()).unwrap_or_default(),
             _ => return None,
         })
     }
@@ -267,4 +280,40 @@ fn disk_bytes(store: &Store, dir: &Path) -> u64 {
             .unwrap_or(0)
     };
     names.iter().map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::env::sim::SimEnv;
+    use crate::{Db, Options};
+
+    fn store() -> (Arc<SimEnv>, Db) {
+        let env = Arc::new(SimEnv::new(1, true));
+        let db = Db::open_in(env.clone(), Path::new("/db"), Options::new()).unwrap();
+        db.put("key", "value").unwrap();
+        db.flush().unwrap();
+        (env, db)
+    }
+
+    /// Each made all statistics, and for the size of the directory opened its files.
+    #[test]
+    fn properties_looked_at_files_that_they_do_not_tell_of() {
+        let (env, db) = store();
+        let names = ["levels", "sequence", "memory-used", "write-amplification", "halted", "none"];
+        for name in names {
+            let before = env.call_count() as usize;
+            let found = db.property(&format!("esker.{name}"));
+            assert_eq!(found.is_some(), name != "none", "{name}");
+            let calls = env.calls().split_off(before);
+            assert!(calls.is_empty(), "{name}: {calls:?}");
+        }
+        let before = env.call_count();
+        let keyspace = db.default_keyspace();
+        assert_eq!(keyspace.comparator_name(), "esker.bytewise");
+        assert_eq!(keyspace.stats().runs.len(), 1);
+        assert_eq!(env.call_count(), before);
+    }
 }

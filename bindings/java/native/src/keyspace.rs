@@ -98,15 +98,11 @@ native! {
         env.bytes(report.bytes())
     }
 
-    fn Java_io_esker_Native_order(_env, store: Handle<Db>, keyspace: Handle<Reader>) -> jint {
+    fn Java_io_esker_Native_order(_env, keyspace: Handle<Reader>) -> jint {
         let keyspace = keyspace.get().keyspace()?;
-        let name = keyspace.name();
-        let stats = store.get().stats();
-        // Asked afterwards: where it was dropped, they may be of another that has its name now.
+        // Whether it is there, and the store open.
         keyspace.multi_get::<&[u8]>(&[])?;
-        let stats = stats.keyspaces.iter().find(|keyspace| keyspace.name == name);
-        let stats = stats.ok_or_else(|| esker::Error::KeyspaceDropped { name: name.to_string() })?;
-        Ok(jint::from(stats.comparator == KeyOrder::Reverse.name()))
+        Ok(jint::from(keyspace.comparator_name() == KeyOrder::Reverse.name()))
     }
 
     fn Java_io_esker_Native_compactRange(

@@ -49,12 +49,11 @@ pub(crate) fn run(args: Args) -> Outcome {
         None if args.range.is_everything() => db.keyspaces(),
         None => vec![store::DEFAULT_KEYSPACE.into()],
     };
-    let stats = db.stats();
     let progress = Progress::spinner("compacting");
     db.flush()?;
     for name in &names {
         let keyspace = store::keyspace(&db, name)?;
-        let bounds = args.range.bounds(&args.encoding, &store::order(&stats, name))?;
+        let bounds = args.range.bounds(&args.encoding, &store::order(&keyspace))?;
         if bounds.is_everything() {
             keyspace.compact_range::<Vec<u8>>(..)?;
         } else {

@@ -39,13 +39,9 @@ pub(crate) fn run(args: Args) -> Outcome {
     let db = store::open_to_read(&args.store)?;
     let name = &args.keyspace.keyspace;
     let keyspace = store::keyspace(&db, name)?;
-    let stats = db.stats();
-    let order = store::order(&stats, name);
+    let order = store::order(&keyspace);
     let bounds = args.range.bounds(&args.encoding, &order)?;
-    let total = args
-        .range
-        .is_everything()
-        .then(|| store::about(&stats, name).map_or(0, store::entries_at_most));
+    let total = args.range.is_everything().then(|| store::entries_at_most(&keyspace.stats()));
     let progress = Progress::entries("counting", total);
     let mut walk = Walk::keys(&keyspace, order, bounds, false);
     let mut entries: u64 = 0;

@@ -110,8 +110,7 @@ pub(crate) fn run(args: Args) -> Outcome {
     }
     let db = store::open_to_read(&args.store)?;
     let style = if format == Format::Jsonl { Style::Json } else { Style::Bytes };
-    let stats = db.stats();
-    let plan = if args.all { Plan::all(&stats) } else { Plan::of(&args, &db, &stats)? };
+    let plan = if args.all { Plan::all(&db.stats()) } else { Plan::of(&args, &db)? };
     let mut out = Out::create(file, args.escape.escape, style)?;
     // A bar between the lines of a dump on the same terminal would garble both.
     let progress = (!to_terminal).then(|| Progress::entries("dumping", plan.total));
@@ -122,10 +121,9 @@ pub(crate) fn run(args: Args) -> Outcome {
     };
     let copied = match &plan.of {
         Of::One(bounds) => {
-            let name = &args.keyspace.keyspace;
-            let keyspace = store::keyspace(&db, name)?;
-            let mut walk =
-                Walk::entries(&keyspace, store::order(&stats, name), bounds.clone(), false);
+            let keyspace = store::keyspace(&db, &args.keyspace.keyspace)?;
+            let order = store::order(&keyspace);
+            let mut walk = Walk::entries(&keyspace, order, bounds.clone(), false);
             let mut writer = format.writer(&mut out, args.key.clone(), encoding);
             copy(&mut walk, writer.as_mut(), &mut 0, &mut on_step)
                 .and_then(|()| writer.finish().map_err(Stop::Output))
@@ -182,14 +180,10 @@ enum Of {
 }
 
 impl Plan {
-    fn of(args: &Args, db: &Db, stats: &Stats) -> Result<Plan, Failure> {
-        let name = &args.keyspace.keyspace;
-        store::keyspace(db, name)?;
-        let bounds = args.range.bounds(&args.encoding, &store::order(stats, name))?;
-        let total = args
-            .range
-            .is_everything()
-            .then(|| store::about(stats, name).map_or(0, store::entries_at_most));
+    fn of(args: &Args, db: &Db) -> Result<Plan, Failure> {
+        let keyspace = store::keyspace(db, &args.keyspace.keyspace)?;
+        let bounds = args.range.bounds(&args.encoding, &store::order(&keyspace))?;
+        let total = args.range.is_everything().then(|| store::entries_at_most(&keyspace.stats()));
         Ok(Plan { of: Of::One(bounds), total })
     }
 

@@ -51,9 +51,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> Outcome {
     let db = store::open_to_read(&args.store)?;
-    let name = &args.keyspace.keyspace;
-    let keyspace = store::keyspace(&db, name)?;
-    let order = store::order(&db.stats(), name);
+    let keyspace = store::keyspace(&db, &args.keyspace.keyspace)?;
+    let order = store::order(&keyspace);
     let bounds = args.range.bounds(&args.encoding, &order)?;
     let mut walk = if args.keys_only {
         Walk::keys(&keyspace, order, bounds, args.reverse)

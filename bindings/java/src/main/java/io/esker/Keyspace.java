@@ -67,7 +67,7 @@ public final class Keyspace extends Reader implements AutoCloseable {
         try {
             Order known = order;
             if (known == null) {
-                known = Order.values()[Native.order(store().pointer(), pointer)];
+                known = Order.values()[Native.order(pointer)];
                 order = known;
             }
             return known;

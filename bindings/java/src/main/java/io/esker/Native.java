@@ -62,7 +62,7 @@ final class Native {
     static native long createKeyspace(long store, byte[] name, int compression, int blobThreshold, int order);
     static native void dropKeyspace(long store, byte[] name);
     static native byte[] keyspaces(long store);
-    static native int order(long store, long keyspace);
+    static native int order(long keyspace);
     static native void compactRange(long keyspace, byte[] from, boolean fromInclusive, byte[] to, boolean toInclusive);
     static native long approximateSize(long keyspace, byte[] from, boolean fromInclusive, byte[] to, boolean toInclusive);
     static native long bulkLoad(long keyspace, BulkLoad source);
