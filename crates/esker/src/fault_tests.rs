@@ -90,6 +90,9 @@ impl Env for FaultEnv {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.plan.call("exists").and_then(|()| self.real.exists(path))
     }
+    fn allocated(&self, path: &Path) -> io::Result<u64> {
+        self.plan.call("allocated").and_then(|()| self.real.allocated(path))
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.plan.call("rename").and_then(|()| self.real.rename(from, to))
     }

@@ -269,16 +269,10 @@ fn packed_for(run: &LoadedRun, compression: Compression) -> usize {
     run.tables().iter().filter(fits).count()
 }
 
-/// Bytes that the files of the directory take.
+/// Bytes that the files of the directory take; none is opened for it.
 fn disk_bytes(store: &Store, dir: &Path) -> u64 {
     let names = store.env.list(dir).unwrap_or_default();
-    let size = |name: &String| {
-        store
-            .env
-            .open(&dir.join(name), crate::env::OpenMode::Read)
-            .and_then(|f| f.allocated())
-            .unwrap_or(0)
-    };
+    let size = |name: &String| store.env.allocated(&dir.join(name)).unwrap_or(0);
     names.iter().map(size).sum()
 }
 
@@ -287,7 +281,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::env::sim::SimEnv;
+    use crate::env::sim::{CallKind, SimEnv};
     use crate::{Db, Options};
 
     fn store() -> (Arc<SimEnv>, Db) {
@@ -315,5 +309,21 @@ mod tests {
         assert_eq!(keyspace.comparator_name(), "esker.bytewise");
         assert_eq!(keyspace.stats().runs.len(), 1);
         assert_eq!(env.call_count(), before);
+    }
+
+    /// One that could not be opened counted as nothing.
+    #[test]
+    fn the_size_of_the_directory_opened_its_files() {
+        let (env, db) = store();
+        let before = env.call_count() as usize;
+        let bytes = db.stats().disk_bytes;
+        let calls = env.calls().split_off(before);
+        assert!(!calls.iter().any(|c| c.kind == CallKind::Open), "{calls:?}");
+        assert_eq!(db.property("esker.disk-bytes"), Some(bytes.to_string()));
+        // What cannot be measured counts as nothing, and the rest as before.
+        env.fail_first(CallKind::Allocated, "/db/CURRENT");
+        let without = db.stats().disk_bytes;
+        assert!(0 < without && without < bytes, "{without} of {bytes}");
+        assert_eq!(db.stats().disk_bytes, bytes);
     }
 }

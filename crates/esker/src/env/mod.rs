@@ -145,6 +145,11 @@ pub(crate) trait Env: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Whether something is there under this name (links are not followed).
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Bytes that the file system has set aside for a regular file, which is not opened. Symbolic links, directories and devices are
+    /// refused.
+    fn allocated(&self, path: &Path) -> io::Result<u64> {
+        self.open(path, OpenMode::Read)?.allocated()
+    }
     /// Whether it is a link to what is not there.
     fn leads_nowhere(&self, _path: &Path) -> io::Result<bool> {
         Ok(false)

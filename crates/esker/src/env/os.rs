@@ -53,9 +53,7 @@ impl Env for OsEnv {
             .create_new(mode == OpenMode::CreateNew)
             .custom_flags(flags.bits() as i32);
         let file = open_apart(&options, path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
+        regular(file.metadata()?)?;
         Ok(Arc::new(OsFile { file, mapped: Default::default() }))
     }
 
@@ -65,6 +63,10 @@ impl Env for OsEnv {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(e),
         }
+    }
+
+    fn allocated(&self, path: &Path) -> io::Result<u64> {
+        Ok(regular(fs::symlink_metadata(path)?)?.blocks() * 512)
     }
 
     fn leads_nowhere(&self, path: &Path) -> io::Result<bool> {
@@ -112,6 +114,13 @@ impl Env for OsEnv {
     fn sleep(&self, how_long: Duration) {
         std::thread::sleep(how_long);
     }
+}
+
+fn regular(metadata: fs::Metadata) -> io::Result<fs::Metadata> {
+    if metadata.is_file() {
+        return Ok(metadata);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
 #[derive(Debug)]

@@ -194,6 +194,13 @@ impl Env for SimEnv {
         Ok(disk.names.now.contains_key(path))
     }
 
+    fn allocated(&self, path: &Path) -> io::Result<u64> {
+        let mut disk = self.disk.lock();
+        disk.call(CallKind::Allocated, path, (0, 0))?;
+        let inode = disk.file(path)?;
+        Ok(disk.inodes[inode].allocated())
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.call(CallKind::Rename, from, (0, 0))?;
