@@ -96,14 +96,14 @@ export class EskerLevel<KDefault = string, VDefault = string>
    */
   getProperty (property: string): string
 
-  /** Figures of the store. */
+  /** Figures of the store, at once: of its files only the sizes are asked for. */
   stats (): Stats
 
   /** Removes the store in a directory: its files, and the directory when nothing else is in it. Close the store first. */
   static destroy (location: string): Promise<void>
 
-  /** Saves what is intact of a damaged store, and makes it open again. Close the store first. */
-  static repair (location: string): Promise<RepairReport>
+  /** Saves what is intact of a damaged store, and makes it open again; a sound one stays as it is. Close the store first. */
+  static repair (location: string, options?: RepairOptions | undefined): Promise<RepairReport>
 
   /** Reads the whole of a store that is not open for writing, and lists what is wrong. */
   static verify (location: string): Promise<VerifyReport>
@@ -171,6 +171,9 @@ export interface OpenOptions extends AbstractOpenOptions {
   blobThreshold?: number | undefined
 }
 
+/** Options of {@link EskerLevel.repair}, for the tables that it writes: what the store is opened with. */
+export interface RepairOptions extends Pick<OpenOptions, 'compression' | 'blockSize'> {}
+
 /** Options of the constructor. */
 export interface DatabaseOptions<K, V> extends AbstractDatabaseOptions<K, V>, OpenOptions {}
 
@@ -214,7 +217,10 @@ export interface RangeOptions<K> {
   keyEncoding?: string | Transcoder.PartialEncoder<K> | undefined
 }
 
-/** Figures of a store; those of what was done count since it was opened. */
+/**
+ * Figures of a store; those of what was done count since it was opened. They are exact up to `Number.MAX_SAFE_INTEGER`;
+ * `getProperty('esker.sequence')` has all digits of the sequence.
+ */
 export interface Stats {
   /** The number of the last write. */
   sequence: number

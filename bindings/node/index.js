@@ -9,7 +9,7 @@ const binding = require('./lib/binding')
 const { toBytes } = require('./lib/bytes')
 const { EskerChainedBatch } = require('./lib/chained-batch')
 const { EskerIterator, EskerKeyIterator, EskerValueIterator } = require('./lib/iterators')
-const { inPlace, openOptions } = require('./lib/options')
+const { inPlace, openOptions, repairOptions } = require('./lib/options')
 const { PackedBatch } = require('./lib/packed')
 const { walkOptions } = require('./lib/range')
 const { isYoung } = require('./lib/turn')
@@ -268,9 +268,9 @@ class EskerLevel extends AbstractLevel {
     await binding.destroy(location)
   }
 
-  static async repair (location) {
+  static async repair (location, options) {
     assertLocation(location)
-    return binding.repair(location)
+    return binding.repair(location, repairOptions(options ?? {}))
   }
 
   static async verify (location) {

@@ -58,6 +58,11 @@ function openOptions (options) {
   }
 }
 
+/** The options of a repair, for the tables that it writes. */
+function repairOptions (options) {
+  return { compression: compression(options), blockSize: bytes(options, 'blockSize') }
+}
+
 /** Whether reads and writes of single entries may run on the thread of the event loop. */
 function inPlace (options) {
   return flag(options, 'inPlace') ?? true
@@ -65,3 +70,4 @@ function inPlace (options) {
 
 exports.inPlace = inPlace
 exports.openOptions = openOptions
+exports.repairOptions = repairOptions

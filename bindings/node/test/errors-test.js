@@ -354,6 +354,34 @@ test('damage is told as damage, and repaired', async (t) => {
   await db.close()
 })
 
+test('a repair writes its tables as it is told', async (t) => {
+  const db = await opened({ compression: false })
+  for (let i = 0; i < 500; i++) await db.put(`key ${i}`, 'value '.repeat(20))
+  await db.flush()
+  await db.close()
+  const [table, ...others] = fs.readdirSync(db.location).filter((name) => name.endsWith('.tbl'))
+  t.same(others, [])
+  for (const options of [{ compression: 'gzip' }, { compression: 7 }, { blockSize: 'large' }, { blockSize: 5000 }]) {
+    t.is((await failure(EskerLevel.repair(db.location, options))).code, 'ESKER_INVALID_OPTION', JSON.stringify(options))
+  }
+  const sizes = {}
+  for (const compression of [undefined, 'lz4', false, 'none']) {
+    const copy = `${db.location}-${compression}`
+    fs.cpSync(db.location, copy, { recursive: true })
+    const file = fs.openSync(path.join(copy, table), 'r+')
+    fs.writeSync(file, Buffer.alloc(4096, 0xff), 0, 4096, 4096)
+    fs.closeSync(file)
+    t.ok((await EskerLevel.repair(copy, { compression })).changed)
+    const repaired = new EskerLevel(copy, { readOnly: true })
+    await repaired.open()
+    sizes[compression] = repaired.stats().tableBytes
+    await repaired.close()
+  }
+  t.is(sizes.undefined, sizes.lz4, JSON.stringify(sizes))
+  t.is(sizes.false, sizes.none, JSON.stringify(sizes))
+  t.ok(sizes.none > 30_000 && sizes.lz4 < sizes.none, JSON.stringify(sizes))
+})
+
 test('of many reads that are begun together only those that meet damage fail', async (t) => {
   const db = await opened({ compression: false })
   const keys = Array.from({ length: 1000 }, (_, i) => `key ${i}`)

@@ -238,6 +238,7 @@ test('sizes, compaction, properties and figures', async (t) => {
   t.ok(await db.approximateSize('key', 'l') < whole / 5, 'a compaction gives space back')
   t.match(db.getProperty('esker.stats'), /table_bytes/)
   const stats = db.stats()
+  t.is(db.getProperty('esker.sequence'), String(stats.sequence))
   t.ok(stats.tableBytes > 0 && stats.bytesWritten > 2_000_000 && stats.snapshots === 0, 'figures')
   await db.compactRange('z', 'a')
   t.pass('a range of nothing')

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use esker::{Db, Finding};
+use esker::{Db, Finding, Options};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, Object};
 use napi_derive::napi;
 
 use crate::bytes::Given;
 use crate::handle::Handle;
+use crate::open::compression;
 use crate::store::Store;
 use crate::task::{Job, in_thread, pooled, sync};
 
@@ -157,11 +158,31 @@ pub struct Repaired {
     pub unchecked: Vec<String>,
 }
 
+/// How to write the tables of a repaired store; what is missing is the library's own default.
+#[napi(object, object_to_js = false)]
+pub struct RepairOptions {
+    /// `none`, `lz4` or `zstd`.
+    pub compression: Option<String>,
+    /// Bytes of a block.
+    pub block_size: Option<f64>,
+}
+
 #[napi(catch_unwind)]
-pub fn repair<'env>(env: &'env Env, location: String) -> napi::Result<Object<'env>> {
+pub fn repair<'env>(
+    env: &'env Env,
+    location: String,
+    options: RepairOptions,
+) -> napi::Result<Object<'env>> {
     in_thread(env, move || {
+        let mut engine = Options::new();
+        if let Some(name) = &options.compression {
+            engine = engine.compression(compression(name)?);
+        }
+        if let Some(bytes) = options.block_size {
+            engine = engine.block_size(bytes as usize);
+        }
         Ok(Box::new(move || {
-            let done = Db::repair(PathBuf::from(location))?;
+            let done = engine.repair(PathBuf::from(location))?;
             Ok(Repaired {
                 changed: done.changed,
                 tables: done.tables as f64,

@@ -42,7 +42,7 @@ pub struct OpenOptions {
     pub blob_threshold: Option<f64>,
 }
 
-fn compression(name: &str) -> Outcome<Compression> {
+pub fn compression(name: &str) -> Outcome<Compression> {
     match name {
         "none" => Ok(Compression::None),
         "lz4" => Ok(Compression::Lz4),

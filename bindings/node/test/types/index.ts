@@ -33,7 +33,7 @@ export async function typed (): Promise<void> {
   await db.clear({ lt: 'b', sync: true })
   const stats: Stats = db.stats()
   const { problems } = await EskerLevel.verify('./db')
-  const { lost } = await Level.repair('./db')
+  const { lost } = await Level.repair('./db', { compression: 'none', blockSize: 8192 })
   await Level.destroy('./db')
   await db.close()
   console.log(isDatabase, ada, now, bytes, many, age, size, stats.diskBytes, problems, lost, db.location, db.getProperty('esker.stats'))
@@ -42,6 +42,8 @@ export async function typed (): Promise<void> {
 export function refused (): void {
   // @ts-expect-error no such durability
   new EskerLevel('./db', { durability: 'none' })
+  // @ts-expect-error a repair takes no memory
+  void EskerLevel.repair('./db', { memory: 1 << 20 })
   // @ts-expect-error a location is text
   new EskerLevel(7)
   // @ts-expect-error no such code
