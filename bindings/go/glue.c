@@ -114,6 +114,12 @@ glue_cursor glue_scan(const esker_keyspace *ks, bool keys_only, int where, const
 glue_chunk glue_read(esker_cursor *cursor, bool backward, uint8_t *buffer, size_t capacity) {
   glue_chunk r = {0};
   r.code = esker_cursor_read(cursor, backward, buffer, capacity, &r.used, &r.count, &r.done, &r.error);
+  if (r.code == ESKER_OK && r.count == 0 && !r.done) {
+    esker_entry at;
+    r.code = esker_cursor_entry(cursor, &at, &r.error);
+    r.key = at.key;
+    r.key_len = at.key_len;
+  }
   return r;
 }
 

@@ -20,6 +20,9 @@ typedef struct {
   esker_code code;
   bool done;
   size_t used, count;
+  // Where not even one entry fits: its key, until the cursor moves.
+  const uint8_t *key;
+  size_t key_len;
   esker_error *error;
 } glue_chunk;
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -141,5 +142,59 @@ func TestShortScans(t *testing.T) {
 	}
 	if cursor.Last(); cursor.Next() || cursor.Key() != nil || cursor.Value() != nil || cursor.Err() != nil {
 		t.Fatalf("%q", cursor.Key())
+	}
+}
+
+// allocated is how many bytes Go allocates for something.
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestNothingOutsideTheBoundsIsCopied(t *testing.T) {
+	db := fresh(t)
+	reverse, err := db.CreateKeyspace("reverse", &KeyspaceOptions{Order: Reverse})
+	ok(t, err)
+	large := make([]byte, 16<<20)
+	for _, ks := range []*Keyspace{db.Keyspace, reverse} {
+		for _, key := range []string{"b", "c"} {
+			ok(t, ks.Put([]byte(key), []byte("small")))
+		}
+		for _, key := range []string{"a", "d"} {
+			ok(t, ks.Put([]byte(key), large))
+		}
+	}
+	a, b, c, d := []byte("a"), []byte("b"), []byte("c"), []byte("d")
+	for name, walk := range map[string]struct {
+		entries  Entries
+		expected []string
+	}{
+		"up":           {db.Range(b, d), []string{"b", "c"}},
+		"down":         {db.Backward(b, d), []string{"c", "b"}},
+		"prefix":       {db.Prefix(c), []string{"c"}},
+		"prefix down":  {db.Scan(Scan{Prefix: c, Backward: true}), []string{"c"}},
+		"none":         {db.Range([]byte("cc"), d), []string{}},
+		"reverse up":   {reverse.Range(c, a), []string{"c", "b"}},
+		"reverse down": {reverse.Backward(c, a), []string{"b", "c"}},
+		"reverse from": {reverse.Scan(Scan{Prefix: c}), []string{"c"}},
+	} {
+		bytes := allocated(func() {
+			if found := keys(t, walk.entries); !slices.Equal(found, walk.expected) {
+				t.Errorf("%s: %q, not %q", name, found, walk.expected)
+			}
+		})
+		if bytes > 1<<20 {
+			t.Errorf("%s: %d bytes for two small entries", name, bytes)
+		}
+	}
+	// What is inside is copied, however large.
+	for entry, err := range db.Range(d, nil) {
+		ok(t, err)
+		if len(entry.Value) != len(large) {
+			t.Fatal(len(entry.Value))
+		}
 	}
 }

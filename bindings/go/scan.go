@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"unsafe"
 )
 
 // Entry is a key and its value. Both are the program's to keep; while it does, it keeps the chunk of up to 256 KiB that they
@@ -70,7 +71,7 @@ func (r *reader) Scan(s Scan) Entries {
 		}
 		defer C.esker_cursor_close(&cursor)
 		for room := firstChunk; ; room = min(room*2, lastChunk) {
-			chunk, done, err := readChunk(cursor, s.Backward, room)
+			chunk, done, err := readChunk(cursor, bounds, s.Backward, room)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -121,8 +122,8 @@ func (r *reader) openScan(s Scan, b bounds) (*C.esker_cursor, error) {
 	return got.cursor, failure(got.code, got.error)
 }
 
-// readChunk copies entries, as many as there is room for, and one where there is too little.
-func readChunk(cursor *C.esker_cursor, backward bool, room int) (chunk []byte, done bool, err error) {
+// readChunk copies entries, as many as there is room for. One that there is too little room for is copied if it lies inside.
+func readChunk(cursor *C.esker_cursor, b bounds, backward bool, room int) (chunk []byte, done bool, err error) {
 	for {
 		chunk = make([]byte, room)
 		got := C.glue_read(cursor, C.bool(backward), bytesC(chunk), lenC(chunk))
@@ -131,10 +132,26 @@ func readChunk(cursor *C.esker_cursor, backward bool, room int) (chunk []byte, d
 			return nil, true, nil
 		case got.code != C.ESKER_OK:
 			return nil, false, failure(got.code, got.error)
-		case got.count == 0 && !bool(got.done):
-			room = int(got.used)
-		default:
+		case got.count > 0 || bool(got.done):
 			return chunk[:got.used:got.used], bool(got.done), nil
+		}
+		switch b.place(unsafe.Slice((*byte)(got.key), got.key_len)) {
+		case inside:
+			room = int(got.used)
+		case behind:
+			return nil, true, nil
+		case before:
+			where := C.int(C.GLUE_NEXT)
+			if backward {
+				where = C.GLUE_PREV
+			}
+			switch moved := C.glue_move(cursor, where, nil, 0); moved.code {
+			case C.ESKER_OK:
+			case C.ESKER_NOT_FOUND:
+				return nil, true, nil
+			default:
+				return nil, false, failure(moved.code, moved.error)
+			}
 		}
 	}
 }
