@@ -198,3 +198,33 @@ func TestNothingOutsideTheBoundsIsCopied(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBoundsOfALoopStayAsTheyWere(t *testing.T) {
+	db := filled(t, filepath.Join(t.TempDir(), "store"), 5000)
+	for name, scan := range map[string]func(low, high, prefix []byte) Entries{
+		"range":    func(low, high, _ []byte) Entries { return db.Range(low, high) },
+		"backward": func(low, high, _ []byte) Entries { return db.Backward(low, high) },
+		"prefix":   func(_, _, prefix []byte) Entries { return db.Prefix(prefix) },
+		"prefix backward": func(_, _, prefix []byte) Entries {
+			return db.Scan(Scan{Prefix: prefix, Backward: true})
+		},
+	} {
+		low, high, prefix := []byte("key 001000"), []byte("key 002000"), []byte("key 001")
+		entries := scan(low, high, prefix)
+		// The first loop writes into the slices, and the second begins after that.
+		for range 2 {
+			n := 0
+			for _, err := range entries {
+				ok(t, err)
+				if n++; n == 10 {
+					copy(low, "key 001500")
+					copy(high, "key 001500")
+					copy(prefix, "key 004")
+				}
+			}
+			if n != 1000 {
+				t.Errorf("%s: %d entries", name, n)
+			}
+		}
+	}
+}

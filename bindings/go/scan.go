@@ -175,7 +175,9 @@ type bounds struct {
 	ascending bool
 }
 
+// bounds keeps no slice of the program's, which may write into them before the walk ends.
 func (s Scan) bounds(descending bool) bounds {
+	s.From, s.To, s.Prefix = bytes.Clone(s.From), bytes.Clone(s.To), bytes.Clone(s.Prefix)
 	b := bounds{ascending: descending == s.Backward}
 	from := bound{key: s.From, is: s.From != nil}
 	to := bound{key: s.To, is: s.To != nil, open: true}
