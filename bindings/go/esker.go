@@ -18,6 +18,10 @@ package esker
 // #cgo nocallback glue_put
 // #cgo noescape glue_delete
 // #cgo nocallback glue_delete
+// #cgo noescape glue_compact_range
+// #cgo nocallback glue_compact_range
+// #cgo noescape glue_approximate_size
+// #cgo nocallback glue_approximate_size
 // #cgo noescape glue_multi_get
 // #cgo nocallback glue_multi_get
 // #cgo noescape glue_write

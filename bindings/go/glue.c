@@ -31,6 +31,20 @@ glue_result glue_delete(const esker_keyspace *ks, const uint8_t *key, size_t key
   return r;
 }
 
+glue_result glue_compact_range(const esker_keyspace *ks, const uint8_t *from, size_t from_len, const uint8_t *to,
+                               size_t to_len) {
+  glue_result r = {0};
+  r.code = esker_compact_range(ks, from, from_len, to, to_len, &r.error);
+  return r;
+}
+
+glue_size glue_approximate_size(const esker_keyspace *ks, const uint8_t *from, size_t from_len, const uint8_t *to,
+                                size_t to_len) {
+  glue_size r = {0};
+  r.code = esker_approximate_size(ks, from, from_len, to, to_len, &r.size, &r.error);
+  return r;
+}
+
 glue_values glue_multi_get(const esker_keyspace *ks, size_t count, const uint8_t *keys, const size_t *lens) {
   glue_values r = {0};
   const void **each = malloc((count + 1) * sizeof *each);

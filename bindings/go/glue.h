@@ -1,5 +1,6 @@
 // What Go calls. Results come back by value, so that no variable has to be made on Go's heap for them, and what would be a
-// call for each write, key or entry is one call for many. Nothing here keeps a pointer of Go's after it has returned.
+// call for each write, key or entry is one call for many. Keys and values are bytes by their type: of what is behind a void
+// pointer, Go looks whether it has pointers, in all of the object that the bytes are a part of, and panics when it has. Nothing here keeps a pointer of Go's after it has returned.
 #ifndef ESKER_GO_GLUE_H
 #define ESKER_GO_GLUE_H
 
@@ -15,6 +16,12 @@ typedef struct {
   size_t len;
   esker_error *error;
 } glue_length;
+
+typedef struct {
+  esker_code code;
+  uint64_t size;
+  esker_error *error;
+} glue_size;
 
 typedef struct {
   esker_code code;
@@ -53,6 +60,12 @@ glue_result glue_contains(const esker_keyspace *ks, const uint8_t *key, size_t k
 glue_result glue_put(const esker_keyspace *ks, const uint8_t *key, size_t key_len, const uint8_t *value,
                      size_t value_len, esker_durability durability);
 glue_result glue_delete(const esker_keyspace *ks, const uint8_t *key, size_t key_len, esker_durability durability);
+
+// NULL is no bound.
+glue_result glue_compact_range(const esker_keyspace *ks, const uint8_t *from, size_t from_len, const uint8_t *to,
+                               size_t to_len);
+glue_size glue_approximate_size(const esker_keyspace *ks, const uint8_t *from, size_t from_len, const uint8_t *to,
+                                size_t to_len);
 
 // The keys lie one behind the other; their lengths are in `lens`. Also the array is to be given back.
 glue_values glue_multi_get(const esker_keyspace *ks, size_t count, const uint8_t *keys, const size_t *lens);

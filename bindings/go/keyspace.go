@@ -185,9 +185,8 @@ func (k *Keyspace) CompactRange(from, to []byte) error {
 		return ErrClosed
 	}
 	defer k.h.leave()
-	var object *C.esker_error
-	code := C.esker_compact_range(k.c, unsafe.Pointer(bytesC(from)), lenC(from), unsafe.Pointer(bytesC(to)), lenC(to), &object)
-	return failure(code, object)
+	r := C.glue_compact_range(k.c, bytesC(from), lenC(from), bytesC(to), lenC(to))
+	return failure(r.code, r.error)
 }
 
 // ApproximateSize is about how many bytes of files the keys of a range take, what is not flushed yet included. nil is no bound.
@@ -196,9 +195,6 @@ func (k *Keyspace) ApproximateSize(from, to []byte) (uint64, error) {
 		return 0, ErrClosed
 	}
 	defer k.h.leave()
-	var n C.uint64_t
-	var object *C.esker_error
-	code := C.esker_approximate_size(k.c, unsafe.Pointer(bytesC(from)), lenC(from), unsafe.Pointer(bytesC(to)), lenC(to),
-		&n, &object)
-	return uint64(n), failure(code, object)
+	got := C.glue_approximate_size(k.c, bytesC(from), lenC(from), bytesC(to), lenC(to))
+	return uint64(got.size), failure(got.code, got.error)
 }

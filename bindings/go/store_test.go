@@ -316,3 +316,32 @@ func TestDestroy(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestKeysLieWhereTheProgramHasThem(t *testing.T) {
+	db := fresh(t)
+	// The bytes of these keys lie in an object that has pointers too.
+	type node struct {
+		next     *node
+		from, to [1]byte
+	}
+	n := &node{next: &node{}, from: [1]byte{'a'}, to: [1]byte{'c'}}
+	from, to := n.from[:], n.to[:]
+	ok(t, db.Put(from, n.to[:]))
+	ok(t, db.CompactRange(from, to))
+	size, err := db.ApproximateSize(from, to)
+	ok(t, err)
+	if size == 0 {
+		t.Fatal("a key takes room")
+	}
+	if found := keys(t, db.Range(from, to)); len(found) != 1 {
+		t.Fatal(found)
+	}
+	_, err = db.MultiGet(from, to)
+	ok(t, err)
+	cursor, err := db.Cursor()
+	ok(t, err)
+	defer cursor.Close()
+	if !cursor.Seek(from) || !cursor.SeekForPrev(to) {
+		t.Fatal(cursor.Err())
+	}
+}
