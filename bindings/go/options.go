@@ -47,6 +47,7 @@ type Options struct {
 	ErrorIfExists  bool        // where there is a store it is ErrStoreExists
 	ParanoidChecks bool        // verify all tables while opening, which then reads the whole store
 	ReadOnly       bool        // write nothing; writes give ErrReadOnly
+	NoFlushOnClose bool        // closing leaves what is in memory in the log, which the next open recovers; nothing is lost
 	Compression    Compression // of keyspaces that have none of their own
 	BlockSize      int         // smallest block of a table, in bytes: a multiple of 4096 up to 65536; 4096 by default
 	SegmentSize    uint64      // to which log segments grow, in bytes: 64 KiB to 4 GiB; by default a quarter of Memory up to 32 MiB, a 16th from 512 MiB on up to 64 MiB, a 128th from 8 GiB on
@@ -92,6 +93,7 @@ func (o *Options) inC() (*C.esker_options, error) {
 		setting{"ErrorIfExists", o.ErrorIfExists, bad(C.esker_options_set_error_if_exists(c, C.bool(o.ErrorIfExists)))},
 		setting{"ParanoidChecks", o.ParanoidChecks, bad(C.esker_options_set_paranoid_checks(c, C.bool(o.ParanoidChecks)))},
 		setting{"ReadOnly", o.ReadOnly, bad(C.esker_options_set_read_only(c, C.bool(o.ReadOnly)))},
+		setting{"NoFlushOnClose", o.NoFlushOnClose, bad(C.esker_options_set_flush_on_close(c, C.bool(!o.NoFlushOnClose)))},
 		setting{"Compression", o.Compression, o.Compression != 0 &&
 			bad(C.esker_options_set_compression(c, C.esker_compression(o.Compression-1)))},
 		setting{"BlockSize", o.BlockSize, o.BlockSize != 0 && bad(C.esker_options_set_block_size(c, size(o.BlockSize)))},

@@ -345,3 +345,20 @@ func TestKeysLieWhereTheProgramHasThem(t *testing.T) {
 		t.Fatal(cursor.Err())
 	}
 }
+
+func TestClosingWithoutAFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	for _, flushes := range []bool{false, true} {
+		db := open(t, path, &Options{NoFlushOnClose: !flushes})
+		ok(t, db.Put([]byte("key"), []byte("value")))
+		ok(t, db.Close())
+		tables, err := filepath.Glob(filepath.Join(path, "*.tbl"))
+		ok(t, err)
+		if (len(tables) > 0) != flushes {
+			t.Fatal(flushes, tables)
+		}
+	}
+	if db := open(t, path, nil); get(t, db, "key") != "value" {
+		t.Fatal("lost")
+	}
+}

@@ -52,8 +52,8 @@ impl Drop for DB {
 #[pyfunction]
 #[pyo3(signature = (
     path, *, memory=None, durability="buffered", create_if_missing=true, error_if_exists=false,
-    paranoid_checks=false, read_only=false, compression="lz4", block_size=None, segment_size=None,
-    blob_threshold=None, order=None
+    paranoid_checks=false, read_only=false, flush_on_close=true, compression="lz4", block_size=None,
+    segment_size=None, blob_threshold=None, order=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are named, in Python")]
 pub fn open<'py>(
@@ -65,6 +65,7 @@ pub fn open<'py>(
     error_if_exists: bool,
     paranoid_checks: bool,
     read_only: bool,
+    flush_on_close: bool,
     compression: &str,
     block_size: Option<usize>,
     segment_size: Option<u64>,
@@ -77,6 +78,7 @@ pub fn open<'py>(
         .error_if_exists(error_if_exists)
         .paranoid_checks(paranoid_checks)
         .read_only(read_only)
+        .flush_on_close(flush_on_close)
         .compression(options::compression(compression)?);
     if let Some(bytes) = memory {
         o = o.memory(bytes);

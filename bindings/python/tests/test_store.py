@@ -418,3 +418,12 @@ os.kill(os.getpid(), 9)
     assert esker.verify(path)["problems"] == []
     with esker.open(path) as db:
         assert len(list(db)) == 101
+
+
+def test_closing_without_a_flush(path):
+    for flushes in (False, True):
+        with esker.open(path, flush_on_close=flushes) as db:
+            db[b"key"] = b"value"
+        assert bool(list(path.glob("*.tbl"))) == flushes
+    with esker.open(path) as db:
+        assert db[b"key"] == b"value"

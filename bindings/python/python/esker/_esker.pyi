@@ -126,7 +126,7 @@ class DB(Keyspace):
     @property
     def path(self) -> os.PathLike[str]: ...
     def close(self) -> None:
-        """Flushes and closes the store, also for its other objects. Closing again does nothing."""
+        """Flushes, unless it was opened with `flush_on_close=False`, and closes the store, also for its other objects. Closing again does nothing."""
     def __enter__(self) -> DB: ...
     def __exit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType], /
@@ -158,13 +158,16 @@ def open(
     error_if_exists: bool = False,
     paranoid_checks: bool = False,
     read_only: bool = False,
+    flush_on_close: bool = True,
     compression: _Compression = "lz4",
     block_size: Optional[int] = None,
     segment_size: Optional[int] = None,
     blob_threshold: Optional[int] = None,
     order: Optional[_Order] = None,
 ) -> DB:
-    """Opens the store in the directory `path`, and makes it when it is missing. Sizes are in bytes."""
+    """Opens the store in the directory `path`, and makes it when it is missing. Sizes are in bytes.
+
+    Without `flush_on_close` closing leaves what is in memory in the log, which the next open recovers; nothing is lost."""
 
 def verify(path: _Path, *, progress: Optional[_Progress] = None) -> dict[str, Any]:
     """Reads and checks everything in a store that is not open for writing: `problems` is empty when it is sound."""
