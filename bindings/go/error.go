@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 // Code says what kind of error an [Error] is.
@@ -37,10 +38,12 @@ func (c Code) String() string { return C.GoString(C.esker_code_name(C.esker_code
 // Error is what went wrong, where, and the way out. Every error of this package is one, but for those of the program's
 // own context and iterators.
 //
-// errors.Is(err, ErrLocked) asks for a code; errors.As gives code and message.
+// errors.Is(err, ErrLocked) asks for a code, and errors.Is(err, syscall.ENOSPC) for what the operating system says;
+// errors.As gives code and message.
 type Error struct {
 	Code    Code
 	Message string
+	Errno   syscall.Errno // the operating system's number of an IO error, and of the one that stopped writes; 0 for none
 }
 
 // One error for each code, for errors.Is.
@@ -77,6 +80,14 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Message == "" && t.Code == e.Code
 }
 
+// Unwrap is the error of the operating system, which is a syscall.Errno; nil where there is none.
+func (e *Error) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
 // invalid is an argument that this package refuses itself.
 func invalid(format string, args ...any) error {
 	return &Error{Code: InvalidArgument, Message: fmt.Sprintf(format, args...)}
@@ -90,7 +101,11 @@ func failure(code C.esker_code, object *C.esker_error) error {
 	case object == nil && code == C.ESKER_NOT_FOUND:
 		return ErrNotFound
 	}
-	err := &Error{Code: Code(code), Message: C.GoString(C.esker_error_message(object))}
+	err := &Error{
+		Code:    Code(code),
+		Message: C.GoString(C.esker_error_message(object)),
+		Errno:   syscall.Errno(C.esker_error_os_code(object)),
+	}
 	C.esker_error_free(&object)
 	return err
 }

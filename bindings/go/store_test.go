@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -361,4 +363,16 @@ func TestClosingWithoutAFlush(t *testing.T) {
 	if db := open(t, path, nil); get(t, db, "key") != "value" {
 		t.Fatal("lost")
 	}
+}
+
+func TestErrorsOfTheSystemHaveItsNumber(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	ok(t, os.WriteFile(file, nil, 0o644))
+	_, err := Open(filepath.Join(file, "store"), nil)
+	gives(t, err, ErrIO)
+	gives(t, err, syscall.ENOTDIR)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(ErrIO, syscall.ENOTDIR) || errors.Unwrap(ErrIO) != nil {
+		t.Fatal("another number")
+	}
+	gives(t, &Error{Code: IO, Message: "removed", Errno: syscall.ENOENT}, fs.ErrNotExist)
 }

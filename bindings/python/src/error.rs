@@ -1,7 +1,7 @@
 //! Errors as the exceptions of `python/esker/_errors.py`.
 
 use esker::Error;
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::exceptions::{PyBaseException, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -73,6 +73,18 @@ fn class(e: &Error) -> &'static str {
     }
 }
 
+/// What an `OSError` has beside its message.
+fn as_os_error(made: &Bound<'_, PyBaseException>, e: &Error) -> PyResult<()> {
+    let (Error::Io { path, .. } | Error::DirectoryMoved { path }) = e else { return Ok(()) };
+    made.setattr("filename", path.as_os_str())?;
+    if let Some(number) = e.os_code() {
+        made.setattr("errno", number)?;
+        let text = made.py().import("os")?.call_method1("strerror", (number,))?;
+        made.setattr("strerror", text)?;
+    }
+    Ok(())
+}
+
 /// An exception of the package's.
 fn exception<'py>(py: Python<'py>, class: &str, argument: impl IntoPyObject<'py>) -> PyErr {
     let made = || -> PyResult<PyErr> {
@@ -88,11 +100,8 @@ impl From<Fail> for PyErr {
             Fail::Python(e) => e,
             Fail::Engine(e) => {
                 let made = exception(py, class(&e), e.to_string());
-                if let Error::Io { source, .. } = &e
-                    && let Some(number) = source.raw_os_error()
-                {
-                    let _ = made.value(py).setattr("errno", number);
-                }
+                // Without them it is still the right exception, with its message.
+                let _ = as_os_error(made.value(py), &e);
                 made
             }
             Fail::Closed(what) => exception(py, "ClosedError", format!("the {what} is closed")),

@@ -298,6 +298,7 @@ def test_exceptions_may_be_pickled(tmp_path):
         esker.open(tmp_path / "file" / "db")
     error = pickle.loads(pickle.dumps(raised.value))
     assert error.errno == raised.value.errno == errno.ENOTDIR and str(error) == str(raised.value)
+    assert error.strerror == raised.value.strerror and error.filename == raised.value.filename
     for given in ((errno.ENOENT, "no"), (errno.ENOENT, "no", "from"), (errno.ENOENT, "no", "from", None, "to")):
         of_program = esker.IoError(*given)
         of_program.note = "kept"
@@ -305,6 +306,22 @@ def test_exceptions_may_be_pickled(tmp_path):
         for name in ("args", "errno", "strerror", "filename", "filename2", "note"):
             assert getattr(error, name) == getattr(of_program, name), name
         assert str(error) == str(of_program)
+
+
+def test_an_io_error_has_what_an_os_error_has(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    inside = tmp_path / "file" / "db"
+    with pytest.raises(esker.IoError) as raised:
+        esker.open(inside)
+    error = raised.value
+    assert (error.errno, error.strerror) == (errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    assert isinstance(error.filename, str) and os.path.commonpath([error.filename, tmp_path]) == str(tmp_path)
+    # Its message is still the store's.
+    assert error.args == (str(error),) and str(error).startswith("open ") and "[Errno" not in str(error)
+    with esker.open(tmp_path / "store") as db:
+        with pytest.raises(esker.EskerError) as raised:
+            db.keyspace("none")
+        assert not hasattr(raised.value, "errno") and not hasattr(raised.value, "filename")
 
 
 def test_a_panic_is_an_error_and_not_waited_for_at_the_end():

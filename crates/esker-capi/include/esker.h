@@ -349,6 +349,10 @@ const char *esker_code_name(esker_code code);
 // The code that the call returned with this error; ESKER_OK for NULL.
 esker_code esker_error_code(const esker_error *error);
 
+// The operating system's number (errno) of an error with ESKER_IO, and of the one that stopped writes
+// (ESKER_HALTED); 0 when there is none, and for NULL.
+int esker_error_os_code(const esker_error *error);
+
 // What went wrong, where, and the way out: one line in English, NUL-terminated, which lives as long as
 // the error; empty for NULL.
 const char *esker_error_message(const esker_error *error);

@@ -35,11 +35,15 @@ namespace esker {
 /// Why a call failed.
 class Error : public std::runtime_error {
  public:
-  Error(esker_code code, const std::string &message) : std::runtime_error(message), code_(code) {}
+  Error(esker_code code, const std::string &message, int os_code = 0)
+      : std::runtime_error(message), code_(code), os_code_(os_code) {}
   esker_code code() const noexcept { return code_; }
+  /// The operating system's number (errno), as esker_error_os_code; 0 when there is none.
+  int os_code() const noexcept { return os_code_; }
 
  private:
   esker_code code_;
+  int os_code_;
 };
 
 using Durability = esker_durability;
@@ -53,7 +57,8 @@ inline esker_code check(esker_code code, esker_error *error) {
   if (code <= ESKER_NOT_FOUND) return code;
   std::unique_ptr<esker_error, void (*)(esker_error *)> held(
       error, [](esker_error *e) { esker_error_free(&e); });
-  throw Error(code, error ? esker_error_message(error) : esker_code_name(code));
+  throw Error(code, error ? esker_error_message(error) : esker_code_name(code),
+              esker_error_os_code(error));
 }
 
 /// Calls a function of esker.h, whose last argument is where the error goes.

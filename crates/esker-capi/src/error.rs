@@ -1,7 +1,7 @@
 //! Codes and error objects.
 
 use std::any::Any;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::fmt;
 
 use esker::Error;
@@ -118,6 +118,14 @@ impl Failure {
         }
     }
 
+    /// The number that the operating system has for it; 0 for none.
+    fn os_code(&self) -> i32 {
+        match self {
+            Failure::Engine(e) => e.os_code().unwrap_or(0),
+            Failure::Caller(..) => 0,
+        }
+    }
+
     /// Its code.
     pub(crate) fn code(&self) -> esker_code {
         match self {
@@ -184,6 +192,7 @@ pub struct esker_error(());
 /// What an error object holds.
 pub(crate) struct ErrorState {
     code: esker_code,
+    os_code: i32,
     message: CString,
 }
 
@@ -199,12 +208,12 @@ impl Kind for esker_error {
 /// `error` is NULL or can be written.
 #[cold]
 pub(crate) unsafe fn report(failure: Failure, error: *mut *mut esker_error) -> esker_code {
-    let code = failure.code();
+    let (code, os_code) = (failure.code(), failure.os_code());
     if !error.is_null() {
         let message = CString::new(failure.to_string().replace('\0', "\u{fffd}"));
         let message = message.unwrap_or_default();
         // SAFETY: the caller's.
-        unsafe { error.write(ffi::hand_out(ErrorState { code, message })) };
+        unsafe { error.write(ffi::hand_out(ErrorState { code, os_code, message })) };
     }
     code
 }
@@ -228,6 +237,14 @@ pub extern "C" fn esker_code_name(code: esker_code_arg) -> *const c_char {
 pub unsafe extern "C" fn esker_error_code(error: *const esker_error) -> esker_code {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { ffi::shared(error).map_or(ESKER_OK, |error| error.code) }
+}
+
+/// The operating system's number (errno) of an error with ESKER_IO, and of the one that stopped writes
+/// (ESKER_HALTED); 0 when there is none, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn esker_error_os_code(error: *const esker_error) -> c_int {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { ffi::shared(error).map_or(0, |error| error.os_code) }
 }
 
 /// What went wrong, where, and the way out: one line in English, NUL-terminated, which lives as long as

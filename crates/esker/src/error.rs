@@ -292,6 +292,21 @@ impl Error {
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
     }
+
+    /// The operating system's number (`errno`) of an [`Error::Io`], if it has one, and of the one that stopped
+    /// writes ([`Error::Halted`]). That the disk is too full or memory is wanting has its number also where the
+    /// store found it before the system did.
+    pub fn os_code(&self) -> Option<i32> {
+        match self {
+            Error::Io { source, .. } => source.raw_os_error().or(match source.kind() {
+                io::ErrorKind::StorageFull => Some(Errno::NOSPC.raw_os_error()),
+                io::ErrorKind::OutOfMemory => Some(Errno::NOMEM.raw_os_error()),
+                _ => None,
+            }),
+            Error::Halted { cause } => cause.os_code(),
+            _ => None,
+        }
+    }
 }
 
 /// For functions that return [`io::Result`], as readers of a program's input do. Keeps
@@ -446,5 +461,22 @@ mod tests {
         assert!(!moved.contains("resume()"), "{moved}");
         let failed = twice(Error::io("sync", Path::new("/db"), io::Error::other("gone")));
         assert_eq!(failed.matches("resume()").count(), 1, "{failed}");
+    }
+
+    #[test]
+    fn an_error_has_the_number_of_the_system() {
+        let code = |source: io::Error| {
+            let failed = Error::io("write to", Path::new("/db"), source);
+            let halted = Error::Halted { cause: Arc::new(failed.clone()) };
+            assert_eq!(failed.os_code(), halted.os_code());
+            failed.os_code()
+        };
+        let (full, memory) = (Errno::NOSPC.raw_os_error(), Errno::NOMEM.raw_os_error());
+        assert_eq!(code(Errno::ROFS.into()), Some(Errno::ROFS.raw_os_error()));
+        assert_eq!(code(Errno::NOSPC.into()), Some(full));
+        assert_eq!(code(io::Error::new(io::ErrorKind::StorageFull, "no space left")), Some(full));
+        assert_eq!(code(io::Error::new(io::ErrorKind::OutOfMemory, "no memory")), Some(memory));
+        assert_eq!(code(io::Error::other("gone")), None);
+        assert_eq!(Error::Closed.os_code(), None);
     }
 }

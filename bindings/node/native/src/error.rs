@@ -99,8 +99,8 @@ impl Fail {
             let plain = napi::Error::from_reason(self.message());
             let mut error: Object<'_> = env.create_error(plain)?;
             error.set_named_property("code", self.code())?;
-            if let Fail::Engine(Error::Io { source, .. }) = &self
-                && let Some(number) = source.raw_os_error()
+            if let Fail::Engine(e @ Error::Io { .. }) = &self
+                && let Some(number) = e.os_code()
             {
                 error.set_named_property("errno", number)?;
             }

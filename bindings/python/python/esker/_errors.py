@@ -14,12 +14,18 @@ class InvalidArgumentError(EskerError, ValueError):
 
 
 class IoError(EskerError, OSError):
-    """The operating system refused a call, or the disk is full. `errno` is its number, where there is one."""
+    """The operating system refused a call, or the disk is full. `errno` and `strerror` are its number and text, where there is one,
+    `filename` the file or directory."""
+
+    def __str__(self):
+        # That of `OSError` would be made of these three, and not name the way out.
+        return str(self.args[0]) if len(self.args) == 1 else super().__str__()
 
     def __reduce__(self):
-        # That of `OSError` knows file names, and the number only where it was among the arguments.
+        # That of `OSError` knows file names, and the three only where they were among the arguments.
         made, args, *_ = super().__reduce__()
-        return (made, args, {**self.__dict__, "errno": self.errno})
+        told = {name: getattr(self, name) for name in ("errno", "strerror", "filename")}
+        return (made, args, {**self.__dict__, **{name: value for name, value in told.items() if value is not None}})
 
     def __setstate__(self, state):
         for name, value in state.items():

@@ -1,6 +1,7 @@
 /* Opening and closing, options, errors, and what is passed wrongly. */
 #include "check.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@ static void texts(void) {
     CHECK(strcmp(esker_code_name((esker_code)code), "unknown") != 0);
   CHECK(esker_error_code(NULL) == ESKER_OK);
   CHECK(strcmp(esker_error_message(NULL), "") == 0);
+  CHECK(esker_error_os_code(NULL) == 0);
   esker_error_free(NULL);
   esker_string_free(NULL);
   esker_strings_free(NULL, 3);
@@ -113,9 +115,12 @@ static void opening(const char *dir) {
   esker_error *error = NULL;
   CHECK(esker_db_open(path, NULL, &db, &error) == ESKER_FOREIGN_STORE);
   CHECK(strstr(esker_error_message(error), "esker import leveldb") != NULL);
+  CHECK(esker_error_os_code(error) == 0);
   esker_error_free(&error);
   file(path_in(path, dir, "a file"), "no directory");
-  GIVES(ESKER_IO, esker_db_open(path, NULL, &db, &error));
+  CHECK(esker_db_open(path, NULL, &db, &error) == ESKER_IO);
+  CHECK(esker_error_os_code(error) == ENOTDIR);
+  esker_error_free(&error);
   esker_options_free(&o);
 }
 

@@ -2,6 +2,7 @@
 #include <esker.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -154,6 +155,12 @@ static void callbacks(const std::string &dir) {
   options.comparator("test.length", by_length).keyspace_comparator("other", "test.length", by_length);
   CHECK(code_of([&] { options.comparator("\xff", by_length); }) == ESKER_INVALID_ARGUMENT);
   CHECK(code_of([&] { options.memory(3); }) == ESKER_INVALID_ARGUMENT);
+  try {
+    esker::Db below_a_file("/dev/null/store", small());
+    CHECK(false);
+  } catch (const esker::Error &e) {
+    CHECK(e.code() == ESKER_IO && e.os_code() == ENOTDIR);
+  }
   {
     esker::Db db(dir + "/length", options);
     db.create_keyspace("other", esker::KeyspaceOptions().comparator("test.length", by_length));
