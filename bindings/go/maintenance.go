@@ -67,7 +67,8 @@ func codeOf(err error) Code {
 }
 
 // Repair saves what is intact of a damaged store that is not open, and makes it open again; a sound one stays as it is. Of
-// opts, which may be nil, it takes block size and compression for what it writes.
+// opts, which may be nil, it takes block size and compression for what it writes, and the order of the default keyspace, for
+// when the store does not know it any more.
 //
 // The report is text for people: it begins with "sound" or "repaired", and has a line for each problem and each loss. It is no
 // error when something was lost: damaged files are kept under lost/ in the store.

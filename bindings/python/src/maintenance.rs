@@ -3,11 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
-use esker::{Db, Finding, VerifyReport};
+use esker::{Db, Finding, Options, VerifyReport};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Fail, Outcome};
+use crate::options;
 
 /// Runs a verification with the program's `progress(done, total)`, and looks for Ctrl-C.
 ///
@@ -58,13 +59,27 @@ pub fn verify(
     path: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> Outcome<Bound<'_, PyDict>> {
-    let options = esker::Options::new();
-    verifying(py, progress, |tell| options.verify_with(&path, tell))
+    let o = Options::new();
+    verifying(py, progress, |tell| o.verify_with(&path, tell))
 }
 
 #[pyfunction]
-pub fn repair(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyDict>> {
-    let done = crate::wait::detach(py, || Db::repair(&path))?;
+#[pyo3(signature = (path, *, compression="lz4", block_size=None, order=None))]
+pub fn repair<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    compression: &str,
+    block_size: Option<usize>,
+    order: Option<&str>,
+) -> Outcome<Bound<'py, PyDict>> {
+    let mut o = Options::new().compression(options::compression(compression)?);
+    if let Some(bytes) = block_size {
+        o = o.block_size(bytes);
+    }
+    if let Some(name) = order {
+        o = o.comparator(options::order(name)?);
+    }
+    let done = crate::wait::detach(py, || o.repair(&path))?;
     let d = PyDict::new(py);
     d.set_item("changed", done.changed)?;
     d.set_item("tables", done.tables)?;

@@ -4,6 +4,7 @@ import copy
 import errno
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -239,6 +240,33 @@ def test_damage_is_found_and_repaired(path):
     with esker.open(path) as db:
         assert 0 < len(list(db)) < 5000
     assert esker.repair(path)["changed"] is False
+
+
+def test_a_repair_takes_options(path):
+    # All is in the log, and what the manifest said about it is lost.
+    with esker.open(path, order="reverse", flush_on_close=False) as db:
+        for n in range(1000):
+            db[b"%04d" % n] = b"value" * 20
+    for manifest in path.glob("MANIFEST*"):
+        manifest.unlink()
+    second, other = path.parent / "copy", path.parent / "other"
+    shutil.copytree(path, second)
+    shutil.copytree(path, other)
+
+    def repaired(path, **options):
+        assert esker.repair(path, **options)["entries"] == 1000
+        with esker.open(path) as db:
+            return list(db), db.stats()["table_bytes"]
+
+    guessed, small = repaired(path)
+    known, large = repaired(second, order="reverse", compression="none")
+    assert guessed == known[::-1] and known[0] == b"0999"
+    assert 2 * small < large
+    for options in ({"order": "x"}, {"compression": "x"}, {"block_size": 1}):
+        with pytest.raises(esker.InvalidArgumentError):
+            esker.repair(other, **options)
+    with pytest.raises(TypeError):
+        esker.repair(other, "reverse")
 
 
 def test_destroy(path):

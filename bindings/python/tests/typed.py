@@ -36,4 +36,4 @@ def damaged(path: Path) -> int:
         return len(esker.verify(path, progress=lambda done, total: print(done, total))["problems"])
     except esker.CorruptionError as error:
         print(error)
-        return len(esker.repair(path)["lost"])
+        return len(esker.repair(path, compression="none", order="reverse")["lost"])

@@ -172,8 +172,13 @@ def open(
 def verify(path: _Path, *, progress: Optional[_Progress] = None) -> dict[str, Any]:
     """Reads and checks everything in a store that is not open for writing: `problems` is empty when it is sound."""
 
-def repair(path: _Path) -> dict[str, Any]:
-    """Saves what is intact of a damaged store that is not open; `lost` says what is not."""
+def repair(
+    path: _Path, *, compression: _Compression = "lz4", block_size: Optional[int] = None, order: Optional[_Order] = None
+) -> dict[str, Any]:
+    """Saves what is intact of a damaged store that is not open; `lost` says what is not.
+
+    `compression` and `block_size` are for the tables that it writes. `order` is that of the default keyspace, for when the store does
+    not know it any more."""
 
 def destroy(path: _Path) -> None:
     """Removes the store in the directory `path`, which must not be open."""
