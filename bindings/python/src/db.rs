@@ -32,23 +32,6 @@ impl DB {
     }
 }
 
-impl Drop for DB {
-    /// Where this is the last handle the store is closed, and that may wait.
-    fn drop(&mut self) {
-        if let Ok(db) = self.db.get_mut() {
-            let db = db.take();
-            let closed = Python::attach(|py| {
-                crate::wait::detach(py, || {
-                    drop(db);
-                    Ok::<_, esker::Error>(())
-                })
-            });
-            // There is nobody to tell.
-            drop(closed);
-        }
-    }
-}
-
 #[pyfunction]
 #[pyo3(signature = (
     path, *, memory=None, durability="buffered", create_if_missing=true, error_if_exists=false,

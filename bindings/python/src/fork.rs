@@ -22,12 +22,15 @@ pub fn watch(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Something of an open store's, for the process that made it. The library counts the forks, those that C makes too.
-pub struct Own<T> {
+///
+/// It is dropped without the interpreter's lock: the last handle closes its store, and what others hold as a walk does keeps files, which
+/// are removed then.
+pub struct Own<T: Send> {
     forks: u32,
     held: ManuallyDrop<T>,
 }
 
-impl<T> Own<T> {
+impl<T: Send> Own<T> {
     pub fn new(held: T) -> Own<T> {
         Own { forks: esker::forks(), held: ManuallyDrop::new(held) }
     }
@@ -40,18 +43,23 @@ impl<T> Own<T> {
     pub fn get(&self) -> Result<&T, Fail> {
         if self.is_here() { Ok(&self.held) } else { Err(Fail::Forked) }
     }
-
-    /// As [`Own::get`], to change it.
-    pub fn get_mut(&mut self) -> Result<&mut T, Fail> {
-        if self.is_here() { Ok(&mut self.held) } else { Err(Fail::Forked) }
-    }
 }
 
-impl<T> Drop for Own<T> {
+impl<T: Send> Drop for Own<T> {
     fn drop(&mut self) {
-        if self.is_here() {
-            // SAFETY: nobody uses it after this.
-            unsafe { ManuallyDrop::drop(&mut self.held) }
+        if !self.is_here() {
+            return;
         }
+        // SAFETY: nobody uses it after this.
+        let held = unsafe { ManuallyDrop::take(&mut self.held) };
+        // At the very end of the interpreter there is nothing to let go: it is dropped with the closure.
+        let dropped = Python::try_attach(|py| {
+            crate::wait::detach(py, || {
+                drop(held);
+                Ok::<_, esker::Error>(())
+            })
+        });
+        // There is nobody to tell.
+        drop(dropped);
     }
 }

@@ -1,7 +1,5 @@
 //! Keyspaces, as they are now or as a snapshot sees them.
 
-use std::mem::ManuallyDrop;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView};
 
@@ -58,28 +56,12 @@ impl Source {
 /// What reads: a mapping in the order of its keys.
 #[pyclass(subclass, frozen, module = "esker")]
 pub struct Reader {
-    source: ManuallyDrop<Own<Source>>,
-}
-
-impl Drop for Reader {
-    /// It may have the last handle on its store, which is closed then, and that may wait.
-    fn drop(&mut self) {
-        // SAFETY: nobody uses it after this.
-        let source = unsafe { ManuallyDrop::take(&mut self.source) };
-        let closed = Python::attach(|py| {
-            crate::wait::detach(py, || {
-                drop(source);
-                Ok::<_, esker::Error>(())
-            })
-        });
-        // There is nobody to tell.
-        drop(closed);
-    }
+    source: Own<Source>,
 }
 
 impl Reader {
     pub fn new(keyspace: esker::Keyspace, view: Option<esker::View>) -> Reader {
-        Reader { source: ManuallyDrop::new(Own::new(Source { keyspace, view })) }
+        Reader { source: Own::new(Source { keyspace, view }) }
     }
 
     pub fn source(&self) -> Outcome<&Source> {

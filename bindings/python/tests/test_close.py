@@ -426,3 +426,35 @@ time.sleep(0.3)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
     assert esker.verify(path)["problems"] == []
+
+
+def test_what_is_dropped_is_dropped_without_the_lock(db):
+    db[b"a"] = b"1" * 100_000
+    snapshot = db.snapshot()
+    counted, stop = 0, False
+
+    def count():
+        nonlocal counted
+        while not stop:
+            counted += 1
+            time.sleep(0)
+
+    # Nobody takes the lock from a thread that does not give it away.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    other = threading.Thread(target=count)
+    try:
+        other.start()
+        for make in (db.snapshot, db.items, db.cursor, lambda: db.at(snapshot), lambda: db.get_view(b"a")):
+            deadline = time.monotonic() + 20
+            while True:
+                things = [make() for _ in range(100)]
+                seen = counted
+                things.clear()
+                if counted > seen:
+                    break
+                assert time.monotonic() < deadline, make
+    finally:
+        stop = True
+        sys.setswitchinterval(before)
+        other.join()
