@@ -54,7 +54,8 @@ func Open(path string, opts *Options) (*DB, error) {
 // Close flushes (see Options.NoFlushOnClose) and closes the store, once the calls on the DB that are under way have come to an end. Calls that come later
 // give ErrClosed, those on its keyspaces, views and snapshots too; closing again gives what the first time gave.
 //
-// A cursor that is open, or a loop over a scan, goes on with what it saw, and keeps the directory locked until it ends.
+// A cursor that is open, or a loop over a scan, goes on with what it saw, and keeps the directory locked until it ends; so does
+// an iter.Pull2 of one until it is stopped.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.h.close()

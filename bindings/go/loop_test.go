@@ -41,8 +41,10 @@ func TestALoopMayBeLeft(t *testing.T) {
 	if entry, err, _ := next(); err != nil || string(entry.Key) != "key 009999" {
 		t.Fatal(entry, err)
 	}
-	stop()
 	ok(t, db.Close())
+	_, err := Open(path, nil)
+	gives(t, err, ErrLocked)
+	stop()
 	// No loop has left a cursor, which would keep the lock.
 	open(t, path, nil)
 }

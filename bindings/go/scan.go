@@ -26,7 +26,9 @@ type Entry struct {
 //		fmt.Printf("%s = %s\n", entry.Key, entry.Value)
 //	}
 //
-// The loop may be left at any time, and may use the store, also write to it and close it.
+// The loop may be left at any time, and may use the store, also write to it and close it. An iter.Pull2 of it ends with its last
+// entry or its stop; until then it keeps the directory locked, also after DB.Close, and nothing but stop ends one that was
+// forgotten.
 type Entries = iter.Seq2[Entry, error]
 
 // Scan says which entries to walk over, and how. The zero value is all of them in order.
