@@ -107,8 +107,17 @@ fn a_store_was_made_among_files_of_another_engine_without_current() {
 /// Nor are these LevelDB's: a store is made beside them, and they outlive it.
 #[test]
 fn a_store_is_made_beside_files_that_are_nobodys_store() {
-    for name in ["LOCK", "LOG", "240115.log", "notes.ldb", "x.sst", "MANIFEST-5", "MANIFEST-000x05"]
-    {
+    for name in [
+        "LOCK",
+        "LOG",
+        "240115.log",
+        "01022024.log",
+        "0000005.sst",
+        "notes.ldb",
+        "x.sst",
+        "MANIFEST-5",
+        "MANIFEST-000x05",
+    ] {
         let dir = tempdir().unwrap();
         fs::write(dir.path().join(name), "").unwrap();
         fs::create_dir(dir.path().join("lost+found")).unwrap();

@@ -93,9 +93,12 @@ pub(crate) fn refuse_foreign(env: &dyn Env, dir: &Path) -> Result<()> {
     }
 }
 
-/// Whether it is a number as LevelDB writes it, of this many digits at least. Ours have ten.
+/// Whether it is a number as LevelDB writes it, of this many digits at least: more than six begin with no zero. Ours
+/// have ten.
 fn has_fewer_digits(text: &str, least: usize) -> bool {
-    (least..10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+    (least..10).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_digit())
+        && (text.len() <= 6 || !text.starts_with('0'))
 }
 
 /// Whether files of LevelDB's are among these and none that only a store has. Without a `CURRENT` a log may be
