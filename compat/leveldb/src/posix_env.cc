@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -14,8 +15,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <mutex>
-#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -32,15 +34,72 @@ Status Result(const std::string& name, int failed) {
 
 class PosixFileLock final : public FileLock {
  public:
-  PosixFileLock(std::string name, int fd) : name_(std::move(name)), fd_(fd) {}
+  explicit PosixFileLock(std::string name) : name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
-  int fd() const { return fd_; }
 
  private:
   const std::string name_;
-  const int fd_;
 };
+
+// Files that are locked, by their names.
+class LockedFiles {
+ public:
+  // The kernel's lock is of the kind that a store takes of its LOCK: the two keep each other out, in this process too.
+  Status Lock(const std::string& name) {
+    // Held all along, so that a fork finds every descriptor.
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (descriptors_.count(name) != 0) return Status::IOError("lock " + name, "already held by process");
+    const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) return PosixError(name, errno);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      close(fd);
+      return PosixError("lock " + name, error);
+    }
+    descriptors_[name] = fd;
+    return Status::OK();
+  }
+
+  // The file stays locked where the kernel refuses.
+  Status Unlock(const std::string& name) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const int fd = descriptors_[name];
+    if (fd != kOfParent) {
+      if (flock(fd, LOCK_UN) != 0) return PosixError("unlock " + name, errno);
+      close(fd);
+    }
+    descriptors_.erase(name);
+    return Status::OK();
+  }
+
+  void BeforeFork() { mutex_.lock(); }
+  void AfterFork() { mutex_.unlock(); }
+  // The kernel's lock belongs to the open file, which a child has too: it would unlock its parent's, or hold it when
+  // that one is gone.
+  void InChild() {
+    for (auto& [name, fd] : descriptors_) {
+      if (fd != kOfParent) close(fd);
+      fd = kOfParent;
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  static constexpr int kOfParent = -1;
+
+  std::mutex mutex_;
+  std::map<std::string, int> descriptors_;
+};
+
+// Never destroyed: other threads may still use it when the process ends.
+LockedFiles& Locked() {
+  static LockedFiles* const files = new LockedFiles;
+  static const int watched =
+      pthread_atfork([] { files->BeforeFork(); }, [] { files->AfterFork(); }, [] { files->InChild(); });
+  static_cast<void>(watched);
+  return *files;
+}
 
 // Runs what it is given one after another, on a thread that begins with the first and never ends.
 class BackgroundThread {
@@ -120,34 +179,18 @@ class PosixEnv final : public Env {
     return found ? Status::OK() : PosixError(fname, errno);
   }
 
-  // The kernel's lock is of the kind that a store takes of its LOCK: the two keep each other out, in this process too.
   Status LockFile(const std::string& fname, FileLock** lock) override {
-    *lock = nullptr;
-    {
-      const std::lock_guard<std::mutex> guard(locks_mutex_);
-      if (!locks_.insert(fname).second) {
-        return Status::IOError("lock " + fname, "already held by process");
-      }
-    }
-    const int fd = open(fname.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      *lock = new PosixFileLock(fname, fd);
-      return Status::OK();
-    }
-    const int error = errno;
-    if (fd >= 0) close(fd);
-    ForgetLock(fname);
-    return PosixError((fd >= 0 ? "lock " : "") + fname, error);
+    const Status status = Locked().Lock(fname);
+    *lock = status.ok() ? new PosixFileLock(fname) : nullptr;
+    return status;
   }
 
+  // A lock that stays held is still the caller's.
   Status UnlockFile(FileLock* lock) override {
     PosixFileLock* held = static_cast<PosixFileLock*>(lock);
-    // It stays held where the kernel refuses, and so does the caller's pointer.
-    if (flock(held->fd(), LOCK_UN) != 0) return PosixError("unlock " + held->name(), errno);
-    ForgetLock(held->name());
-    close(held->fd());
-    delete held;
-    return Status::OK();
+    const Status status = Locked().Unlock(held->name());
+    if (status.ok()) delete held;
+    return status;
   }
 
   void Schedule(void (*function)(void*), void* arg) override { background_.Add(function, arg); }
@@ -172,13 +215,6 @@ class PosixEnv final : public Env {
   }
 
  private:
-  void ForgetLock(const std::string& fname) {
-    const std::lock_guard<std::mutex> guard(locks_mutex_);
-    locks_.erase(fname);
-  }
-
-  std::mutex locks_mutex_;
-  std::set<std::string> locks_;
   BackgroundThread background_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -33,6 +34,25 @@ std::string Contents(Env* env, const std::string& name) {
   std::string bytes;
   CHECK_OK(ReadFileToString(env, name, &bytes));
   return bytes;
+}
+
+// What a child runs says its answer through a pipe: Valgrind has an exit of its own where memory is left.
+template <typename Function>
+bool InChild(Function function) {
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const char answer = function();
+    _exit(write(ends[1], &answer, 1) < 0);
+  }
+  CHECK(child > 0);
+  close(ends[1]);
+  char answer = 0;
+  CHECK(read(ends[0], &answer, 1) == 1);
+  close(ends[0]);
+  CHECK(waitpid(child, nullptr, 0) == child);
+  return answer != 0;
 }
 
 void CheckFiles(Env* env, const std::string& dir) {
@@ -258,20 +278,7 @@ TEST(a_lock_and_a_store_keep_each_other_out) {
   CHECK_OK(DB::Open(options, dir / "db", &opened));
   auto db = Owned(opened);
   CHECK(env->LockFile(dir / "db/LOCK", &lock).IsIOError() && lock == nullptr);
-  int ends[2];
-  CHECK(pipe(ends) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const char kept_out = env->LockFile(dir / "db/LOCK", &lock).IsIOError();
-    _exit(write(ends[1], &kept_out, 1) < 0);
-  }
-  CHECK(child > 0);
-  close(ends[1]);
-  char kept_out = 0;
-  CHECK(read(ends[0], &kept_out, 1) == 1);
-  CHECK_EQ(kept_out, 1);
-  close(ends[0]);
-  CHECK(waitpid(child, nullptr, 0) == child);
+  CHECK(InChild([&] { return env->LockFile(dir / "db/LOCK", &lock).IsIOError(); }));
   CHECK_OK(db->Put(WriteOptions(), "a", "1"));
   db.reset();
   CHECK_OK(env->LockFile(dir / "db/LOCK", &lock));
@@ -280,6 +287,47 @@ TEST(a_lock_and_a_store_keep_each_other_out) {
   CHECK_OK(env->UnlockFile(lock));
   CHECK_OK(DB::Open(options, dir / "db", &opened));
   delete opened;
+}
+
+TEST(a_forked_child_unlocks_nothing_of_its_parent) {
+  const Dir dir;
+  Env* env = Env::Default();
+  FileLock *lock = nullptr, *other = nullptr;
+  CHECK_OK(env->LockFile(dir / "LOCK", &lock));
+  CHECK(InChild([&] { return env->LockFile(dir / "LOCK", &other).IsIOError(); }));
+  CHECK(InChild([&] { return env->UnlockFile(lock).ok(); }));
+  // By another name, so that the system is asked.
+  CHECK(InChild([&] { return env->LockFile(dir / "./LOCK", &other).IsIOError(); }));
+  CHECK_OK(env->UnlockFile(lock));
+  CHECK(InChild([&] { return env->LockFile(dir / "./LOCK", &other).ok(); }));
+}
+
+TEST(a_killed_process_leaves_no_locked_file_to_its_child) {
+  const Dir dir;
+  Env* env = Env::Default();
+  FileLock* lock = nullptr;
+  int said[2], wait[2];
+  CHECK(pipe(said) == 0 && pipe(wait) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!env->LockFile(dir / "LOCK", &lock).ok()) _exit(1);
+    close(wait[1]);
+    char byte = 0;
+    // The grandchild lives until this test ends.
+    const pid_t grandchild = fork();
+    if (grandchild < 0) _exit(1);
+    if (grandchild == 0) _exit(write(said[1], "", 1) < 0 || read(wait[0], &byte, 1) < 0);
+    for (;;) pause();
+  }
+  CHECK(child > 0);
+  // So that the read ends, too, where the child ends without a word.
+  close(said[1]);
+  char byte = 0;
+  CHECK(read(said[0], &byte, 1) == 1);
+  CHECK(kill(child, SIGKILL) == 0 && waitpid(child, nullptr, 0) == child);
+  CHECK_OK(env->LockFile(dir / "LOCK", &lock));
+  CHECK_OK(env->UnlockFile(lock));
+  for (const int end : {said[0], wait[0], wait[1]}) close(end);
 }
 
 TEST(scheduled_work_runs_in_order) {
