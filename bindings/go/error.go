@@ -53,7 +53,7 @@ var (
 	ErrIO              = &Error{Code: IO}              // the operating system refused, or the disk is full
 	ErrCorruption      = &Error{Code: Corruption}      // stored bytes are not what was written: see Verify and Repair
 	ErrNotAStore       = &Error{Code: NotAStore}       // the directory holds no store
-	ErrForeignStore    = &Error{Code: ForeignStore}    // the directory holds a store of LevelDB or its kin
+	ErrForeignStore    = &Error{Code: ForeignStore}    // the directory holds a store of LevelDB or its kin, or some of its files
 	ErrStoreExists     = &Error{Code: StoreExists}     // a store is there, and Options.ErrorIfExists is set
 	ErrLocked          = &Error{Code: Locked}          // the store is open elsewhere
 	ErrUnsupported     = &Error{Code: Unsupported}     // a format or compression that this build does not have

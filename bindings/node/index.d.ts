@@ -118,7 +118,7 @@ export type EskerErrorCode =
   | 'ESKER_BATCH_TOO_LARGE'
   /** The store is kept in an order of its own. */
   | 'ESKER_COMPARATOR'
-  /** The directory is a store of LevelDB or its kin. */
+  /** The directory holds a store of LevelDB or its kin, or some of its files. */
   | 'ESKER_FOREIGN_STORE'
   /** Writes stopped after a failure, which the message names; reads go on. */
   | 'ESKER_HALTED'
