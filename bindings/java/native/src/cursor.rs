@@ -1,7 +1,7 @@
 //! Cursors: many entries in one crossing.
 
 use esker::Cursor;
-use jni_sys::{jbyteArray, jint};
+use jni_sys::{jboolean, jbyteArray, jint};
 
 use crate::boxes::Handle;
 use crate::buffer;
@@ -12,6 +12,8 @@ use crate::failure::{Failure, Outcome};
 const COUNT: usize = 4;
 /// Bytes in front of an entry: the lengths of its key and value.
 const LENGTHS: usize = 8;
+/// Where values may be withheld, those of larger entries are: looking at the key first costs less than copying them.
+const LARGE: usize = 64 << 10;
 /// What a batch is gathered in is kept up to this size.
 const KEPT: usize = 128 << 10;
 
@@ -124,10 +126,11 @@ impl Walk {
         Ok(array)
     }
 
-    /// Hands the present entry out alone, from where it lies.
-    fn hand_out_one(&self, env: &Env) -> Outcome<jbyteArray> {
+    /// Hands the present entry out alone, from where it lies; with a withheld value only its length.
+    fn hand_out_one(&self, env: &Env, withhold: bool) -> Outcome<jbyteArray> {
         let (key, value) = (self.cursor.key(), self.cursor.value());
-        let len = COUNT + self.needed();
+        let given = if withhold { &[] } else { value };
+        let len = COUNT + LENGTHS + key.len() + given.len();
         // Array lengths are bounded: a value has at most 1 GiB, and a key 64 KiB.
         let array = env.new_bytes(len)?;
         let mut head = [0; COUNT + LENGTHS];
@@ -136,7 +139,7 @@ impl Walk {
         head[8..].copy_from_slice(&(value.len() as u32).to_le_bytes());
         env.copy_in(array, 0, &head);
         env.copy_in(array, head.len(), key);
-        env.copy_in(array, head.len() + key.len(), value);
+        env.copy_in(array, head.len() + key.len(), given);
         Ok(array)
     }
 }
@@ -150,6 +153,7 @@ native! {
         entries: jint,
         bytes: jint,
         into: jbyteArray,
+        may_withhold: jboolean,
     ) -> jbyteArray {
         let mut walk = walk;
         let walk = walk.get_mut();
@@ -164,11 +168,15 @@ native! {
             walk.batch.clear();
             walk.batch.extend_from_slice(&[0; COUNT]);
         } else if walk.needed() > bytes as usize {
-            return walk.hand_out_one(env);
+            return walk.hand_out_one(env, may_withhold && walk.needed() > LARGE);
         } else {
             walk.fill(to.towards_end(), entries as usize, bytes as usize);
         }
         walk.hand_out(env, into)
+    }
+
+    fn Java_io_esker_Native_value(env, walk: Handle<Walk>) -> jbyteArray {
+        env.bytes(walk.get().cursor.value())
     }
 
     fn Java_io_esker_Native_freeCursor(_env, walk: Handle<Walk>) -> () {

@@ -60,6 +60,10 @@ public final class Cursor implements AutoCloseable {
     private boolean forward = true;
     /** Whether the library's cursor is where the batch ends, so that it can go on from there. */
     private boolean attached;
+    /** Whether a large value is read only when it is asked for: whoever looks at the key first may not want it. */
+    private final boolean withholds;
+    /** Whether the batch lacks the value of its one entry. */
+    private boolean withheld;
     /** Whether the last move had no memory for its entries, which are lost with it. */
     private boolean starved;
     /** How often the library was asked. */
@@ -76,7 +80,9 @@ public final class Cursor implements AutoCloseable {
         }
     }
 
-    Cursor(long pointer, Held held) {
+    /** With {@code withholds} only for who asks for nothing but moves, {@link #key} and {@link #value}. */
+    Cursor(long pointer, Held held, boolean withholds) {
+        this.withholds = withholds;
         box = new Box(pointer, held);
         held.add();
         cleanable = Native.CLEANER.register(this, box);
@@ -203,6 +209,7 @@ public final class Cursor implements AutoCloseable {
         enter();
         try {
             int start = start();
+            if (withheld) return Native.value(box.pointer);
             int from = start + 8 + keyLength(start);
             return Arrays.copyOfRange(batch, from, from + valueLength(start));
         } finally {
@@ -341,7 +348,7 @@ public final class Cursor implements AutoCloseable {
         reads++;
         starved = true;
         try {
-            batch = Native.read(box.pointer, move, key, entriesAhead, bytesAhead, into);
+            batch = Native.read(box.pointer, move, key, entriesAhead, bytesAhead, into, withholds);
             found = (int) INT.get(batch, 0);
             if (found > starts.length) starts = new int[Math.max(found, 2 * starts.length)];
             starved = false;
@@ -354,6 +361,7 @@ public final class Cursor implements AutoCloseable {
             starts[entry] = start;
             start += 8 + keyLength(start) + valueLength(start);
         }
+        withheld = start > batch.length;
         count = found;
         attached = found > 0;
         at = found > 0 ? 0 : -1;

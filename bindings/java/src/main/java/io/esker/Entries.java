@@ -47,7 +47,7 @@ public final class Entries implements Iterable<Entry> {
     @Override
     public CloseableIterator<Entry> iterator() {
         Order order = reader.order();
-        return new Walk(reader.cursor(keysOnly), order, range.resolve(order), reversed);
+        return new Walk(reader.cursor(keysOnly, true), order, range.resolve(order), reversed);
     }
 
     /**

@@ -90,6 +90,7 @@ final class Native {
     static native byte[][] multiGet(long reader, byte[][] keys);
 
     static native long cursor(long reader, boolean keysOnly);
-    static native byte[] read(long cursor, int move, byte[] key, int entries, int bytes, byte[] into);
+    static native byte[] read(long cursor, int move, byte[] key, int entries, int bytes, byte[] into, boolean mayWithhold);
+    static native byte[] value(long cursor);
     static native void freeCursor(long cursor);
 }

@@ -101,9 +101,13 @@ abstract sealed class Reader implements ReadableKeyspace permits Keyspace, View 
 
     @Override
     public Cursor cursor(boolean keysOnly) {
+        return cursor(keysOnly, false);
+    }
+
+    Cursor cursor(boolean keysOnly, boolean withholds) {
         int cell = enter();
         try {
-            return new Cursor(Native.cursor(pointer, keysOnly), store.held());
+            return new Cursor(Native.cursor(pointer, keysOnly), store.held(), withholds);
         } finally {
             exit(cell);
         }

@@ -108,6 +108,12 @@ class CursorTest {
                     assertEquals(at > 0, cursor.previous());
                 }
             }
+            int up = 0;
+            for (Entry entry : keyspace.entries()) assertArrayEquals(Tools.large(lengths[up], up++), entry.value());
+            assertEquals(lengths.length, up);
+            int down = lengths.length;
+            for (Entry entry : keyspace.entries().reversed()) assertArrayEquals(Tools.large(lengths[--down], down), entry.value());
+            assertEquals(0, down);
             // Then from tables.
             db.waitForCompactions();
         }

@@ -38,6 +38,13 @@ class MemoryTest {
                     starves(cursor::previous);
                     System.out.println(cursor.first() + " " + Tools.text(cursor.value()));
                 }
+                // A walk copies no large entry that lies outside its bounds.
+                Entries before = keyspace.entries(Range.before(Tools.key(2)));
+                Entries behind = keyspace.entries(Range.between(Tools.key(2), false, null, true));
+                for (Entries walk : List.of(before, before.reversed(), behind, behind.reversed())) {
+                    for (Entry entry : walk) System.out.println(Tools.text(entry.value()));
+                }
+                starves(() -> keyspace.entries(Range.atLeast(Tools.key(2))).iterator().next());
                 System.out.println(keyspace.getBuffer(Tools.key(2)).get(HUGE - 1));
                 ByteBuffer into = ByteBuffer.allocate(3);
                 System.out.println(keyspace.get(Tools.key(2), into) + " " + into.position());
@@ -60,7 +67,7 @@ class MemoryTest {
         List<String> said = Tools.java(SmallHeap.class, List.of("-Xmx32m", "-XX:MaxDirectMemorySize=256m"),
                 directory.resolve("store").toString());
         assertEquals(List.of("no memory", "no memory", "no memory", "no memory", "false true value 3", "no memory", "true value 1",
-                "7", HUGE + " 3", "value 1", "exit 0"), said);
+                "value 1", "value 1", "value 3", "value 3", "no memory", "7", HUGE + " 3", "value 1", "exit 0"), said);
     }
 
     /** Runs in a JVM with a small heap. */
