@@ -106,8 +106,20 @@ native! {
         env.bytes(Report::verify(&Db::verify_path(path(env, directory)?)?).bytes())
     }
 
-    fn Java_io_esker_Native_repair(env, directory: jbyteArray) -> jbyteArray {
-        env.bytes(Report::repair(&Db::repair(path(env, directory)?)?).bytes())
+    fn Java_io_esker_Native_repair(
+        env,
+        directory: jbyteArray,
+        packed: jint,
+        block_size: jint,
+        ordered: jint,
+    ) -> jbyteArray {
+        let mut options = Options::new()
+            .compression(compression(packed)?.unwrap_or_default())
+            .block_size(size(block_size)?);
+        if let Some(order) = order(ordered)? {
+            options = options.comparator(order);
+        }
+        env.bytes(Report::repair(&options.repair(path(env, directory)?)?).bytes())
     }
 
     fn Java_io_esker_Native_destroy(env, directory: jbyteArray) -> () {

@@ -77,11 +77,16 @@ public final class Esker implements AutoCloseable {
         byte[] path = Paths.bytes(directory);
         int flags = (options.createIfMissing ? 1 : 0) | (options.errorIfExists ? 2 : 0) | (options.readOnly ? 4 : 0)
                 | (options.paranoidChecks ? 8 : 0) | (options.flushOnClose ? 16 : 0);
-        int order = options.order == null ? -1 : options.order.ordinal();
+        int order = number(options.order);
         long pointer = Held.afterCollection(directory, () -> Native.open(path, options.memoryBytes,
                 options.durability.ordinal(), options.compression.ordinal(), flags, options.blobThresholdBytes,
                 options.blockSizeBytes, options.segmentSizeBytes, order));
         return new Esker(directory, pointer, options.order);
+    }
+
+    /** The library's number for an order; null is the one that is stored. */
+    private static int number(Order order) {
+        return order == null ? -1 : order.ordinal();
     }
 
     long pointer() {
@@ -436,9 +441,22 @@ public final class Esker implements AutoCloseable {
      * @return what was done
      */
     public static RepairReport repair(Path directory) {
+        return repair(directory, new Options());
+    }
+
+    /**
+     * As {@link #repair(Path)}, for a store that was opened with options. Of these it takes compression and block size for the
+     * tables that it writes, and the order of the default keyspace, for when the store does not know it any more.
+     *
+     * @param directory where it is
+     * @param options what the store is opened with
+     * @return what was done
+     */
+    public static RepairReport repair(Path directory, Options options) {
         NativeLibrary.load();
         byte[] path = Paths.bytes(directory);
-        return new Decoder(Held.afterCollection(directory, () -> Native.repair(path))).repairReport();
+        return new Decoder(Held.afterCollection(directory, () -> Native.repair(path, options.compression.ordinal(),
+                options.blockSizeBytes, number(options.order)))).repairReport();
     }
 
     /**

@@ -54,7 +54,7 @@ final class Native {
     static native void write(long store, byte[] records, int length, long[] keyspaces, int durability);
 
     static native byte[] verify(byte[] path);
-    static native byte[] repair(byte[] path);
+    static native byte[] repair(byte[] path, int compression, int blockSize, int order);
     static native void destroy(byte[] path);
 
     static native long defaultKeyspace(long store);

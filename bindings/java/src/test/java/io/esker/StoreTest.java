@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.esker.EskerException.Code;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -339,6 +340,32 @@ class StoreTest {
         try (Esker db = Esker.open(path)) {
             assertEquals(repaired.entries(), db.keyspace().entries().stream().count());
         }
+    }
+
+    @Test
+    void aRepairTakesWhatTheStoreIsOpenedWith() throws Exception {
+        Path path = directory.resolve("store");
+        long[] sizes = new long[2];
+        Options[] all = {new Options(), new Options().order(Order.REVERSE).compression(Compression.NONE)};
+        for (int round = 0; round < 2; round++) {
+            // All is in the log, and what the manifest said about it is lost.
+            try (Esker db = Esker.open(path, new Options().order(Order.REVERSE).flushOnClose(false))) {
+                for (int at = 0; at < 1000; at++) db.keyspace().put(Tools.key(at), new byte[100]);
+            }
+            try (DirectoryStream<Path> manifests = Files.newDirectoryStream(path, "MANIFEST*")) {
+                for (Path manifest : manifests) Files.delete(manifest);
+            }
+            assertEquals(1000, Esker.repair(path, all[round]).entries());
+            try (Esker db = Esker.open(path)) {
+                // Without the order it guesses.
+                assertEquals(round == 0 ? Order.BYTEWISE : Order.REVERSE, db.keyspace().order());
+                assertArrayEquals(Tools.key(round == 0 ? 0 : 999), db.keyspace().entries().iterator().next().key());
+                sizes[round] = db.stats().tableBytes();
+            }
+            Esker.destroy(path);
+        }
+        assertTrue(2 * sizes[0] < sizes[1], sizes[0] + " " + sizes[1]);
+        assertThrows(NullPointerException.class, () -> Esker.repair(path, null));
     }
 
     @Test
