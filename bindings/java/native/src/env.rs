@@ -124,8 +124,9 @@ impl Env {
         }
         // Where there is no memory for the message, that is thrown.
         let Ok(message) = self.bytes(failure.to_string().as_bytes()) else { return };
-        let arguments = [jvalue { i: failure.code() }, jvalue { l: message }];
-        // SAFETY: the method takes a number and bytes, and gives an exception.
+        let arguments =
+            [jvalue { i: failure.code() }, jvalue { l: message }, jvalue { i: failure.os_code() }];
+        // SAFETY: the method takes a number, bytes and a number, and gives an exception.
         unsafe {
             let exception: jthrowable =
                 jvm!(self, v1_1.CallStaticObjectMethodA(self.1, known.failure, arguments.as_ptr()));
@@ -286,7 +287,7 @@ impl Env {
             if native.is_null() {
                 return None;
             }
-            let signature = c"(I[B)Ljava/lang/RuntimeException;".as_ptr();
+            let signature = c"(I[BI)Ljava/lang/RuntimeException;".as_ptr();
             let failure =
                 jvm!(self, v1_1.GetStaticMethodID(native, c"failure".as_ptr(), signature));
             if failure.is_null() {

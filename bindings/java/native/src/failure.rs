@@ -99,6 +99,14 @@ impl Failure {
         let at = CONSTANTS.iter().position(|c| *c == constant).unwrap_or(CONSTANTS.len() - 1);
         CLOSED + 1 + at as i32
     }
+
+    /// The number that the operating system has for it; 0 for none.
+    pub fn os_code(&self) -> i32 {
+        match self {
+            Failure::Engine(e) => e.os_code().unwrap_or(0),
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -45,6 +45,8 @@ public final class EskerException extends RuntimeException {
 
     /** The kind. */
     private final Code code;
+    /** The system's number; 0 for none. */
+    private final int osCode;
 
     /**
      * Makes one; programs need it for their tests only.
@@ -53,8 +55,13 @@ public final class EskerException extends RuntimeException {
      * @param message what happened, in one line
      */
     public EskerException(Code code, String message) {
+        this(code, message, 0);
+    }
+
+    EskerException(Code code, String message, int osCode) {
         super(message);
         this.code = Objects.requireNonNull(code, "code");
+        this.osCode = osCode;
     }
 
     /**
@@ -64,5 +71,15 @@ public final class EskerException extends RuntimeException {
      */
     public Code code() {
         return code;
+    }
+
+    /**
+     * The operating system's number (errno) of an error with {@link Code#IO}, and of the one that stopped writes
+     * ({@link Code#HALTED}).
+     *
+     * @return the number; 0 when there is none
+     */
+    public int osCode() {
+        return osCode;
     }
 }

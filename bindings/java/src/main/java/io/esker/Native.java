@@ -28,12 +28,12 @@ final class Native {
     private Native() {}
 
     /** Called by the library: the exception for an error. Codes are those of the library's {@code Failure}. */
-    static RuntimeException failure(int code, byte[] message) {
+    static RuntimeException failure(int code, byte[] message, int osCode) {
         String text = new String(message, StandardCharsets.UTF_8);
         return switch (code) {
             case 1 -> new IllegalArgumentException(text);
             case 2 -> new IllegalStateException("the store was closed");
-            default -> new EskerException(EskerException.Code.values()[code - 3], text);
+            default -> new EskerException(EskerException.Code.values()[code - 3], text, osCode);
         };
     }
 

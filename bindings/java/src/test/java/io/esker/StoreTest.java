@@ -37,12 +37,14 @@ class StoreTest {
     @Test
     void openingSaysWhatIsInTheWay() throws Exception {
         Path path = directory.resolve("store");
-        refused(Code.NOT_A_STORE, () -> Esker.open(path, new Options().createIfMissing(false)));
+        assertEquals(0, refused(Code.NOT_A_STORE, () -> Esker.open(path, new Options().createIfMissing(false))).osCode());
         Esker.open(path).close();
         refused(Code.STORE_EXISTS, () -> Esker.open(path, new Options().errorIfExists(true)));
         refused(Code.COMPARATOR, () -> Esker.open(path, new Options().order(Order.REVERSE)));
         Path file = Files.createFile(directory.resolve("file"));
         assertTrue(refused(Code.IO, () -> Esker.open(file)).getMessage().contains(file.toString()));
+        // ENOTDIR.
+        assertEquals(20, refused(Code.IO, () -> Esker.open(file.resolve("store"))).osCode());
         Path leveldb = Files.createDirectory(directory.resolve("leveldb"));
         Files.writeString(leveldb.resolve("CURRENT"), "MANIFEST-000002\n");
         Files.writeString(leveldb.resolve("MANIFEST-000002"), "");
