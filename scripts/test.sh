@@ -341,7 +341,7 @@ docs() { RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps; }
 miri() {
     has_nightly || return 0
     local sample=(
-        batch:: memtable::version_chains memtable::index::tests::threads read::iter::
+        batch:: entry_chunk:: memtable::version_chains memtable::index::tests::threads read::iter::
         wal::sync_tests::waiters wal::sync_tests::a_failure wal::tests::a_batch_is_one_frame
         wal::tests::single_puts_come_back wal::tests::separated_values wal::tests::the_documented_example
         table::block_builder table::memory util::abbreviated_key

@@ -185,6 +185,7 @@ mod db;
 mod delete_obsolete;
 mod destroy;
 mod dir_sync;
+mod entry_chunk;
 mod env;
 mod error;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Memtable;
 use super::index::{IndexCursor, KeySource as _};
 use crate::Result;
+use crate::entry_chunk::{EntryChunk, EntryKind};
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored, ValuePointer};
 use crate::wal::{Place, Segment};
 
@@ -121,6 +122,62 @@ impl MemtableCursor {
         let side = order.compare(self.memtable.keys().key(r), limit);
         let before = if forward { side.is_lt() } else { side.is_gt() };
         if before { n } else { 0 }
+    }
+
+    /// Asks for the records of the leaf, for a walk that takes them together. Only when valid.
+    pub(crate) fn ask_for_chunk(&self, forward: bool) {
+        self.ask_for_heads(forward, 0..self.index.left(forward));
+    }
+
+    #[inline]
+    fn ask_for_heads(&self, forward: bool, which: std::ops::Range<usize>) {
+        for n in which {
+            if let Some(r) = self.index.probably(&self.memtable.index, forward, n) {
+                self.memtable.segment.prefetch_head(self.memtable.chains.resolve(r).0);
+            }
+        }
+    }
+
+    /// Takes what a reader at `seq` sees from the current key on, or back, within the leaf, and asks for the records of the
+    /// next one. Only when valid.
+    pub(crate) fn fill(&self, forward: bool, seq: Seq, chunk: &mut EntryChunk) {
+        let (segment, chains) = (&self.memtable.segment, &self.memtable.chains);
+        chunk.begin(0);
+        let left = self.index.left(forward).min(chunk.most() - 1);
+        self.ask_for_heads(forward, left..left + EntryChunk::MOST);
+        self.index.ask_for_leaf_beyond(&self.memtable.index, forward);
+        let behind = (0..left).map_while(|n| self.index.nth(forward, n));
+        for (n, r) in self.index.current().into_iter().chain(behind).enumerate() {
+            let (mut record, mut before) = chains.resolve(r);
+            let mut place = segment.place(record);
+            while place.seq > seq
+                && let Some(older) = before
+            {
+                (record, before) = chains.resolve(older);
+                place = segment.place(record);
+            }
+            let seen = place.seq <= seq;
+            if !(seen || n == left && chunk.is_empty()) {
+                chunk.skip();
+                continue;
+            }
+            segment.prefetch_rest(record, self.lines);
+            let (key, value) = segment.entry_at(&place);
+            let kind = match place.kind {
+                _ if !seen => EntryKind::Unseen,
+                Kind::Put => EntryKind::Raw,
+                Kind::Delete => EntryKind::Deletion,
+            };
+            // SAFETY: both are in a record of a segment that the memtable holds; records that are named are not written again.
+            unsafe { chunk.push((key.as_ptr(), key.len()), value, place.seq, kind) };
+        }
+    }
+
+    /// So many keys on, or back, at most to the first one beyond the leaf. Only when valid.
+    pub(crate) fn skip(&mut self, forward: bool, n: u32) {
+        let m = &self.memtable;
+        self.index.skip(&m.index, &m.keys(), forward, n as usize);
+        self.load();
     }
 
     /// Where the current value lies, for a compaction that leaves it there. Only when valid.

@@ -70,6 +70,7 @@ pub struct Cursor {
     refresher: Option<Refresher>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a box would be a look at memory in each step")]
 enum Walk {
     /// One run in which every entry is visible: nothing to merge, nothing to check.
     Clean(RunCursor),
@@ -245,8 +246,10 @@ impl Cursor {
         let moved = match &mut self.walk {
             Walk::Clean(c) if c.valid() => c.step(forward).and_then(|()| self.show()),
             Walk::Clean(_) => return Ok(false),
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.step(forward)),
-            Walk::Merged(c) => c.step(forward),
+            Walk::Merged(c) if self.custom => {
+                comparator::catch(|| c.step(forward, &mut self.shown))
+            }
+            Walk::Merged(c) => c.step(forward, &mut self.shown),
             Walk::Failed(e, _) => return Err(e.clone()),
         };
         self.arrive(moved)
@@ -269,8 +272,10 @@ impl Cursor {
                 let moved = if self.custom { comparator::catch(go) } else { go() };
                 moved.and_then(|()| self.show())
             }
-            Walk::Merged(c) if self.custom => comparator::catch(|| c.position(from, forward)),
-            Walk::Merged(c) => c.position(from, forward),
+            Walk::Merged(c) if self.custom => {
+                comparator::catch(|| c.position(from, forward, &mut self.shown))
+            }
+            Walk::Merged(c) => c.position(from, forward, &mut self.shown),
             Walk::Failed(e, _) => Err(e.clone()),
         };
         self.arrive(moved)
@@ -320,18 +325,16 @@ impl Cursor {
 
     /// Ends a move.
     #[inline(always)]
-    fn arrive(&mut self, moved: Result<Option<EntryView>>) -> Result<bool> {
+    fn arrive(&mut self, moved: Result<()>) -> Result<bool> {
         match moved {
-            Ok(shown) => {
-                self.shown = shown;
-                Ok(self.shown.is_some())
-            }
+            Ok(()) => Ok(self.shown.is_some()),
             Err(e) => Err(self.fail(e)),
         }
     }
 
     #[cold]
     fn fail(&mut self, e: Error) -> Error {
+        self.shown = None;
         let walk = std::mem::replace(&mut self.walk, Walk::Failed(e.clone(), None));
         self.walk = Walk::Failed(e.clone(), Some(Box::new(walk)));
         e
@@ -339,10 +342,10 @@ impl Cursor {
 
     /// The entry of the one run that a walk is over, its value made ready.
     #[inline(always)]
-    fn show(&mut self) -> Result<Option<EntryView>> {
-        let Walk::Clean(c) = &self.walk else { return Ok(None) };
+    fn show(&mut self) -> Result<()> {
+        let Walk::Clean(c) = &self.walk else { return Ok(()) };
         if !c.valid() {
-            return Ok(None);
+            return Ok(());
         }
         let value = match self.keys_only {
             true => &[],
@@ -353,7 +356,8 @@ impl Cursor {
         };
         // SAFETY: the bytes are in mappings that the run holds, or in memory that its cursor and `buf` own. Only moves
         // change either, through `&mut self`, and each of them forgets first what is shown.
-        Ok(Some(unsafe { EntryView::new(c.key(), value) }))
+        self.shown = Some(unsafe { EntryView::new(c.key(), value) });
+        Ok(())
     }
 
     /// The value of an entry that does not store it as it is.

@@ -7,7 +7,9 @@
 
 use std::cmp::Ordering;
 
+use super::chunk_merge::{ChunkMerge, Merged};
 use super::merge_queue::MergeQueue;
+use super::run_cursor::RunCursor;
 use super::source::SourceCursor;
 use crate::Result;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
@@ -28,6 +30,8 @@ pub(crate) struct MergeCursor {
     stayed: u32,
     /// So far ahead the next look is.
     reach: u32,
+    /// Made by a long walk.
+    chunks: Option<Box<ChunkMerge>>,
 }
 
 /// After the same source was in front so many times in a row it is worth a look whether it will be after as many more.
@@ -39,7 +43,16 @@ impl MergeCursor {
     /// Merges `sources`, however many, runs newest first. Not positioned.
     pub(crate) fn new(order: KeyOrder, sources: Vec<SourceCursor>) -> MergeCursor {
         let queue = MergeQueue::new(&order, sources.len());
-        MergeCursor { order, sources, queue, forward: true, ahead: 0, stayed: 0, reach: LOOK_AFTER }
+        MergeCursor {
+            order,
+            sources,
+            queue,
+            forward: true,
+            ahead: 0,
+            stayed: 0,
+            reach: LOOK_AFTER,
+            chunks: None,
+        }
     }
 
     #[inline]
@@ -128,6 +141,48 @@ impl MergeCursor {
     fn clear(&mut self) {
         self.queue.clear();
         (self.ahead, self.stayed, self.reach) = (0, 0, LOOK_AFTER);
+    }
+
+    /// From here on, entries are merged some at a time, for a reader at `seq`. Whether that can be done; otherwise
+    /// nothing has changed. Only when valid.
+    #[cold]
+    pub(super) fn begin_chunks(&mut self, forward: bool, seq: Seq) -> bool {
+        if self.forward != forward
+            || self.order.is_custom()
+            || !self.sources.iter().all(SourceCursor::gives_chunks)
+        {
+            return false;
+        }
+        let new = || Box::new(ChunkMerge::new(&self.order, self.sources.len()));
+        let mut chunks = self.chunks.take().unwrap_or_else(new);
+        self.clear();
+        chunks.begin(&self.sources, forward, seq);
+        self.chunks = Some(chunks);
+        true
+    }
+
+    /// What comes next, and how many entries that are; none where it is to be gone on by single entries. Only after `begin_chunks`.
+    #[inline]
+    pub(super) fn merge_chunks(&mut self, merged: &mut [Merged]) -> Result<usize> {
+        let chunks = self.chunks.as_mut().expect("chunks were begun");
+        chunks.merge(&mut self.sources, merged)
+    }
+
+    /// Goes on by single entries, where the chunks are.
+    #[cold]
+    pub(super) fn end_chunks(&mut self) -> Result<()> {
+        let chunks = self.chunks.as_mut().expect("chunks were begun");
+        chunks.end(&mut self.sources)?;
+        self.rebuild(self.forward);
+        Ok(())
+    }
+
+    /// The run that a source is. Not of a memtable.
+    pub(super) fn run(&self, source: u32) -> &RunCursor {
+        match &self.sources[source as usize] {
+            SourceCursor::Run(run) => run,
+            SourceCursor::Memtable(_) => unreachable!("memtables store values raw"),
+        }
     }
 
     /// The first source has moved, if it could.

@@ -1,10 +1,13 @@
 //! Reading: from the sources of a keyspace (memtables, runs of tables) to the values a reader sees.
 //!
 //! [`super_version`] holds the sources, [`get`] looks one key up in them; [`run_cursor`],
-//! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`]; [`gaps`] says where
-//! a walk need not look, [`refresh`] when a cursor that is kept takes newer sources.
+//! [`merge_cursor`] and [`visible`] stack up to the public [`cursor`] and [`iter`]; long walks go by chunks
+//! ([`chunk_merge`], [`visible_chunks`]); [`gaps`] says where a walk need not look, [`refresh`] when a cursor that is kept
+//! takes newer sources.
 
 pub(crate) mod boundary;
+mod chunk_merge;
+mod chunk_walk;
 pub(crate) mod cursor;
 mod entry_view;
 mod gap_set;
@@ -22,6 +25,7 @@ pub(crate) mod slice;
 pub(crate) mod source;
 pub(crate) mod super_version;
 pub(crate) mod visible;
+mod visible_chunks;
 
 #[cfg(test)]
 mod conformance;

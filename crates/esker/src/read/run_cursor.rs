@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::loaded::{LoadedRun, LoadedTable};
 use crate::Result;
+use crate::entry_chunk::EntryChunk;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::table::TableCursor;
 
@@ -101,6 +102,27 @@ impl RunCursor {
     /// The last part: takes the entry into view.
     pub(super) fn arrive(&mut self, forward: bool) -> Result<()> {
         self.cursor.as_mut().map_or(Ok(()), |c| c.arrive(forward))
+    }
+
+    /// See [`TableCursor::fill`]. Only when valid.
+    #[inline]
+    pub(super) fn fill(&self, forward: bool, seq: Seq, chunk: &mut EntryChunk) {
+        self.inner().fill(forward, seq, chunk);
+    }
+
+    /// So many entries on, or back, at most to the first one beyond the block. Only when valid.
+    pub(super) fn skip(&mut self, forward: bool, n: u32) -> Result<()> {
+        let cursor = self.cursor.as_mut().expect("a step of a valid cursor");
+        cursor.skip(forward, n)?;
+        if !cursor.valid() {
+            return self.leave_table(forward);
+        }
+        Ok(())
+    }
+
+    /// A value of the current table, stored as a tag says. Only when valid.
+    pub(super) fn stored_as<'a>(&self, tag: u8, value: &'a [u8]) -> Stored<'a> {
+        self.inner().stored_as(tag, value)
     }
 
     /// Asks for the entry beyond the next one, in a walk over several sources: until its turn comes there is time.

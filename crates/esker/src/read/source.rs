@@ -2,6 +2,7 @@
 
 use super::run_cursor::RunCursor;
 use crate::Result;
+use crate::entry_chunk::EntryChunk;
 use crate::key::{InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::memtable::MemtableCursor;
 
@@ -141,6 +142,41 @@ impl SourceCursor {
                 c.known_before(order, limit, forward, reach as usize) as u32
             }
             SourceCursor::Run(c) => c.known_before(limit, forward, reach),
+        }
+    }
+
+    /// Whether a walk may take what comes some entries at a time.
+    pub(super) fn gives_chunks(&self) -> bool {
+        match self {
+            SourceCursor::Memtable(_) => true,
+            SourceCursor::Run(c) => c.has_unique_keys(),
+        }
+    }
+
+    /// Asks for what the first chunk of a walk will look at.
+    pub(super) fn ask_for_chunk(&self, forward: bool) {
+        if let SourceCursor::Memtable(c) = self
+            && c.valid()
+        {
+            c.ask_for_chunk(forward);
+        }
+    }
+
+    /// Takes what a reader at `seq` sees of each key from the current one on, or back, as far as that lies together. Only
+    /// when valid.
+    #[inline]
+    pub(super) fn fill(&self, forward: bool, seq: Seq, chunk: &mut EntryChunk) {
+        each!(self, c => c.fill(forward, seq, chunk));
+    }
+
+    /// On, or back, past so many keys that a chunk was filled with, or past all of them to what comes then. Only when valid.
+    pub(super) fn skip(&mut self, forward: bool, n: u32) -> Result<()> {
+        match self {
+            SourceCursor::Memtable(c) => {
+                c.skip(forward, n);
+                Ok(())
+            }
+            SourceCursor::Run(c) => c.skip(forward, n),
         }
     }
 

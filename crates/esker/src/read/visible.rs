@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::boundary::Boundary;
+use super::chunk_walk::ChunkWalk;
 use super::entry_view::EntryView;
 use super::gaps::{GapFinder, GapLookup, GapReader, KeyGaps, Measuring};
 use super::loaded::LoadedTable;
@@ -15,7 +16,7 @@ use crate::util::shrink_for;
 use crate::wal::{Place, Segment};
 
 /// Where the value of the current entry is.
-enum Value {
+pub(super) enum Value {
     /// In the inner cursor's entry, raw.
     Inner,
     /// In `value_buf`.
@@ -42,31 +43,34 @@ enum Newest {
 const COPIED: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WalkState {
+pub(super) enum WalkState {
     Invalid,
     /// The inner cursor is on the current entry.
     OnEntry,
     /// The inner cursor is before all versions of the current key; key and value are held here.
     Before,
+    /// The current entry is that of `chunks`, and the inner cursor is anywhere.
+    InChunk,
 }
 
 /// The newest visible version of each key, tombstones left out.
 pub(crate) struct VisibleCursor {
     order: KeyOrder,
-    inner: MergeCursor,
-    seq: Seq,
-    keys_only: bool,
-    state: WalkState,
+    pub(super) inner: MergeCursor,
+    pub(super) seq: Seq,
+    pub(super) keys_only: bool,
+    pub(super) state: WalkState,
     /// On an entry: the key whose older versions are skipped. Before one: the current key.
-    key_buf: Vec<u8>,
-    value_buf: Vec<u8>,
+    pub(super) key_buf: Vec<u8>,
+    pub(super) value_buf: Vec<u8>,
     /// In a walk backwards, a value that is not unpacked yet.
     packed: Vec<u8>,
-    value: Value,
+    pub(super) value: Value,
     /// What is known of dead keys; nothing where every key is to be read.
     gaps: Option<Arc<dyn GapFinder>>,
     /// One of the first dead keys of this move.
     near: Vec<u8>,
+    pub(super) chunks: ChunkWalk,
     /// What this move learns, once it has passed so many that this is worth while.
     learning: Option<Learning>,
 }
@@ -91,6 +95,7 @@ impl VisibleCursor {
             value: Value::Inner,
             gaps,
             near: Vec::new(),
+            chunks: ChunkWalk::new(),
             learning: None,
         }
     }
@@ -117,7 +122,8 @@ impl VisibleCursor {
     pub(super) fn key(&self) -> &[u8] {
         match self.state {
             WalkState::OnEntry => self.inner.key(),
-            _ => &self.key_buf,
+            WalkState::InChunk => self.chunks.current().place.key(),
+            WalkState::Before | WalkState::Invalid => &self.key_buf,
         }
     }
 
@@ -130,6 +136,7 @@ impl VisibleCursor {
 
     fn value(&self) -> &[u8] {
         match &self.value {
+            Value::Inner if self.state == WalkState::InChunk => self.chunks.current().place.value(),
             Value::Inner => self.inner.current().raw_value(),
             Value::Buffer => &self.value_buf,
             Value::Separated(segment, p) => segment.checked_value(p),
@@ -139,7 +146,7 @@ impl VisibleCursor {
 
     /// The current entry, if there is one. What it shows is there until the next move.
     #[inline]
-    fn shown(&self) -> Option<EntryView> {
+    pub(super) fn shown(&self) -> Option<EntryView> {
         // SAFETY: the bytes are in mappings that the sources hold, or in memory that they and the buffers here own; only
         // moves change any of them.
         self.valid().then(|| unsafe { EntryView::new(self.key(), self.value()) })
@@ -147,13 +154,20 @@ impl VisibleCursor {
 
     /// To the first entry that the reader sees from there on, or back; past the gap that it begins in, if that is known.
     /// Shows it until the next move.
-    pub(super) fn position(&mut self, from: Move<'_>, forward: bool) -> Result<Option<EntryView>> {
+    pub(super) fn position(
+        &mut self,
+        from: Move<'_>,
+        forward: bool,
+        shown: &mut Option<EntryView>,
+    ) -> Result<()> {
         self.go_to(from, forward)?;
-        Ok(self.shown())
+        *shown = self.shown();
+        Ok(())
     }
 
     fn go_to(&mut self, from: Move<'_>, forward: bool) -> Result<()> {
         self.state = WalkState::Invalid;
+        self.chunks.restart();
         // A comparator that panicked has left what the move before had passed.
         self.near.clear();
         self.learning = None;
@@ -184,21 +198,35 @@ impl VisibleCursor {
         }
     }
 
-    /// One key on, or back, if the cursor is on an entry. Shows the next one until the next move.
+    /// One key on, or back, if the cursor is on an entry. Shows the next one until the next move: in the place given, as the
+    /// processor waits where words that were just written one by one are read two at a time, to be moved.
     #[inline(always)]
-    pub(super) fn step(&mut self, forward: bool) -> Result<Option<EntryView>> {
+    pub(super) fn step(&mut self, forward: bool, shown: &mut Option<EntryView>) -> Result<()> {
+        if self.state == WalkState::InChunk {
+            return self.step_in_chunk(forward, shown);
+        }
         if self.state == WalkState::OnEntry {
+            if self.chunks.are_due() && self.begin_chunks(forward)? {
+                return self.step_in_chunk(forward, shown);
+            }
             // Whatever happens meanwhile: a comparator may panic.
             self.state = WalkState::Invalid;
             let moved = if forward { self.inner.next_key() } else { self.inner.prev_key() }?;
-            if moved && let Some(plain) = self.take_plain(forward) {
-                return Ok(Some(plain));
+            if moved && self.take_plain(forward, shown) {
+                return Ok(());
             }
             self.step_from_entry(forward, moved)?;
         } else {
             self.step_from_before(forward)?;
         }
-        Ok(self.shown())
+        *shown = self.shown();
+        Ok(())
+    }
+
+    /// Whether a value that is stored as it was put is shown where it lies, as the last one was.
+    #[inline(always)]
+    pub(super) fn shows_raw(&self) -> bool {
+        !self.keys_only && matches!(self.value, Value::Inner)
     }
 
     /// The rest of a step from an entry of the inner cursor's, which may have left the key already.
@@ -228,29 +256,29 @@ impl VisibleCursor {
                 self.settle_forward(true, Passed::step(true))
             }
             WalkState::Before => self.settle_reverse(Passed::step(false)),
-            WalkState::Invalid | WalkState::OnEntry => Ok(()),
+            WalkState::Invalid | WalkState::OnEntry | WalkState::InChunk => Ok(()),
         }
     }
 
     /// Stays on the inner entry, if it is what most are: a value as it was put, which the reader sees, and walking
     /// back the only version of its key.
     #[inline(always)]
-    fn take_plain(&mut self, forward: bool) -> Option<EntryView> {
-        if self.keys_only || !matches!(self.value, Value::Inner) {
-            return None;
+    fn take_plain(&mut self, forward: bool, shown: &mut Option<EntryView>) -> bool {
+        if !self.shows_raw() || !forward && !self.inner.is_only_version() {
+            return false;
         }
-        let source = self.inner.front()?;
-        if !forward && !self.inner.is_only_version() {
-            return None;
-        }
-        let (key, value) = source.plain(self.seq)?;
+        let Some((key, value)) = self.inner.front().and_then(|source| source.plain(self.seq))
+        else {
+            return false;
+        };
         self.state = WalkState::OnEntry;
         // SAFETY: as in `shown`.
-        Some(unsafe { EntryView::new(key, value) })
+        *shown = Some(unsafe { EntryView::new(key, value) });
+        true
     }
 
     #[inline]
-    fn same(&self, a: &[u8], b: &[u8]) -> bool {
+    pub(super) fn same(&self, a: &[u8], b: &[u8]) -> bool {
         match &self.order {
             KeyOrder::Custom(c) => c.compare(a, b).is_eq(),
             _ => a == b,
@@ -353,7 +381,7 @@ impl VisibleCursor {
     /// From the inner entry on to the first one that the reader sees; with `skip`, past all
     /// versions of `key_buf`.
     #[inline]
-    fn settle_forward(&mut self, skip: bool, mut passed: Passed<'_>) -> Result<()> {
+    pub(super) fn settle_forward(&mut self, skip: bool, mut passed: Passed<'_>) -> Result<()> {
         let arrived = self.find_forward(skip, &mut passed);
         if passed.many() {
             self.learn(&passed, arrived.is_ok());
@@ -412,22 +440,17 @@ impl VisibleCursor {
             self.hold_nothing();
             return Ok(());
         }
-        self.value = Value::Inner;
-        match (self.inner.stored(), self.inner.current()) {
-            (Stored::Inline(_), _) => Ok(()),
-            (stored @ Stored::Compressed { .. }, SourceCursor::Run(run)) => {
-                self.value = Value::Buffer;
-                run.table().table.decompress(stored, &mut self.value_buf)
-            }
-            (Stored::Pointer(p), SourceCursor::Run(run)) => {
-                self.value = separated(run.table(), p)?;
-                Ok(())
+        self.value = match (self.inner.stored(), self.inner.current()) {
+            (Stored::Inline(_), _) => Value::Inner,
+            (stored, SourceCursor::Run(run)) => {
+                stored_value(run.table(), stored, &mut self.value_buf)?
             }
             (_, SourceCursor::Memtable(_)) => unreachable!("memtables store values raw"),
-        }
+        };
+        Ok(())
     }
 
-    fn hold_nothing(&mut self) {
+    pub(super) fn hold_nothing(&mut self) {
         self.value_buf.clear();
         self.value = Value::Buffer;
     }
@@ -484,7 +507,7 @@ impl VisibleCursor {
     /// From the inner entry (the first version of some key in a walk back) back to the first key with a visible
     /// version. Leaves the inner cursor on it, if it is known to be the only one; otherwise holds that
     /// version and leaves the inner cursor before the key.
-    fn settle_reverse(&mut self, mut passed: Passed<'_>) -> Result<()> {
+    pub(super) fn settle_reverse(&mut self, mut passed: Passed<'_>) -> Result<()> {
         let arrived = self.find_reverse(&mut passed);
         if passed.many() {
             self.learn(&passed, arrived.is_ok());
@@ -526,6 +549,22 @@ impl VisibleCursor {
     }
 }
 
+/// A value of a table's, made ready: in `buf`, if it is packed.
+pub(super) fn stored_value(
+    table: &LoadedTable,
+    stored: Stored<'_>,
+    buf: &mut Vec<u8>,
+) -> Result<Value> {
+    match stored {
+        Stored::Inline(_) => Ok(Value::Inner),
+        Stored::Compressed { .. } => {
+            table.table.decompress(stored, buf)?;
+            Ok(Value::Buffer)
+        }
+        Stored::Pointer(p) => separated(table, p),
+    }
+}
+
 /// A value in a log segment, verified.
 fn separated(table: &LoadedTable, p: ValuePointer) -> Result<Value> {
     let segment = Arc::clone(table.segment(&p)?);
@@ -534,40 +573,5 @@ fn separated(table: &LoadedTable, p: ValuePointer) -> Result<Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Seek, SeekFrom, Write};
-
-    use super::super::run_cursor::RunCursor;
-    use super::*;
-    use crate::{Db, Options};
-
-    /// One below 4 KiB was checked when the walk came to it, and again when it was shown. What the second look did not
-    /// like was an empty value.
-    #[test]
-    #[cfg_attr(miri, ignore = "opens a store")]
-    fn a_separated_value_is_checked_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("db");
-        let db: Db = Options::new().blob_threshold(1000).open(&path).unwrap();
-        for key in ["a", "b"] {
-            db.put(key, [7; 2000]).unwrap();
-        }
-        db.flush().unwrap();
-        db.wait_for_compactions().unwrap();
-        let super_version = db.store().all_keyspaces()[0].super_version.load_full();
-        let run = RunCursor::new(Arc::clone(&super_version.runs()[0]), KeyOrder::Bytewise);
-        let merged = MergeCursor::new(KeyOrder::Bytewise, vec![SourceCursor::Run(run)]);
-        let mut walk = VisibleCursor::new(KeyOrder::Bytewise, merged, Seq::MAX, false, None);
-        for forward in [true, false] {
-            walk.go_to(Move::Edge, forward).unwrap();
-            let Stored::Pointer(p) = walk.inner.stored() else { panic!("it is in the table") };
-            let name = path.join(crate::filename::segment(p.segment));
-            let mut file = std::fs::File::options().write(true).open(name).unwrap();
-            file.seek(SeekFrom::Start(p.offset + 5)).unwrap();
-            file.write_all(&[8]).unwrap();
-            // The mapping has it, and nobody looks again before the next move.
-            assert_eq!(walk.shown().unwrap().value().len(), 2000);
-            assert!(walk.position(Move::Edge, forward).is_err_and(|e| e.is_corruption()));
-        }
-    }
-}
+#[path = "visible_tests.rs"]
+mod tests;

@@ -13,6 +13,7 @@ use super::memory::{self, SLACK};
 use super::page_hints;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
+use crate::entry_chunk::{EntryChunk, EntryKind};
 use crate::error::Result;
 use crate::key::{InternalCursor, Kind, Seq, Stored};
 
@@ -217,6 +218,66 @@ impl TableCursor {
             self.load(0);
         }
         Ok(())
+    }
+
+    /// Takes what a reader at `seq` sees from the current entry on, or back, within the block. Only when valid.
+    pub(crate) fn fill(&self, forward: bool, seq: Seq, chunk: &mut EntryChunk) {
+        chunk.begin(self.key.len());
+        let prefix = self.block.prefix();
+        let left = if forward { self.block.count - self.slot } else { self.slot + 1 };
+        let at = |n: u32| if forward { self.slot + n } else { self.slot - n };
+        let most = left.min(chunk.most() as u32);
+        // What the next chunk has.
+        if left <= most
+            && let Some(next) = self.neighbour(forward)
+        {
+            self.table.prefetch_page(next);
+        }
+        for n in (most..left).take(EntryChunk::MOST) {
+            self.block.prefetch(at(n));
+        }
+        for n in 0..most {
+            let r = self.block.record(at(n));
+            let written = r.seq.unwrap_or(self.base_seq);
+            let seen = written <= seq;
+            if !(seen || n + 1 == most && chunk.is_empty()) {
+                chunk.skip();
+                continue;
+            }
+            let key_len = prefix.len() + r.suffix_len;
+            let Some(key) = chunk.room_for_key(key_len + SLACK) else { break };
+            // SAFETY: prefix and suffix are in the block, which has the slack behind it; there is room for both and the slack.
+            unsafe {
+                memory::copy_over(prefix.as_ptr(), key, prefix.len());
+                memory::copy_over(r.suffix_at, key.add(prefix.len()), r.suffix_len);
+            }
+            chunk.use_room(key_len);
+            let kind = match block::kind(r.tag) {
+                _ if !seen => EntryKind::Unseen,
+                Kind::Delete => EntryKind::Deletion,
+                Kind::Put if block::is_raw_put(r.tag) => EntryKind::Raw,
+                Kind::Put => EntryKind::Stored(r.tag),
+            };
+            // SAFETY: the key is in the chunk's own room, the value in the table, which is never written again.
+            unsafe { chunk.push((key, key_len), r.payload, written, kind) };
+        }
+    }
+
+    /// So many entries on, or back, at most to the first one beyond the block. Only when valid.
+    pub(crate) fn skip(&mut self, forward: bool, n: u32) -> Result<()> {
+        let to = if forward { Some(self.slot + n) } else { self.slot.checked_sub(n) };
+        match to.filter(|to| *to < self.block.count) {
+            Some(to) => {
+                self.load(to);
+                Ok(())
+            }
+            None => self.leave_block(forward),
+        }
+    }
+
+    /// A value of this table, stored as a tag says.
+    pub(crate) fn stored_as<'a>(&self, tag: u8, value: &'a [u8]) -> Stored<'a> {
+        block::stored(tag, value, self.table.dict_id())
     }
 
     /// Asks for the entry beyond the one that the walk comes to next, if it is in the same block.

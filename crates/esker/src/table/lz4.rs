@@ -224,7 +224,8 @@ fn put_rest(out: &mut Vec<u8>, len: usize) {
 }
 
 /// Replaces `out` with the value that was packed; false when the packed bytes are not those of a value of
-/// this length.
+/// this length. By itself, so that it is compiled alike whoever calls it: inlined, it left out what it calls itself for each match.
+#[inline(never)]
 pub(super) fn decompress(
     compressed: &[u8],
     dict: Option<&[u8]>,

@@ -150,6 +150,21 @@ impl Segment {
         }
     }
 
+    /// Starts loading the first cache line of the record that `r` names.
+    #[inline]
+    pub(crate) fn prefetch_head(&self, r: u32) {
+        prefetch(self.base.wrapping_add(r as usize * ALIGN));
+    }
+
+    /// The same of the lines behind it, so many in all.
+    #[inline]
+    pub(crate) fn prefetch_rest(&self, r: u32, lines: usize) {
+        let at = self.base.wrapping_add(r as usize * ALIGN);
+        for line in 1..lines {
+            prefetch(at.wrapping_add(64 * line));
+        }
+    }
+
     /// The pointer to a record's value, for a compaction that leaves the value here.
     pub(crate) fn pointer_to(&self, r: u32) -> ValuePointer {
         let p = self.place(r);

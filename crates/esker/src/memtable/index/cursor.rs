@@ -79,6 +79,20 @@ impl IndexCursor {
         (at < entries.len()).then(|| leaf.refs[entries.slot(at)].load(Acquire))
     }
 
+    /// Asks for the leaf behind the one that comes next, which was asked for when this one was entered.
+    #[inline]
+    pub fn ask_for_leaf_beyond(&self, index: &Index, forward: bool) {
+        if self.owner != index.id || self.leaf.is_null() {
+            return;
+        }
+        // SAFETY: as in `in_neighbour`.
+        let next =
+            unsafe { if forward { self.next.as_ref() } else { (*self.leaf).prev().as_ref() } };
+        if let Some(leaf) = next {
+            prefetch(if forward { leaf.next() } else { leaf.prev() });
+        }
+    }
+
     /// How many references of the same leaf come after the current one in this direction.
     #[inline]
     pub fn left(&self, forward: bool) -> usize {
@@ -163,6 +177,21 @@ impl IndexCursor {
             self.at -= 1;
         } else if self.len > 0 {
             self.prev_leaf(index, src);
+        }
+    }
+
+    /// So many keys on, or back, at most to the first one beyond the leaf. Only when there is a current one.
+    pub fn skip<S: KeySource>(&mut self, index: &Index, src: &S, forward: bool, n: usize) {
+        let within = n.saturating_sub(1).min(self.left(forward));
+        match forward {
+            true => {
+                self.at += within;
+                self.next(index, src);
+            }
+            false => {
+                self.at -= within;
+                self.prev(index, src);
+            }
         }
     }
 

@@ -225,4 +225,33 @@ impl TestDir {
         }
         (memtables, runs)
     }
+
+    /// The same where no run has two versions of a key.
+    pub(super) fn unique_sources(
+        &self,
+        data: &Data,
+        rng: &mut Rng,
+    ) -> (Vec<Arc<Memtable>>, Vec<Arc<LoadedRun>>) {
+        let (tables, alone) = ([1, 1, 2, 7], rng.below(2) == 0);
+        let mut parts: Vec<Vec<Expected>> = vec![Vec::new(); 2 + rng.below(4)];
+        let memtables = rng.below(parts.len());
+        let mut to = 0;
+        for e in &data.entries {
+            if alone || rng.below(40) == 0 {
+                to = rng.below(parts.len());
+            }
+            let has = |part: &[Expected]| part.last().is_some_and(|last| last.key == e.key);
+            // A memtable takes all versions, and each other part one.
+            let free = (to..parts.len()).chain(0..to).find(|p| *p < memtables || !has(&parts[*p]));
+            match free {
+                Some(part) => parts[part].push(e.clone()),
+                None => parts.push(vec![e.clone()]),
+            }
+        }
+        let (in_memtables, in_runs) = parts.split_at(memtables);
+        let runs = in_runs
+            .iter()
+            .filter_map(|part| self.run(part, &data.order, tables[rng.below(tables.len())]));
+        (in_memtables.iter().map(|part| self.memtable(part, &data.order)).collect(), runs.collect())
+    }
 }

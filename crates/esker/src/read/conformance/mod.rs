@@ -19,6 +19,7 @@ use crate::Result;
 use crate::env::Lock;
 use crate::key::{Comparator, InternalCursor, KeyOrder, Kind, Seq, Stored};
 use crate::memtable::Memtable;
+use crate::util::Rng;
 use crate::version::KeyspaceVersion;
 
 #[test]
@@ -108,6 +109,87 @@ fn a_source_that_stays_in_front_stops_at_each_key_of_another() {
                 );
                 expected.reverse();
             }
+        }
+    }
+}
+
+/// Walks of many steps that turn now and then, over memtables and runs in which no key has two versions, by readers that do
+/// not see all: what makes them take entries in chunks.
+#[test]
+fn long_walks_conform() {
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let order = [KeyOrder::Bytewise, KeyOrder::Reverse][rng.below(2)].clone();
+        let shape = rng.below(4);
+        let keys = 10 + rng.below(500);
+        let key = |n: usize| match shape {
+            0 => format!("{n:016}").into_bytes(),
+            1 => format!("{}/{}", "abc".repeat(1 + n % 3), n / 3).into_bytes(),
+            // To an abbreviated key zeros look like its end.
+            2 => {
+                [vec![0; n % 5], vec![(n / 100) as u8, (n / 5 % 20) as u8], vec![0; n % 3]].concat()
+            }
+            _ => [vec![b'k'; 300 * (n % 3)], n.to_string().into_bytes()].concat(),
+        };
+        let often_dead = rng.below(3);
+        let mut dead_until = 0;
+        let writes = (0..2 * keys).map(|at| {
+            if rng.below(60) == 0 {
+                dead_until = at + rng.below(30);
+            }
+            let n = if at < dead_until { at % keys } else { rng.below(keys) };
+            (key(n), at >= dead_until && rng.below(10) >= often_dead)
+        });
+        let data = Data::new("long walks", order.clone(), writes.collect());
+        let dir = TestDir::new();
+        let super_version = {
+            let (memtables, runs) = dir.unique_sources(&data, &mut rng);
+            super_version(memtables, runs)
+        };
+        for turn in 0..4 {
+            let seq = if turn == 0 { Seq::MAX >> 8 } else { rng.below(2 * keys) as Seq };
+            let (seen, keys_only) = (data.visible(seq), turn == 3);
+            let cursor = Public::new(Arc::clone(&super_version), &order, seq, keys_only, None);
+            walks_and_turns(
+                cursor,
+                &seen,
+                keys_only,
+                &mut rng,
+                &format!("seed {seed}, walk {turn}"),
+            );
+        }
+    }
+}
+
+fn walks_and_turns(
+    mut cursor: Public,
+    seen: &[Expected],
+    keys_only: bool,
+    rng: &mut Rng,
+    what: &str,
+) {
+    for start in 0..3 {
+        let mut at = [0, seen.len().wrapping_sub(1), rng.below(seen.len().max(1))][start];
+        match (start, seen.get(at)) {
+            (0, _) => cursor.first().unwrap(),
+            (1, _) => cursor.last().unwrap(),
+            (_, Some(e)) => cursor.seek(&e.key).unwrap(),
+            (_, None) => continue,
+        };
+        let (mut forward, mut left) = (start != 1, 0);
+        for step in 0..2 * seen.len() {
+            assert_eq!(cursor.valid(), at < seen.len(), "{what}, {start}: step {step}, entry {at}");
+            let Some(e) = seen.get(at) else { break };
+            assert!(cursor.key() == e.key, "{what}, {start}: step {step}, key {at}");
+            let value: &[u8] = if keys_only { &[] } else { &e.value };
+            assert!(cursor.value() == value, "{what}, {start}: step {step}, value {at}");
+            if left == 0 {
+                (forward, left) =
+                    (rng.below(2) == 0 || step == 0 && start != 1, 1 + rng.below(100));
+            }
+            left -= 1;
+            at = at.wrapping_add(if forward { 1 } else { usize::MAX });
+            cursor.step(forward).unwrap();
         }
     }
 }
