@@ -19,8 +19,8 @@ pub(crate) enum EntryKind {
     /// A put in a table, its value stored as this tag says.
     Stored(u8),
     Deletion,
-    /// What the reader does not see: the last of a chunk that has nothing else. So a walk comes to such entries in the order of
-    /// the keys, and not to all of them at once.
+    /// What the reader does not see, where it is the last of a chunk. So a walk comes to such entries, and to what lies behind
+    /// them, in the order of the keys.
     Unseen,
 }
 
@@ -36,8 +36,6 @@ pub(crate) struct EntryPlace {
 
 // SAFETY: bytes that nobody writes to while this stands for them may be looked at from any thread.
 unsafe impl Send for EntryPlace {}
-// SAFETY: as above.
-unsafe impl Sync for EntryPlace {}
 
 impl EntryPlace {
     /// Of no bytes.

@@ -36,6 +36,8 @@ const AHEAD_AT_FIRST: usize = 1;
 /// Of long values no more is loaded: they are read in one go, which the processor notices by itself.
 const MOST_LINES: usize = 4;
 const LINE: usize = 64;
+/// Of a key that was put more often since a reader's moment, the way to what it sees is gone when the walk comes there.
+const NEWER: u32 = 8;
 
 impl MemtableCursor {
     pub(super) fn new(memtable: Arc<Memtable>) -> MemtableCursor {
@@ -150,14 +152,20 @@ impl MemtableCursor {
         for (n, r) in self.index.current().into_iter().chain(behind).enumerate() {
             let (mut record, mut before) = chains.resolve(r);
             let mut place = segment.place(record);
+            let mut newer = 0;
             while place.seq > seq
                 && let Some(older) = before
+                && (newer < NEWER || chunk.is_empty())
             {
+                newer += 1;
                 (record, before) = chains.resolve(older);
                 place = segment.place(record);
             }
             let seen = place.seq <= seq;
-            if !(seen || n == left && chunk.is_empty()) {
+            if !seen && before.is_some() {
+                break;
+            }
+            if !seen && n < left {
                 chunk.skip();
                 continue;
             }

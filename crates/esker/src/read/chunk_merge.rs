@@ -117,6 +117,8 @@ impl ChunkMerge {
         sources: &mut [SourceCursor],
         merged: &mut [Merged],
     ) -> Result<usize> {
+        // Chunks are filled again before anything is merged, and what was merged earlier is not looked at any more: so no key in a
+        // chunk's room is written over while somebody looks at it.
         loop {
             if let Some(at) = self.used_up.take() {
                 self.refill(at, sources)?;

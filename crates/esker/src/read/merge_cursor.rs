@@ -143,14 +143,16 @@ impl MergeCursor {
         (self.ahead, self.stayed, self.reach) = (0, 0, LOOK_AFTER);
     }
 
+    #[inline]
+    pub(super) fn is_forward(&self) -> bool {
+        self.forward
+    }
+
     /// From here on, entries are merged some at a time, for a reader at `seq`. Whether that can be done; otherwise
-    /// nothing has changed. Only when valid.
+    /// nothing has changed. Only when valid, and in the direction of the walk.
     #[cold]
     pub(super) fn begin_chunks(&mut self, forward: bool, seq: Seq) -> bool {
-        if self.forward != forward
-            || self.order.is_custom()
-            || !self.sources.iter().all(SourceCursor::gives_chunks)
-        {
+        if self.order.is_custom() || !self.sources.iter().all(SourceCursor::gives_chunks) {
             return false;
         }
         let new = || Box::new(ChunkMerge::new(&self.order, self.sources.len()));

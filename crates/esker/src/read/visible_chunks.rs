@@ -12,6 +12,10 @@ impl VisibleCursor {
     /// Takes chunks from the current entry on, if that can be done.
     #[cold]
     pub(super) fn begin_chunks(&mut self, forward: bool) -> Result<bool> {
+        if forward != self.inner.is_forward() {
+            self.chunks.restart();
+            return Ok(false);
+        }
         // Until all is well.
         self.state = WalkState::Invalid;
         if !self.inner.begin_chunks(forward, self.seq) {

@@ -240,7 +240,7 @@ impl TableCursor {
             let r = self.block.record(at(n));
             let written = r.seq.unwrap_or(self.base_seq);
             let seen = written <= seq;
-            if !(seen || n + 1 == most && chunk.is_empty()) {
+            if !seen && n + 1 < most {
                 chunk.skip();
                 continue;
             }
