@@ -92,8 +92,12 @@ fn reads_allocate_nothing() {
                 }
                 assert_eq!(steps, 200);
             };
-            assert_eq!(esker_cursor_first(cursor, null_mut(), null_mut()), OK);
-            assert_eq!(allocations(walk), 0, "steps of a cursor");
+            // A cursor's first long walk makes room for what it takes of its sources together.
+            for most in [8, 0] {
+                assert_eq!(esker_cursor_first(cursor, null_mut(), null_mut()), OK);
+                let made = allocations(walk);
+                assert!(made <= most, "steps of a cursor: {made} allocations, {most} at most");
+            }
             let mut buffer = [0u8; 4000];
             let fill = || {
                 let (mut used, mut count, mut done) = (0, 0, false);

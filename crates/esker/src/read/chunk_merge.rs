@@ -244,7 +244,11 @@ impl ChunkMerge {
     #[cold]
     fn measure(&mut self) {
         self.ties = 0;
-        self.prefix = self.shared_prefix().to_vec();
+        // In the memory it has.
+        let mut prefix = std::mem::take(&mut self.prefix);
+        prefix.clear();
+        prefix.extend_from_slice(self.shared_prefix());
+        self.prefix = prefix;
         for i in 0..self.chunks.len() {
             self.abbreviate(i);
         }

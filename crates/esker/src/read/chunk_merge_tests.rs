@@ -157,36 +157,47 @@ fn long_walks_see_what_a_sorted_map_has() {
     }
 }
 
-/// What a reader does not see was passed to its end, however much that was, before the first chunk was merged.
+/// What a reader does not see was passed to its end, however much that was, before the first chunk was merged; and to the end
+/// of its block, with a look at the next one, where it stood behind what the reader sees.
 #[test]
 #[cfg_attr(miri, ignore = "opens a store")]
 fn a_walk_at_a_snapshot_passes_what_it_does_not_see_as_it_comes() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("db");
-    let options =
-        Options::new().memory(16 << 20).flush_on_close(false).compression(Compression::None);
-    let db = options.open(&path).unwrap();
-    for n in 0..60_000 {
-        db.put(format!("{n:06}a"), [1; 100]).unwrap();
-    }
-    db.flush().unwrap();
-    db.wait_for_compactions().unwrap();
-    let before = tables(&path);
-    let snapshot = db.snapshot();
-    for n in 300..10_300 {
-        db.put(format!("{n:06}b"), [2; 100]).unwrap();
-    }
-    db.flush().unwrap();
-    let newer = tables(&path).into_iter().find(|t| !before.contains(t)).expect("one more table");
-    assert!(before.iter().all(|t| t.exists()), "the older ones are there");
-    // Far from where the walk is.
-    let damaged = std::fs::OpenOptions::new().write(true).open(&newer).unwrap();
-    damaged.write_at(&[0; 4096], 500_000 / 4096 * 4096).unwrap();
-    let mut cursor = db.at(&snapshot).cursor();
-    assert!(cursor.first().unwrap());
-    for n in 0..200 {
-        assert_eq!(cursor.key(), format!("{n:06}a").as_bytes());
-        assert!(cursor.next().unwrap());
+    // Some hundred bytes an entry: the first that is not seen is in the first block, or far from its end.
+    for (seen, damaged_from) in [(0, 409_600), (26, 4096), (30, 4096), (34, 4096)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let options =
+            Options::new().memory(16 << 20).flush_on_close(false).compression(Compression::None);
+        let db = options.open(&path).unwrap();
+        for n in 0..60_000 {
+            db.put(format!("{n:06}a"), [1; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_for_compactions().unwrap();
+        let before = tables(&path);
+        for n in 0..seen {
+            db.put(format!("{n:06}b"), [2; 100]).unwrap();
+        }
+        let snapshot = db.snapshot();
+        for n in 300..10_300 {
+            db.put(format!("{n:06}b"), [2; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        assert!(before.iter().all(|t| t.exists()), "the older ones are there");
+        // Tables of a run are numbered in the order of their keys.
+        let newer = tables(&path).into_iter().filter(|t| !before.contains(t)).min();
+        let damaged = std::fs::OpenOptions::new().write(true).open(newer.unwrap()).unwrap();
+        damaged.write_at(&[0; 4096], damaged_from).unwrap();
+        let mut cursor = db.at(&snapshot).cursor();
+        assert!(cursor.first().unwrap());
+        for n in 0..200 {
+            assert_eq!(cursor.key(), format!("{n:06}a").as_bytes());
+            assert!(cursor.next().unwrap());
+            if n < seen {
+                assert_eq!(cursor.key(), format!("{n:06}b").as_bytes());
+                assert!(cursor.next().unwrap());
+            }
+        }
     }
 }
 
