@@ -138,9 +138,9 @@ impl EntryChunk {
     /// Where a key of at most so many bytes may be written, if there is room for it.
     #[inline(always)]
     pub(crate) fn room_for_key(&mut self, len: usize) -> Option<*mut u8> {
-        let enough = len <= self.keys.len() - self.used;
-        // SAFETY: what is used is less than there is.
-        enough.then(|| unsafe { self.keys.as_mut_ptr().add(self.used) })
+        let left = self.keys.len().checked_sub(self.used)?;
+        // SAFETY: no more is used than there is.
+        (len <= left).then(|| unsafe { self.keys.as_mut_ptr().add(self.used) })
     }
 
     /// So many bytes of the room were used.
